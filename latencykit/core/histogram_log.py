@@ -1092,9 +1092,13 @@ class _Table:
             return
         lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self.slot[block.rows]
         first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together
+        if column.size < _FINE * first.size:  # too few of each to be worth a call; whole numbers
+            flat = np.repeat(slot * width, lengths) + column
+            np.add.at(self.table.reshape(-1), flat, block.counts.astype(np.float64))
+            first = first[:0]
         ends = block.indptr[np.append(first[1:], slot.size)].tolist()
         for at, start, end in zip(
-            slot[first].tolist(), block.indptr[first].tolist(), ends, strict=True
+            slot[first].tolist(), block.indptr[first].tolist(), ends, strict=False
         ):
             self.table[at] += np.bincount(column[start:end], block.counts[start:end], width)
         if len(self.tags) > 1:

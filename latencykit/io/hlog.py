@@ -84,6 +84,7 @@ EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
 _NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
 _LONG_LINE, _FRONT = 512, 96  # bytes of a long line, and of what precedes its payload
+_FEW_LINES = 64  # whose numbers `float` reads sooner
 _EXACT_DIGITS = 15  # an integer of this length is exact in binary
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
@@ -281,7 +282,9 @@ def between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
     """The numbers that stand there; `ValueError` for what is none."""
-    found = _decimals(np.frombuffer(chunk, np.uint8), begins, ends)
+    found = None
+    if begins.size > _FEW_LINES:
+        found = _decimals(np.frombuffer(chunk, np.uint8), begins, ends)
     if found is None:
         texts = between(chunk, begins, ends)
         if b"_" in b"".join(texts):  # Python takes 1_0 for a number
