@@ -37,8 +37,8 @@ def program() -> None:
             return  # which the interpreter reports
         os._exit(status)
 
-    if "coverage" not in sys.modules:  # its handler was registered before, and so runs after
-        atexit.register(leave)  # handlers registered from now on run before it
+    if not getattr(atexit, "_ncallbacks", lambda: 0)():  # those of coverage, say, would run after
+        atexit.register(leave)  # handlers that are registered from now on run before
     gc.set_threshold(20_000)
     try:
         main()
