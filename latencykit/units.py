@@ -54,12 +54,12 @@ _SPELLINGS = {
     **dict.fromkeys(("d", "day", "days"), 86400000000000.0),
 }
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-_PART = re.compile(rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*")
-_PERCENTILE = re.compile(rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*")
-_LOGIN = re.compile(
-    r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
-)  # a password may have a slash in it
-_QUERY = re.compile(r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?")
+# Compiled when they are first used.
+_PART = rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*"
+_PERCENTILE = rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*"
+# A password may have a slash in it.
+_LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
+_QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
@@ -133,7 +133,8 @@ def parse_duration(text: str | float, default: str | None = None) -> float:
     if default is not None and re.fullmatch(rf"\s*{_NUMBER}\s*", words):
         return float(words) * NANOSECONDS[default]
     total, at = 0.0, 0
-    while part := _PART.match(words, at):
+    pattern = re.compile(_PART)
+    while part := pattern.match(words, at):
         factor = _SPELLINGS.get(part[2]) or _SPELLINGS.get(part[2].lower())
         if factor is None:
             break
@@ -362,7 +363,7 @@ def parse_percentile(text: str | float) -> float:
     >>> parse_percentile("p99.9"), parse_percentile("50%")
     (99.9, 50.0)
     """
-    found = _PERCENTILE.fullmatch(str(text))
+    found = re.fullmatch(_PERCENTILE, str(text))
     value = float(found[1]) if found else math.nan
     if not 0 <= value <= 100:
         raise InvalidArgumentError(
@@ -429,7 +430,7 @@ def without_login(text: str) -> str:
     >>> without_login("wrk https://me:se@cret@host/@a?b=1")
     'wrk https://host/@a?b=1'
     """
-    return _LOGIN.sub("", text)
+    return re.sub(_LOGIN, "", text)
 
 
 def without_secrets(text: str) -> str:
@@ -440,7 +441,7 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("https://me:secret@host/a.hlog?token=1: the file is empty")
     'https://host/a.hlog: the file is empty'
     """
-    return _QUERY.sub(r"\1", without_login(text))
+    return re.sub(_QUERY, r"\1", without_login(text))
 
 
 def sure_percentile(limit: float) -> float:

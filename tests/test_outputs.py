@@ -135,6 +135,27 @@ def test_no_help_for_a_reader_who_went_away():
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+ENDS = """
+import atexit, sys
+if {before}:
+    atexit.register(lambda: print("first to be registered"))
+from latencykit.__main__ import program
+sys.meta_path.insert(0, type("Late", (), {{"find_spec": lambda *_: (
+    sys.meta_path.pop(0), atexit.register(lambda: print("handled")), None)[2]}}))
+program()
+"""
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(("words", "status"), [(["--version"], 0), (["summary", "none"], 2)])
+def test_the_program_ends_with_its_status_after_all_exit_handlers(before, words, status):
+    command = [sys.executable, "-c", ENDS.format(before=before), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    lines = done.stdout.splitlines()
+    assert lines[-1 - before :] == ["handled", "first to be registered"][: 1 + before]
+
+
 # ---------------------------------------------------------------- interrupted
 
 HALF = """

@@ -33,6 +33,7 @@ _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kep
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
 _OPEN = 64  # groups that are summed at a time
 _PARTS = 16  # sparse sums of a group that wait to be added up
+_WALK = 1 << 13  # bytes of payloads per group from which on they are added while decoded
 _TOO_MUCH = "the sum of the counts does not fit in 63 bits; take a slice of the log"
 
 __all__ = [
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Block:
     """Some intervals of a log, decoded.
 
@@ -72,6 +73,11 @@ class Block:
     buckets: Buckets
 
     @property
+    def encoded(self) -> bool:
+        """Whether nothing is decoded yet, so that `folded` costs less than the arrays."""
+        return False
+
+    @property
     def entry_rows(self) -> Ints:
         """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
         return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
@@ -92,10 +98,69 @@ class Block:
             self.rows[positions], indptr, self.index[entries], self.counts[entries], self.buckets
         )
 
+    def numbered(self, rows: Ints) -> Block:
+        """Return the same intervals as other rows of a log."""
+        return Block(rows, self.indptr, self.index, self.counts, self.buckets)
+
+    def of_layout(self, buckets: Buckets) -> Block:
+        """Return the same counts in other buckets."""
+        return Block(self.rows, self.indptr, self.index, self.counts, buckets)
+
+    def part(self, begin: int, end: int) -> Block:
+        """Return the block of neighbouring rows."""
+        indptr = self.indptr[begin : end + 1]
+        some = slice(int(indptr[0]), int(indptr[-1]))
+        rows, index, counts = self.rows[begin:end], self.index[some], self.counts[some]
+        return Block(rows, indptr - indptr[0], index, counts, self.buckets)
+
+    def kept(self) -> Block:
+        """Return the block with its integers as narrow as they can be; a fold needs `widened`."""
+        index, counts = self.index.astype(np.min_scalar_type(self.width)), narrowed(self.counts)
+        return Block(self.rows, self.indptr, index, counts, self.buckets)
+
+    def widened(self) -> Block:
+        """Return what `kept` made narrow as it was."""
+        index, counts = (x.astype(np.int64, copy=False) for x in (self.index, self.counts))
+        return Block(self.rows, self.indptr, index, counts, self.buckets)
+
+    def folded(
+        self, percentiles: Sequence[float] = (), total: Totals | None = None
+    ) -> tuple[Ints, Ints]:
+        """Return sums of the rows, and the indices of their lowest, highest and percentiles.
+
+        Of shape (rows,) and (rows, 2 + percentiles), -1 in empty rows. The block is also added to
+        `total`.
+        """
+        if total is not None:
+            total.put(self)
+        sums, entries = fold(self.indptr, self.index, self.counts, percentiles)
+        index = np.full(entries.shape, -1)
+        filled = np.flatnonzero(sums)
+        index[filled] = self.index[entries[filled]]
+        return sums, index
+
     @property
     def nbytes(self) -> int:
         """Memory that the arrays take, in bytes."""
         return self.rows.nbytes + self.indptr.nbytes + self.index.nbytes + self.counts.nbytes
+
+
+def narrowed(values: Ints) -> NDArray[Any]:
+    """Return the integers as narrow as they can be."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
+class Totals(Protocol):
+    """Sums that a block adds its counts to, by itself or while it is decoded."""
+
+    def room(self, buckets: Buckets) -> Ints | None:
+        """Return the sums of a layout, to add to; None where they are not simply one array."""
+
+    def count(self, added: int) -> None:
+        """Take note that so much was added to it."""
+
+    def put(self, block: Block) -> None:
+        """Add the entries of a block."""
 
 
 class Part(Protocol):
@@ -129,9 +194,7 @@ class MemoryPart:
             if chosen.size < block.rows.size:
                 block = block.take(chosen)
             if chosen.size:
-                index = block.index.astype(np.int64, copy=False)
-                counts = block.counts.astype(np.int64, copy=False)
-                yield Block(block.rows, block.indptr, index, counts, block.buckets)
+                yield block.widened()
 
 
 def blocks_by_layout(
@@ -184,14 +247,30 @@ class TotalsFold:
         """Whether it has one group, and nothing was added yet."""
         return self._sums == [0] and not self._dense and not self._sparse
 
+    def room(self, buckets: Buckets) -> Ints | None:
+        """Return the sums of a layout, to add to; None where they are not simply one array."""
+        held = self._dense.get(buckets)
+        return held[0] if self._groups == 1 and held is not None else None
+
+    def count(self, added: int, group: int = 0) -> None:
+        """Take note that so much was added; the sum of all has to fit into 63 bits."""
+        self._sums[group] += added
+        if self._sums[group] >= 1 << 63:
+            raise InputTooLargeError(_TOO_MUCH)
+
     def add(self, block: Block) -> None:
         """Add the block's counts."""
+        if block.encoded and self._groups == 1:
+            block.folded((), self)
+        else:
+            self.put(block)
+
+    def put(self, block: Block) -> None:
+        """Add the block's entries."""
         group = self._group[block.rows] if self._groups > 1 else np.zeros(block.rows.size, np.int64)
         sums = [int(block.counts.sum())] if self._groups == 1 else self._group_sums(group, block)
         for g, added in enumerate(sums):
-            self._sums[g] += added
-            if self._sums[g] >= 1 << 63:
-                raise InputTooLargeError(_TOO_MUCH)
+            self.count(added, g)
         dense = self._dense_totals(block)
         if dense is None:
             self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
@@ -293,28 +372,33 @@ class SlidingSums:
         self._open: dict[int, dict[Buckets, Ints]] = {}
         self._aside: dict[int, dict[Buckets, list[tuple[Ints, Ints]]]] = {}
         self._spare: list[Ints] = []
-        self._bound = 0.0  # which no sum is above
+        self.bound = 0.0  # which no sum is above
+        self.widest = 0
 
-    def add(self, block: Block) -> None:
-        """Take a block in."""
+    def add(self, block: Block, series: SeriesFold | None = None) -> None:
+        """Take a block in; `series` takes it in, too."""
         group = self._group[block.rows]
-        first = np.flatnonzero(np.diff(group, prepend=-1))
-        ends = np.append(first[1:], group.size)
-        width = block.width
-        self._bound += float(block.counts.max(initial=0)) * block.counts.size
-        columns = group[first], ends - first, block.indptr[first], block.indptr[ends]
-        for number, rows, begin, end in zip(*(c.tolist() for c in columns), strict=True):
-            if end > begin:
-                index, counts = block.index[begin:end], block.counts[begin:end]
-                self._put(number, block.buckets, index, counts, width)
-            self._arrived(number, rows)
+        first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
+        columns = group[first].tolist(), first, [*first[1:], group.size]
+        in_one_walk = block.encoded and block.nbytes > _WALK * len(first)
+        for number, begin, end in zip(*columns, strict=True):
+            part = block if len(first) == 1 else block.part(begin, end)
+            sums = _GroupSums(self, number)
+            if in_one_walk:
+                found = part.folded(series.percentiles if series else (), sums)
+                if series is not None:
+                    series.put(part.rows, part.buckets, *found)
+            elif part.index.size:
+                sums.put(part)
+            self._arrived(number, end - begin)
+        if series is not None and not in_one_walk:
+            series.add(block)
 
     def add_sums(self, row: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
         """Take one interval in, given by its layouts."""
         number = int(self._group[row])
         for buckets, index, counts in sums:
-            self._bound += float(counts.max()) * counts.size
-            self._put(number, buckets, index, counts, int(index[-1]) + 1)
+            self.put(number, buckets, index, counts, int(index[-1]) + 1)
         self._arrived(number, 1)
 
     def close(self) -> None:
@@ -322,20 +406,28 @@ class SlidingSums:
         for number in sorted(self._open.keys() | self._aside.keys()):
             self._finish(number)
 
-    def _put(self, number: int, buckets: Buckets, index: Ints, counts: Ints, width: int) -> None:
+    def dense(self, number: int, buckets: Buckets, width: int = 0) -> Ints:
+        """Return the sums of a layout in a group, at least so wide."""
         sums = self._open.setdefault(number, {})
+        if len(self._open) > _OPEN:
+            self._set_aside(next(iter(self._open)))
         dense = sums.get(buckets)
         if dense is None or dense.size < width:
-            wider = self._spare.pop() if self._spare else np.zeros(width + 1024, np.int64)
-            wider = wider if wider.size >= width else np.zeros(width + 1024, np.int64)
+            self.widest = max(self.widest, width + 1024)
+            wider = self._spare.pop() if self._spare else np.zeros(self.widest, np.int64)
+            wider = wider if wider.size >= width else np.zeros(self.widest, np.int64)
             if dense is not None:
                 wider[: dense.size] = dense
             dense = sums[buckets] = wider
-        if self._bound >= 2.0**62 and int(dense.sum()) + sum(counts.tolist()) >= 1 << 63:
+        return dense
+
+    def put(self, number: int, buckets: Buckets, index: Ints, counts: Ints, width: int) -> None:
+        """Add entries to the sums of a group."""
+        self.bound += float(counts.max()) * counts.size
+        dense = self.dense(number, buckets, width)
+        if self.bound >= 2.0**62 and int(dense.sum()) + sum(counts.tolist()) >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
         add_counts(dense, index, counts)
-        if len(self._open) > _OPEN:
-            self._set_aside(next(iter(self._open)))
 
     def _arrived(self, number: int, rows: int) -> None:
         self._left[number] -= rows
@@ -361,6 +453,27 @@ class SlidingSums:
         self._done(number, [(buckets, *_sum_of(some)) for buckets, some in parts.items()])
 
 
+class _GroupSums:
+    """The sums of one group, for `Block.folded`."""
+
+    def __init__(self, all_sums: SlidingSums, number: int) -> None:
+        self._all, self._number = all_sums, number
+
+    def room(self, buckets: Buckets) -> Ints | None:
+        """See `Totals`."""
+        plain = self._all.widest and self._all.bound < 2.0**62
+        return self._all.dense(self._number, buckets) if plain else None
+
+    def count(self, added: int) -> None:
+        """See `Totals`."""
+        self._all.bound += added
+
+    def put(self, block: Block) -> None:
+        """See `Totals`."""
+        if block.index.size:
+            self._all.put(self._number, block.buckets, block.index, block.counts, block.width)
+
+
 def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     if len(parts) == 1:
         return parts[0]
@@ -376,8 +489,14 @@ class SeriesFold:
     """Count, extremes, mean and percentiles of every interval, as bucket indices."""
 
     def __init__(
-        self, intervals: int, percentiles: Sequence[float] = (), *, moments: bool = False
+        self,
+        intervals: int,
+        percentiles: Sequence[float] = (),
+        *,
+        moments: bool = False,
+        total: TotalsFold | None = None,
     ) -> None:
+        self._total = total  # which takes every block in, too
         self.percentiles = tuple(float(p) for p in percentiles)
         self.count = np.zeros(intervals, np.int64)
         # Indices of the lowest and the highest bucket and those of the percentiles.
@@ -390,16 +509,7 @@ class SeriesFold:
     def add(self, block: Block) -> None:
         """Take a block in: a few array operations, whatever its number of rows."""
         rows, buckets = block.rows, block.buckets
-        sums, entries = fold(block.indptr, block.index, block.counts, self.percentiles)
-        self.count[rows] = sums
-        filled = np.flatnonzero(sums)
-        if not filled.size:
-            return
-        index = block.index[entries[filled]]
-        if self._index.dtype == np.int32 and index.max() >= 1 << 31:
-            self._index = self._index.astype(np.int64)
-        self._index[rows[filled]] = index
-        self._layout[rows[filled]] = self._layouts.setdefault(buckets, len(self._layouts))
+        self.put(rows, buckets, *block.folded(self.percentiles, self._total))
         if self.mean.size:
             steps = (
                 buckets.mid_steps(block.index)
@@ -408,6 +518,15 @@ class SeriesFold:
             )
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
+
+    def put(self, rows: Ints, buckets: Buckets, sums: Ints, index: Ints) -> None:
+        """Take in what `Block.folded` returned for rows of one layout."""
+        if self._index.dtype == np.int32 and int(index.max(initial=0)) >= 1 << 31:
+            self._index = self._index.astype(np.int64)
+        self.count[rows], self._index[rows] = sums, index
+        self._layout[rows] = np.where(
+            sums > 0, self._layouts.setdefault(buckets, len(self._layouts)), -1
+        )
 
     def edges(
         self,
@@ -428,9 +547,14 @@ class SeriesFold:
             mine = np.flatnonzero(layout == number)
             index = self._index[mine if rows is None else rows[mine]][:, columns].astype(np.int64)
             layout_of = scaled(buckets)
-            lows[mine] = layout_of.low(index[:, 1:])
-            edges = layout_of.high(index)
-            edges[:, lowest] = layout_of.low(index[:, :1])
+            width = int(index.max(initial=0)) + 1
+            if width < index.size:  # the edges of all buckets are fewer
+                every = np.arange(width)
+                low, edges = layout_of.low(every)[index], layout_of.high(every)[index]
+            else:
+                low, edges = layout_of.low(index), layout_of.high(index)
+            lows[mine] = low[:, 1:]
+            edges[:, lowest] = low[:, :1]
             values[mine] = edges
         return values[:, 0], values[:, 1], values[:, 2:], lows
 

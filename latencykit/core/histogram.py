@@ -36,7 +36,6 @@ from latencykit.core.quantiles import (
 )
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
-from latencykit.core.trimmed import parse_trim
 from latencykit.core.value import Value, read_only
 from latencykit.errors import (
     DataNotAvailableError,
@@ -353,6 +352,8 @@ class HistogramBacked:
 
 def ranks_of_mean(name: str) -> tuple[float, float] | None:
     """Return the range of ranks (as shares) of a mean, or None if it is not trimmed by rank."""
+    from latencykit.core.trimmed import parse_trim
+
     trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
     return (
         (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
@@ -790,6 +791,8 @@ class Histogram(Value):
         return self._of_kind(spec, "WM", "winsorized")
 
     def _of_kind(self, spec: str, kind: str, name: str) -> float:
+        from latencykit.core.trimmed import parse_trim
+
         if parse_trim(spec, self.unit).kind != kind:
             raise InvalidArgumentError(
                 f"{spec!r} is not a {name} mean; use trimmed({spec!r}).value"

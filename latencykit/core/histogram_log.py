@@ -424,7 +424,7 @@ class HistogramLog(HistogramBacked, Value):
             self._shelf.keep(cache)
 
     def _in_unit(self, block: Block) -> Block:
-        return block if self._factor == 1.0 else replace(block, buckets=self._scaled(block.buckets))
+        return block if self._factor == 1.0 else block.of_layout(self._scaled(block.buckets))
 
     def _scaled(self, buckets: Buckets) -> Buckets:
         """Return a stored layout in the unit of this log."""
@@ -448,7 +448,7 @@ class HistogramLog(HistogramBacked, Value):
             wanted = row_of[mine]
             for block in part.blocks(wanted) if mine.size else ():
                 own = mine[np.searchsorted(wanted, block.rows)]
-                yield Block(own, block.indptr, block.index, block.counts, block.buckets)
+                yield block.numbered(own)
 
     def scan(self, *folds: Fold) -> None:
         """Pass every block to every fold, and keep what is decoded for later questions."""
@@ -462,12 +462,12 @@ class HistogramLog(HistogramBacked, Value):
         known = self._cached()
         cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
         for block in self._stored_blocks():
-            if cache is not None:
-                cache.add(block)
-            if folds:
+            if folds:  # first: what they decode is at hand then
                 shown = self._in_unit(block)
                 for fold in folds:
                     fold.add(shown)
+            if cache is not None:
+                cache.add(block)
         if cache is None:
             return known
         cache.close()
@@ -612,7 +612,7 @@ class HistogramLog(HistogramBacked, Value):
             for window in windows:
                 yield self._in_unit(window)
             for block in self.rows(rest).blocks() if rest.size else ():
-                yield replace(block, rows=rest[block.rows])
+                yield block.numbered(rest[block.rows])
 
         return np.concatenate((units, rest)), blocks()
 
@@ -624,7 +624,7 @@ class HistogramLog(HistogramBacked, Value):
         elif self._gains_by_cache():
             self._pass(Request(total=self._factor == 1.0), *folds)
         else:
-            self.scan(total, *folds)
+            self.scan(*folds, total)  # in this order: what they decode is at hand then
             self._whole = self.histogram_of(total)
         return self.histogram()
 
@@ -641,8 +641,11 @@ class HistogramLog(HistogramBacked, Value):
                     self.starts, self.lengths, cache.series.count[rows], least, most, wanted,
                     values, none, none, self.unit, lows,
                 )  # fmt: skip
-        fold = self.series_fold(percentiles, moments=moments)
+        total = self.totals_fold() if self._whole is None else None
+        fold = SeriesFold(len(self), percentiles, moments=moments, total=total)
         self.scan(fold)
+        if total is not None:
+            self._whole = self.histogram_of(total)
         return self.series_of(fold)
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
@@ -850,7 +853,7 @@ class LogPart:
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
         for block in self._log.rows(rows).blocks():
-            yield Block(rows[block.rows], block.indptr, block.index, block.counts, block.buckets)
+            yield block.numbered(rows[block.rows])
 
 
 # ------------------------------------------------------------
@@ -1049,8 +1052,14 @@ class Tails(Evidence):
 
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     """Requests of each row above each cut, shape (rows, p)."""
-    running = np.concatenate((np.zeros((len(table), 1)), np.cumsum(table, axis=1)), axis=1)
-    return np.asarray(running[:, -1:] - running[:, group + 1] + table[:, group] * share)
+    # Row by row of the transposed result, which is large, and some rows at a time.
+    running, counts = np.cumsum(table, axis=1).T.copy(), table.T.copy()
+    above = np.empty((group.size, len(table)))
+    for first in range(0, group.size, _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        wanted = group[some]
+        above[some] = running[-1] - running[wanted] + counts[wanted] * share[some, None]
+    return above.T
 
 
 class _Table:
@@ -1069,11 +1078,20 @@ class _Table:
         if not block.counts.size:
             return
         column = self._of(block.buckets, block.width)[block.index]
+        if block.rows.size == 1 and len(self.tags) == 1:  # the sum of a slot: the same, sooner
+            at = int(self.slot[block.rows[0]])
+            self.table[at] += np.bincount(column, block.counts, self.table.shape[1])
+            self.longest[at] = max(self.longest[at], float(block.buckets.high(block.index[-1])))
+            return
         lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self.slot[block.rows]
         first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together
+        if column.size < _FINE * first.size:  # too few of each to be worth a call; whole numbers
+            flat = np.repeat(slot * width, lengths) + column
+            np.add.at(self.table.reshape(-1), flat, block.counts.astype(np.float64))
+            first = first[:0]
         ends = block.indptr[np.append(first[1:], slot.size)].tolist()
         for at, start, end in zip(
-            slot[first].tolist(), block.indptr[first].tolist(), ends, strict=True
+            slot[first].tolist(), block.indptr[first].tolist(), ends, strict=False
         ):
             self.table[at] += np.bincount(column[start:end], block.counts[start:end], width)
         if len(self.tags) > 1:
@@ -1090,6 +1108,7 @@ class _Table:
         """Column of each bucket of a layout."""
         known = self._columns.get(buckets, np.zeros(0, np.int64))
         if known.size < size:
+            size += -size % 256  # which spares doing it for every new maximum
             step = column_of(buckets.high(np.arange(known.size, size)))
             for one in np.unique(step).tolist():
                 self._place.setdefault(one, len(self._place))

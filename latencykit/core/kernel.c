@@ -12,11 +12,12 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 1; } /* raised whenever a signature or meaning changes */
+API int64_t lk_version(void) { return 2; } /* raised whenever a signature or meaning changes */
 
-/* One row of ZigZag LEB128-64b9B varints → entries written, at most one per byte, or -1. */
+/* One row of ZigZag LEB128-64b9B varints → their sum, and entries written, at most one per byte, or
+   -1. */
 static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
-                          int64_t *counts)
+                          int64_t *counts, uint64_t *sum)
 {
     int64_t at = 0, n = 0;
     uint64_t total = 0; /* far below 2**64: checked whenever more than 63 is added */
@@ -57,21 +58,23 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
         }
         if (at > slots) return -1;
     }
+    *sum = total;
     return at > slots || total > INT64_MAX ? -1 : n;
 }
 
-/* Rows of varints → CSR: data[size], ends[n], slots[1 or n], indptr[n + 1], index[size],
-   counts[size]. Returns the number of entries, or -1. */
-API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *ends, int64_t n,
-                    const int64_t *slots, int64_t each, int64_t *indptr, int64_t *index,
-                    int64_t *counts)
+/* Rows of varints → CSR: data[size], begins[n], ends[n], slots[1 or n], indptr[n + 1], index and
+   counts as long as all rows. Returns the number of entries, or -1. */
+API int64_t lk_rows(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
+                    int64_t n, const int64_t *slots, int64_t each, int64_t *indptr, int64_t *index,
+                    int64_t *counts, int64_t room)
 {
-    int64_t done = indptr[0] = 0, begin = 0;
-    for (int64_t r = 0; r < n; begin = ends[r++]) {
-        int64_t entries = -1;
-        if (begin <= ends[r] && ends[r] <= size)
-            entries = decode_row(data + begin, data + ends[r], slots[each ? r : 0], index + done,
-                                 counts + done);
+    int64_t done = indptr[0] = 0;
+    for (int64_t r = 0; r < n; r++) {
+        int64_t begin = begins[r], end = ends[r], entries = -1;
+        uint64_t sum;
+        if (begin >= 0 && begin <= end && end <= size && end - begin <= room - done)
+            entries = decode_row(data + begin, data + end, slots[each ? r : 0], index + done,
+                                 counts + done, &sum);
         if (entries < 0) return -1;
         indptr[r + 1] = done += entries;
     }
@@ -98,39 +101,74 @@ static uint64_t sum_of(const int64_t *counts, int64_t n)
     return sum;
 }
 
-/* Sum of each CSR row, and the entries of its lowest and highest value and of p percentiles, given
-   as AbstractHistogram.getValueAtPercentile lowers them: sums[rows], places[rows * (2 + p)]. -1
-   where indptr does not ascend within `entries`, or where the sum of all could exceed 2**62. */
+/* The entries of a row's lowest and highest value and of p percentiles, given as
+   AbstractHistogram.getValueAtPercentile lowers them: places[2 + p], each -1 if the sum is 0. */
+static int64_t places_of(const int64_t *counts, int64_t entries, uint64_t sum, const double *below,
+                         int64_t p, int64_t *places)
+{
+    enum { STRIDE = 16 };
+    int64_t at = 0;
+    uint64_t reached = 0, part;
+    places[0] = sum ? 0 : -1;
+    places[1] = sum ? entries - 1 : -1;
+    for (int64_t k = 0; k < p; k++) {
+        double rank = below[k] * (double)(int64_t)sum / 100.0;
+        if (!(rank >= 0 && rank <= (double)(int64_t)sum)) return -1;
+        uint64_t wanted = (uint64_t)rank;
+        wanted += (double)wanted < rank; /* rounded up */
+        wanted += wanted == 0;
+        if (k && below[k] < below[k - 1]) at = 0, reached = 0;
+        while (entries - at >= STRIDE && reached + (part = sum_of(counts + at, STRIDE)) < wanted)
+            reached += part, at += STRIDE;
+        while (at < entries && reached + (uint64_t)counts[at] < wanted)
+            reached += (uint64_t)counts[at++];
+        places[2 + k] = sum ? (at < entries ? at : entries - 1) : -1;
+    }
+    return 0;
+}
+
+/* Sum of each CSR row and its `places_of`: sums[rows], places[rows * (2 + p)]. -1 where indptr does
+   not ascend within `entries`, or where the sum of all could exceed 2**62. */
 API int64_t lk_places(const int64_t *indptr, int64_t rows, const int64_t *counts, int64_t entries,
                       const double *below, int64_t p, int64_t *sums, int64_t *places)
 {
-    enum { STRIDE = 16 };
     uint64_t bits = 0;
     for (int64_t i = 0; i < entries; i++) bits |= (uint64_t)counts[i];
     if (indptr[0] != 0 || bits >> 38 || entries >> 24) return -1;
     for (int64_t r = 0; r < rows; r++, places += 2 + p) {
-        int64_t begin = indptr[r], end = indptr[r + 1], at = begin;
-        uint64_t sum, reached = 0, part;
+        int64_t begin = indptr[r], end = indptr[r + 1];
+        uint64_t sum;
         if (end < begin || end > entries) return -1;
         sum = sum_of(counts + begin, end - begin);
         sums[r] = (int64_t)sum;
-        places[0] = sum ? begin : -1;
-        places[1] = sum ? end - 1 : -1;
-        for (int64_t k = 0; k < p; k++) {
-            double rank = below[k] * (double)sums[r] / 100.0;
-            if (!(rank >= 0 && rank <= (double)sums[r])) return -1;
-            uint64_t wanted = (uint64_t)rank;
-            wanted += (double)wanted < rank; /* rounded up */
-            wanted += wanted == 0;
-            if (k && below[k] < below[k - 1]) at = begin, reached = 0;
-            while (end - at >= STRIDE && reached + (part = sum_of(counts + at, STRIDE)) < wanted)
-                reached += part, at += STRIDE;
-            while (at < end && reached + (uint64_t)counts[at] < wanted)
-                reached += (uint64_t)counts[at++];
-            places[2 + k] = sum ? (at < end ? at : end - 1) : -1;
-        }
+        if (places_of(counts + begin, end - begin, sum, below, p, places)) return -1;
+        for (int64_t k = 0; k < 2 + p; k++) places[k] += places[k] < 0 ? 0 : begin;
     }
     return 0;
+}
+
+/* Rows of varints → the sum of each and the indices at its `places_of`, in one walk; counts are added
+   to total[width] unless width is 0. Returns the rows done before the first that is not plain, that
+   does not fit into `total`, or whose sum is above 2**38; of that row nothing is added. `index` and
+   `counts` have room for the bytes of a row. */
+API int64_t lk_fold(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
+                    int64_t n, const int64_t *slots, int64_t each, const double *below, int64_t p,
+                    int64_t *total, int64_t width, int64_t *index, int64_t *counts, int64_t room,
+                    int64_t *sums, int64_t *places)
+{
+    for (int64_t r = 0; r < n; r++, places += 2 + p) {
+        int64_t begin = begins[r], end = ends[r], entries;
+        uint64_t sum;
+        if (begin < 0 || begin > end || end > size || end - begin > room) return r;
+        entries = decode_row(data + begin, data + end, slots[each ? r : 0], index, counts, &sum);
+        if (entries < 0 || (entries && width && index[entries - 1] >= width)) return r;
+        if (sum >> 38 || places_of(counts, entries, sum, below, p, places)) return r;
+        sums[r] = (int64_t)sum;
+        for (int64_t k = 0; k < 2 + p; k++) places[k] = sum ? index[places[k]] : -1;
+        for (int64_t i = 0; width && i < entries; i++) /* wraps, as numpy does */
+            total[index[i]] = (int64_t)((uint64_t)total[index[i]] + (uint64_t)counts[i]);
+    }
+    return n;
 }
 
 /* The number of a float64's power of two (0 below 1) and the upper `half` bits of its mantissa;

@@ -34,12 +34,13 @@ __all__ = [
     "count_plain",
     "decode_varints",
     "fold",
+    "fold_varints",
     "in_use",
 ]
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 4 << 20  # bytes of varints: 16 times as many are set aside for what they may hold
-_VERSION = 1  # of kernel.c: a library that an older checkout left behind is not used
+_VERSION = 2  # of kernel.c: a library that an older checkout left behind is not used
 
 
 def _load() -> ctypes.CDLL | None:
@@ -51,9 +52,10 @@ def _load() -> ctypes.CDLL | None:
         library = ctypes.CDLL(str(Path(__file__).with_name(FILE)))
         signatures = {
             "lk_version": "",
-            "lk_rows": "siaiaiaaa",
+            "lk_rows": "siaaiaiaaai",
             "lk_add": "aiaai",
             "lk_places": "aiaiaiaa",
+            "lk_fold": "siaaiaiaiaiaaiaa",
             "lk_values": "aiidiai",
             "lk_measured": "aiiiiiaia",
         }
@@ -98,20 +100,54 @@ def _at(array: NDArray[Any]) -> Any:
     return _address(array) if array.flags.writeable else array.ctypes.data
 
 
-def decode_varints(data: bytes, ends: Ints, slots: Ints) -> tuple[Ints, Ints, Ints] | None:
+def decode_varints(
+    data: bytes, begins: Ints, ends: Ints, slots: Ints
+) -> tuple[Ints, Ints, Ints] | None:
     """Return indptr, index and counts of rows of varints; None if numpy is to decode them.
 
-    `ends` are where the rows end; `slots` is how many buckets each may have, or all.
+    `begins` and `ends` say where the rows lie; `slots` is how many buckets each may have, or all.
     """
-    size = len(data)
-    if _C is None or size > _LARGEST or not _plain(ends, slots):
+    size = int(ends.sum() - begins.sum())
+    if _C is None or not 0 <= size <= _LARGEST or not _plain(begins, ends, slots):
         return None
     indptr, index, counts = (np.empty(n, np.int64) for n in (ends.size + 1, size, size))
     entries = _C.lk_rows(
-        data, size, _at(ends), ends.size, _at(slots), slots.size > 1,
-        _at(indptr), _at(index), _at(counts),
+        data, len(data), _at(begins), _at(ends), ends.size, _at(slots), slots.size > 1,
+        _at(indptr), _at(index), _at(counts), size,
     )  # fmt: skip
     return None if entries < 0 else (indptr, index[:entries], counts[:entries])
+
+
+def fold_varints(
+    data: bytes,
+    begins: Ints,
+    ends: Ints,
+    slots: Ints,
+    percentiles: Sequence[float] = (),
+    total: Ints | None = None,
+) -> tuple[Ints, Ints, int]:
+    """Return what `fold` does for rows of varints, without making entries of them.
+
+    Sums of the rows, the bucket indices (not entries) of their lowest, their highest and their
+    percentiles, and how many rows were done before one that is left to numpy; counts of these
+    rows are added to `total`, where given.
+    """
+    sums = np.empty(ends.size, np.int64)
+    places = np.empty((ends.size, 2 + len(percentiles)), np.int64)
+    below = _lowered(tuple(percentiles))
+    into = sums[:0] if total is None else total
+    if _C is None or below is None or not ends.size or not _plain(begins, ends, slots, into):
+        return sums, places, 0
+    room = int((ends - begins).max())
+    if not 0 <= room <= _LARGEST or (total is not None and not total.size):
+        return sums, places, 0
+    index, counts = np.empty((2, room), np.int64)
+    done = _C.lk_fold(
+        data, len(data), _at(begins), _at(ends), ends.size, _at(slots), slots.size > 1,
+        _at(below), below.size, _at(into), into.size, _at(index), _at(counts), room,
+        _at(sums), _at(places),
+    )  # fmt: skip
+    return sums, places, done
 
 
 def add_counts(total: Ints, index: Ints, counts: Ints) -> None:

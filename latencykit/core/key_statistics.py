@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.repr_html import CURVE_PERCENTILES, curve_svg, data_html
 from latencykit.units import (
@@ -105,6 +107,9 @@ def small_curve(counted: Any) -> str:
         return curve_svg(
             values, values, [False] * len(values), format_value(values[-1], counted.unit)
         )
-    lowest = [row.bucket_low for row in counted.percentile_rows(CURVE_PERCENTILES)]
+    from latencykit.core.histogram import brackets_at
+
+    # Of the rows of a table only these are needed; their confidence intervals would import scipy.
+    lowest = brackets_at(counted.histogram(), np.array(CURVE_PERCENTILES, np.float64))[1].tolist()
     wide = (~is_resolved(lowest, values)).tolist()
     return curve_svg(values, lowest, wide, statistic_text(counted, "max"))

@@ -12,12 +12,20 @@ from __future__ import annotations
 import os
 import weakref
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from latencykit.core.blocks import Block, Fold, MemoryPart, SeriesFold, SlidingSums, TotalsFold
+from latencykit.core.blocks import (
+    Block,
+    Fold,
+    MemoryPart,
+    SeriesFold,
+    SlidingSums,
+    TotalsFold,
+    narrowed,
+)
 from latencykit.core.buckets import HdrBuckets
 
 if TYPE_CHECKING:
@@ -43,10 +51,6 @@ BUDGET = 256 << 20
 """Bytes that the caches of all logs of a process may take together."""
 WINDOW = 256
 """Intervals per sum, at first."""
-
-
-def _narrowed(values: Ints) -> NDArray[Any]:
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
 @dataclass(frozen=True)
@@ -98,9 +102,10 @@ class LogCache:
         self._bytes = 0
         self._windows: _Windows | None = None
         self.part: MemoryPart | None = None
-        self.total = TotalsFold(np.zeros(self.size, np.int64)) if request.total else None
-        wanted = request.percentiles
-        self.series = None if wanted is None else SeriesFold(self.size, wanted)
+        # Adding up costs little where rows are looked at anyway.
+        wanted, some = request.percentiles, request.total or request.percentiles is not None
+        self.total = TotalsFold(np.zeros(self.size, np.int64)) if some else None
+        self.series = None if wanted is None else SeriesFold(self.size, wanted, total=self.total)
         self.table: Table | None = None
         self._row_at = np.zeros(0, np.int64)
 
@@ -111,9 +116,7 @@ class LogCache:
         if self._windows is not None:
             self._windows.add(block)
             return
-        narrow = np.min_scalar_type(block.width)
-        index, counts = block.index.astype(narrow), _narrowed(block.counts)
-        kept = Block(block.rows, block.indptr, index, counts, block.buckets)
+        kept = block.kept()
         self._blocks.append(kept)
         self._bytes += kept.nbytes
         expected = self._bytes
@@ -122,9 +125,9 @@ class LogCache:
         if expected > WHOLE:
             self._keep_sums()
             return
-        for fold in (self.total, self.series):
-            if fold is not None:
-                fold.add(block)
+        fold = self.series or self.total
+        if fold is not None:
+            fold.add(block)
 
     def _keep_sums(self) -> None:
         """Keep no more intervals, but sums of them."""
@@ -140,7 +143,7 @@ class LogCache:
         self._blocks = []
 
     def _tabulate(self, block: Block) -> None:
-        self._table.add(replace(block, buckets=self._scaled(block.buckets)))
+        self._table.add(block.of_layout(self._scaled(block.buckets)))
 
     def close(self) -> None:
         """End the pass."""
@@ -158,11 +161,12 @@ class LogCache:
         """Return what is kept as arrays for a file; None where a layout is not HdrHistogram's."""
         if self._windows is not None:
             return self._windows.arrays()
-        packed = _packed((block.buckets, block.index, block.counts) for block in self._blocks)
+        blocks = [Block.kept(block.kept()) for block in self._blocks]
+        packed = _packed((block.buckets, block.index, block.counts) for block in blocks)
         if packed is None:
             return None
-        rows = [block.rows for block in self._blocks]
-        lengths = [np.diff(block.indptr) for block in self._blocks]
+        rows = [block.rows for block in blocks]
+        lengths = [np.diff(block.indptr) for block in blocks]
         return packed | {
             "rows": np.concatenate([np.zeros(0, np.int64), *rows]),
             "lengths": np.concatenate([np.zeros(0, np.int64), *lengths]),
@@ -235,7 +239,7 @@ class _Window:
                 joint, place = np.unique(np.concatenate((before, index)), return_inverse=True)
                 total = np.zeros(joint.size, np.int64)
                 np.add.at(total, place, np.concatenate((smaller, counts)).astype(np.int64))
-                self.sums[buckets] = joint, _narrowed(total)
+                self.sums[buckets] = joint, narrowed(total)
             else:
                 self.sums[buckets] = index, counts
 
@@ -280,8 +284,7 @@ class _Windows:
 
     def add(self, block: Block) -> None:
         """Take a block in."""
-        self._inner.add(block)
-        self._series.add(block)
+        self._inner.add(block, self._series)
 
     def _pass_on(self, number: int, sums: Sums) -> None:
         """Take the sum of a slot in."""
@@ -295,7 +298,7 @@ class _Windows:
         for one in _rows_of(0, sums):
             self._total.add(one)
         family = int(self._family[number])
-        narrow = {buckets: (_narrowed(index), _narrowed(counts)) for buckets, index, counts in sums}
+        narrow = {buckets: (narrowed(index), narrowed(counts)) for buckets, index, counts in sums}
         self._keep(_Window(family, [number], narrow))
         while self._bytes > SUMS and len(self._windows) > len(self._last):
             self._joined *= 2

@@ -219,7 +219,9 @@ class _Bursts:
         order = np.argsort(begin, kind="stable")
         order = order[sizes[order] > 0]
         reach = np.zeros(begin.size) if longest is None else np.nan_to_num(longest)
-        load, above = sizes[order], np.ascontiguousarray(tail[order].T)
+        load, above = sizes[order], np.ascontiguousarray(tail.T)
+        if not np.array_equal(order, np.arange(begin.size)):  # it may be large
+            above = above[:, order]
         # A backlog that is worked off crowds an interval and must not raise what is expected of it;
         # load moves slowly.
         usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load

@@ -65,7 +65,7 @@ except ImportError:
 
 
 adler: Callable[[bytes], int]
-inflate: Callable[[bytes], bytes]
+inflate: Callable[..., bytes]
 inflater: Callable[[], Any]
 INFLATE_ERRORS: Any
 try:
@@ -398,7 +398,7 @@ def _tidy(error: Exception) -> str:
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
-_AT_ONCE = 6  # times what one payload may inflate to: the most memory that is taken
+_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
 _PAD = ord("=")
 
 
@@ -409,59 +409,60 @@ class Payloads(Sequence[Payload]):
     ----------
     layouts : list of Layout
         One a body; or one alone, which all share.
-    bodies : list of bytes
-    sizes : ndarray of int64, optional
-        Bytes of each body.
+    data : bytes
+        All bodies, and maybe more between them.
+    begins, ends : ndarray of int64
+        Where the body of each lies.
     """
 
-    __slots__ = ("bodies", "layouts", "sizes")
+    __slots__ = ("begins", "data", "ends", "layouts")
 
-    def __init__(
-        self, layouts: list[Layout], bodies: list[bytes], sizes: Ints | None = None
-    ) -> None:
-        self.layouts, self.bodies = layouts, bodies
-        self.sizes = (
-            np.fromiter(map(len, bodies), np.int64, len(bodies)) if sizes is None else sizes
-        )
+    def __init__(self, layouts: list[Layout], data: bytes, begins: Ints, ends: Ints) -> None:
+        self.layouts, self.data, self.begins, self.ends = layouts, data, begins, ends
 
     @classmethod
     def of(cls, payloads: Sequence[Payload]) -> Payloads:
         """Return them as such."""
         if isinstance(payloads, Payloads):
             return payloads
-        return cls([payload.layout for payload in payloads], [payload.body for payload in payloads])
+        bodies = [payload.body for payload in payloads]
+        sizes = np.fromiter(map(len, bodies), np.int64, len(bodies))
+        ends = sizes.cumsum()
+        layouts = [payload.layout for payload in payloads]
+        return cls(layouts, b"".join(bodies), ends - sizes, ends)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Payloads]) -> Payloads:
-        """Return those of all parts, in order."""
-        if len(parts) == 1:
-            return parts[0]
-        layouts = parts[0].layouts
-        if any(part.layouts != layouts for part in parts) or len(layouts) > 1:
-            layouts = [layout for part in parts for layout in part.layout_of_each()]
-        bodies = [body for part in parts for body in part.bodies]
-        return cls(layouts, bodies, np.concatenate([part.sizes for part in parts]))
+    @property
+    def sizes(self) -> Ints:
+        """Bytes of each body."""
+        return self.ends - self.begins
 
-    def layout_of_each(self) -> list[Layout]:
-        """Return one layout a body."""
-        return self.layouts * len(self) if len(self.layouts) == 1 else self.layouts
+    @property
+    def slots(self) -> Ints:
+        """Buckets that each may have, or all."""
+        if len(set(self.layouts)) == 1:
+            return np.array(self.layouts[0].slots)
+        return np.fromiter((layout.slots for layout in self.layouts), np.int64, len(self))
+
+    def take(self, places: Ints) -> Payloads:
+        """Return some of them; the bytes are shared."""
+        layouts = self.layouts
+        if len(layouts) > 1:
+            layouts = [layouts[place] for place in places.tolist()]
+        return Payloads(layouts, self.data, self.begins[places], self.ends[places])
 
     @overload
     def __getitem__(self, place: int) -> Payload: ...
     @overload
     def __getitem__(self, place: slice) -> Payloads: ...
     def __getitem__(self, place: int | slice) -> Payload | Payloads:
-        alone = len(self.layouts) == 1
         if isinstance(place, slice):
-            return Payloads(
-                self.layouts if alone else self.layouts[place],
-                self.bodies[place],
-                self.sizes[place],
-            )
-        return Payload(self.layouts[0 if alone else place], self.bodies[place])
+            layouts = self.layouts if len(self.layouts) == 1 else self.layouts[place]
+            return Payloads(layouts, self.data, self.begins[place], self.ends[place])
+        layout = self.layouts[0 if len(self.layouts) == 1 else place]
+        return Payload(layout, self.data[self.begins[place] : self.ends[place]])
 
     def __len__(self) -> int:
-        return len(self.bodies)
+        return self.ends.size
 
 
 def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Payloads:
@@ -490,7 +491,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     ['cfa60102', 'cfa60102']
     """
     limits = limits or in_force()
-    together = _together(texts, limits) if texts else Payloads([], [])
+    together = _together(texts, limits) if texts else Payloads.of([])
     if together is not None:
         return together
     payloads = []
@@ -505,7 +506,8 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     """All payloads, if every one is a compressed V2 that announces what it holds; else None."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    if sizes.max() > limits.harmless or sizes.sum() > _AT_ONCE * limits.harmless:
+    most = min(limits.line, _ALONE * limits.harmless)
+    if sizes.max() > most or sizes.sum() > _AT_ONCE * limits.harmless:
         return None
     raws = _decoded(texts, sizes)
     if raws is None:
@@ -515,27 +517,27 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
         raw[start:end]
         for start, end in zip((starts + _ENVELOPE_BYTES).tolist(), ends.tolist(), strict=True)
     ]
-    short = sizes.sum() < SHORT * len(texts)
+    one = inflate_short if sizes.sum() < SHORT * len(texts) else inflate
     try:
-        plains = list(
-            map(inflate_short, streams, repeat(15), repeat(SHORT))
-            if short
-            else map(inflate, streams)
-        )
+        # A buffer that has to grow costs a tenth of inflating; neighbours are about as large.
+        plains = [one(streams[0])]
+        room = len(plains[0]) * 9 // 8 + SHORT
+        plains += map(one, streams[1:], repeat(15), repeat(room))
     except INFLATE_ERRORS:
         return None
     # A stream ends with the checksum of what it holds: bytes that follow it would stand in its
     # place.
     checksums = np.fromiter(map(adler, plains), np.uint32, len(plains))
-    if (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any():
+    lengths = np.fromiter(map(len, plains), np.int64, len(plains))
+    if (
+        lengths.max() > limits.inflated
+        or (_at(raw, ends - _CHECKSUM_BYTES, ">u4") != checksums).any()
+    ):
         return None
-    sizes = np.fromiter(map(len, plains), np.int64, len(plains)) - HEADER_BYTES
-    layouts = _layouts([plain[:HEADER_BYTES] for plain in plains], sizes, limits)
-    return (
-        None
-        if layouts is None
-        else Payloads(layouts, [plain[HEADER_BYTES:] for plain in plains], sizes)
-    )
+    data, ends = b"".join(plains), lengths.cumsum()
+    begins = ends - lengths + HEADER_BYTES
+    layouts = _layouts(data, begins, ends, limits)
+    return None if layouts is None else Payloads(layouts, data, begins, ends)
 
 
 def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | None:
@@ -566,25 +568,24 @@ def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | 
     return raw, starts, ends
 
 
-def _layouts(heads: list[bytes], sizes: Ints, limits: Limits) -> list[Layout] | None:
+def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layout] | None:
     """The layout of each histogram, or the common one; None if a header does not fit the rest."""
+    sizes = ends - begins
     if sizes.min() < 0:
         return None
-    announced, *_ = (
-        np.frombuffer(b"".join(heads), ">i8").astype(np.int64).reshape(-1, HEADER_BYTES // 8).T
-    )
+    announced = _at(data, begins - HEADER_BYTES, ">i8").astype(np.int64)
     if ((announced >> 32 & 0xFFFFFF0F) != V2).any() or ((announced & 0xFFFFFFFF) != sizes).any():
         return None
-    keys = [head[8:] for head in heads]
-    if keys.count(keys[0]) == len(keys):
+    keys = _at(data, begins - _FIELDS.size, f"V{_FIELDS.size}")
+    if (keys == keys[0]).all():
         keys = keys[:1]
     try:
-        known = {key: v2_layout(key, limits) for key in set(keys)}
+        known = {key: v2_layout(key, limits) for key in set(keys.tolist())}
     except PayloadError:
         return None
     if sizes.max() > MOST_BYTES * min(layout.slots for layout in known.values()):
         return None
-    return list(map(known.__getitem__, keys))
+    return [known[key] for key in keys.tolist()]
 
 
 def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
@@ -623,7 +624,7 @@ np.empty(8 << 20, np.uint8)
 
 
 class _Rows(NamedTuple):
-    """The bytes of all rows, the end of each row, and how many buckets each (or all) may have."""
+    """The bytes of all rows, one after the other, and how many buckets each (or all) may have."""
 
     data: bytes
     ends: Ints
@@ -695,7 +696,8 @@ def _first_bad(payloads: Payloads, most: int) -> int:
 
 def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
     """Decode rows; the error says what is wrong with one of them, but not which."""
-    ends = np.cumsum(payloads.sizes)
+    sizes = payloads.sizes
+    ends = np.cumsum(sizes)
     if not ends.size or not ends[-1]:
         return np.zeros(ends.size + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     if ends[-1] > most:
@@ -707,18 +709,18 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
         raise InvalidArgumentError(
             "varints and words of 2, 4 or 8 bytes cannot be decoded together"
         )
-    slots = np.array(first.slots)
-    if len(kinds) > 1:
-        slots = np.fromiter((layout.slots for layout in payloads.layouts), np.int64, ends.size)
-    rows = _Rows(b"".join(payloads.bodies), ends, slots)
+    data, begins, slots = payloads.data, payloads.begins, payloads.slots
+    if not first.word:  # compiled where that is plain
+        compiled = kernel.decode_varints(data, begins, payloads.ends, slots)
+        if compiled is not None:
+            return compiled
+    places = zip(begins.tolist(), payloads.ends.tolist(), strict=True)
+    rows = _Rows(b"".join([data[begin:end] for begin, end in places]), ends, slots)
     return _words(rows, first.word) if first.word else _varints(rows)
 
 
 def _varints(rows: _Rows) -> tuple[Ints, Ints, Ints]:
-    """V2: compiled where that is plain; else choose the faster way."""
-    compiled = kernel.decode_varints(rows.data, rows.ends, rows.slots)
-    if compiled is not None:
-        return compiled
+    """V2: choose the faster way."""
     data = np.frombuffer(rows.data, np.uint8)
     more = (data > 127).nonzero()[0]
     most = int(rows.slots.max())

@@ -24,6 +24,7 @@ from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,13 +37,14 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
+from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.limits import PayloadError, RowError
-from latencykit.hdr.payload import Payloads, decode_rows, open_payload, open_payloads
+from latencykit.hdr.payload import Payloads, open_payload, open_payloads
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
     from typing import IO
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
+    from latencykit.hdr.payload import Payload
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Ints = NDArray[np.int64]
@@ -58,7 +61,6 @@ __all__ = [
     "AHEAD",
     "FORMATS",
     "KEEP",
-    "BlockBuilder",
     "Columns",
     "HlogPart",
     "HlogWriter",
@@ -66,9 +68,10 @@ __all__ = [
     "LineError",
     "TagTable",
     "Times",
+    "between",
+    "blocks_of",
     "columns_of",
     "end_column",
-    "narrow",
     "own_comment",
     "own_facts",
     "split_line",
@@ -80,6 +83,8 @@ YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
 _NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
+_LONG_LINE, _FRONT = 512, 96  # bytes of a long line, and of what precedes its payload
+_FEW_LINES = 64  # whose numbers `float` reads sooner
 _EXACT_DIGITS = 15  # an integer of this length is exact in binary
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
@@ -93,7 +98,7 @@ class LineError(ValueError):
         self.seen, self.expected = seen, expected
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Times:
     """Turns time stamps into seconds from the log's start, as headers come and go."""
 
@@ -153,7 +158,7 @@ class Times:
         return stamp + self.base
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class TagTable:
     """Tags in order of appearance; code 0 is "no tag"."""
 
@@ -173,7 +178,7 @@ class TagTable:
         return tuple(tag.decode("utf-8", "surrogateescape") for tag in self.codes)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Intervals:
     """What is known of each interval without decoding it: 36 bytes per line."""
 
@@ -217,7 +222,7 @@ class Columns(NamedTuple):
 
     def texts(self, chunk: bytes) -> list[bytes]:
         """The payloads of the chunk that these are the columns of."""
-        return _between(chunk, self.offset, self.offset + self.size)
+        return between(chunk, self.offset, self.offset + self.size)
 
 
 def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
@@ -227,8 +232,7 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     """
     if b"\r" in chunk or b" " in chunk:
         return None
-    data = np.frombuffer(chunk, np.uint8)
-    ends, at = np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
+    ends, at = _ends_and_commas(chunk)
     count, width = ends.size, at.size // ends.size
     if width not in (3, 4) or at.size != width * count:
         return None
@@ -239,7 +243,7 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     tags = np.zeros(count, np.int32)
     try:
         if width == 4:
-            names = _between(chunk, starts, commas[:, 0])
+            names = between(chunk, starts, commas[:, 0])
             if not all(name.startswith(b"Tag=") for name in names):
                 return None
             tags[:] = [codes[name[4:]] for name in names]
@@ -256,15 +260,33 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     return Columns(stamps, seconds, tags, begins, ends - begins)
 
 
-def _between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
+def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
+    """Where lines end, and where commas are."""
+    data = np.frombuffer(chunk, np.uint8)
+    if chunk.find(b"\n", 0, _LONG_LINE) < 0:  # looked for only where they are expected
+        found = [-1]
+        while (at := chunk.find(b"\n", found[-1] + 1)) >= 0:
+            found.append(at)
+        ends, starts = np.array(found[1:]), np.array(found[:-1]) + 1
+        if (ends - starts).min() > _FRONT:
+            line, place = np.nonzero(data[starts[:, None] + np.arange(_FRONT)] == _COMMA)
+            if line.size == np.count_nonzero(data == _COMMA):
+                return ends, starts[line] + place
+    return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
+
+
+def between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
+    """Return what lies there, piece by piece."""
     return [chunk[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
     """The numbers that stand there; `ValueError` for what is none."""
-    found = _decimals(np.frombuffer(chunk, np.uint8), begins, ends)
+    found = None
+    if begins.size > _FEW_LINES:
+        found = _decimals(np.frombuffer(chunk, np.uint8), begins, ends)
     if found is None:
-        texts = _between(chunk, begins, ends)
+        texts = between(chunk, begins, ends)
         if b"_" in b"".join(texts):  # Python takes 1_0 for a number
             raise ValueError
         found = np.array(list(map(float, texts)))
@@ -367,69 +389,42 @@ def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> b
 # The payloads of a log file as a part of a `HistogramLog`: decoded a block of lines at a time,
 # when asked for.
 
-CHUNK = 48 * 1024
+CHUNK = 192 * 1024
 """Bytes of inflated payload decoded at once: the temporaries of such a block fit the cache."""
 _BESIDE = 16  # bytes that a payload costs beside its own
 
-SPAN = 96 * 1024
-"""Bytes that are read at once where payloads lie one after the other."""
-AHEAD = 4 * SPAN
+SPAN = 124 * 1024
+"""Bytes that are read at once where payloads lie one after the other; of more, the payloads might
+inflate to more memory than `open_payloads` takes for all of them together."""
+AHEAD = 3 * SPAN
 """The same where only the places of payloads are noted."""
 TOGETHER = 1024
-"""Rows whose places are looked up at once."""
-KEEP = 12 << 20
-"""A log keeps decoded blocks of less memory than this; others are decoded for every pass."""
+"""Rows that are opened together at most."""
+KEEP = 6 << 20
+"""A log keeps inflated payloads of less memory than this; others are inflated for every pass."""
 
 
-class BlockBuilder:
-    """Collects opened payloads and decodes them in groups, into a block for each layout."""
-
-    def __init__(self, reject: Callable[[int, str], None]) -> None:
-        self._reject = reject
-        self._rows: list[int] = []
-        self._parts: list[Payloads] = []
-        self._size = 0
-
-    def add(self, rows: Sequence[int], payloads: Payloads) -> Iterator[Block]:
-        """Take payloads and their rows; yield blocks as enough are gathered."""
-        first = (self._parts[0] if self._parts else payloads).layouts[0]
-        if all(layout.joins(first) for layout in set(payloads.layouts)):
-            yield from self._take(rows, payloads)
-            return
-        for k, row in enumerate(rows):  # a change of versions is rare
-            if self._parts and not payloads[k].layout.joins(self._parts[0].layouts[0]):
-                yield from self.flush()
-            yield from self._take([row], payloads[k : k + 1])
-
-    def _take(self, rows: Sequence[int], payloads: Payloads) -> Iterator[Block]:
-        """Take payloads that go together."""
-        sizes = np.cumsum(payloads.sizes + _BESIDE)
-        begin, before = 0, 0
-        while begin < len(payloads):
-            end = min(int(np.searchsorted(sizes, before + CHUNK - self._size)) + 1, len(payloads))
-            self._rows += rows[begin:end]
-            self._parts.append(payloads[begin:end])
-            self._size += int(sizes[end - 1]) - before
-            if self._size >= CHUNK:
-                yield from self.flush()
-            begin, before = end, int(sizes[end - 1])
-
-    def flush(self) -> Iterator[Block]:
-        """Decode what is gathered."""
-        rows, parts = self._rows, self._parts
-        self._rows, self._parts, self._size = [], [], 0
-        while rows:
-            payloads = Payloads.joined(parts)
-            try:
-                indptr, index, counts = decode_rows(payloads)
-            except RowError as bad:
-                self._reject(rows[bad.row], str(bad))
-                del rows[bad.row]
-                parts = [payloads[: bad.row], payloads[bad.row + 1 :]]
-                continue
-            layouts = [layout.buckets for layout in payloads.layouts]
-            yield from blocks_by_layout(np.array(rows, np.int64), indptr, index, counts, layouts)
-            return
+def blocks_of(
+    rows: Ints, payloads: Payloads, refuse: Callable[[int, str], object]
+) -> Iterator[Block]:
+    """Yield opened payloads as blocks for each layout; `refuse` takes what is corrupt."""
+    words = {layout.word for layout in payloads.layouts}
+    if len(words) > 1:  # a change of versions is rare
+        word_of = np.array([layout.word for layout in payloads.layouts])
+        for word in words:
+            places = np.flatnonzero(word_of == word)
+            yield from blocks_of(rows[places], payloads.take(places), refuse)
+        return
+    chunk = np.cumsum(payloads.sizes + _BESIDE) // CHUNK
+    last = ((chunk[1:] != chunk[:-1]).nonzero()[0] + 2).tolist()  # a payload that crosses a bound
+    for begin, end in pairwise(dict.fromkeys([0, *last, len(payloads)])):
+        some = payloads[begin:end]
+        block = EncodedBlock(rows[begin:end], some, refuse)
+        kinds = [layout.buckets for layout in some.layouts]
+        if kinds.count(kinds[0]) == len(kinds):
+            yield block
+        else:
+            yield from blocks_by_layout(block.rows, block.indptr, block.index, block.counts, kinds)
 
 
 class HlogPart:
@@ -443,15 +438,16 @@ class HlogPart:
         self._kept: MemoryPart | None = None
 
     def keep(self, blocks: list[Block]) -> None:
-        """Hold on to the blocks of a small log, as `narrow` left them."""
+        """Hold on to the blocks of a small log."""
         self._kept = MemoryPart(blocks)
 
     @property
     def in_memory(self) -> bool:
-        """Whether the blocks are at hand, decoded."""
+        """Whether the payloads are at hand, inflated."""
         return self._kept is not None
 
-    def _raise(self, row: int, reason: str) -> None:
+    def refuse(self, row: int, reason: str) -> None:
+        """Raise the error for the line of a row."""
         raise self._reject(self._line[row], reason)
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
@@ -459,49 +455,24 @@ class HlogPart:
         if self._kept is not None:
             yield from self._kept.blocks(rows)
             return
-        builder = BlockBuilder(self._raise)
+        begins = np.frombuffer(self._offset, np.int64)[rows]
+        ends = begins + np.frombuffer(self._size, np.int32)[rows]
+        first = 0
         with self._source.open() as stream:
-            for begin in range(0, rows.size, TOGETHER):
-                some = rows[begin : begin + TOGETHER].tolist()
-                for mine, texts in self._texts(stream, some):
-                    try:
-                        payloads = open_payloads(texts)
-                    except RowError as bad:
-                        self._raise(mine[bad.row], str(bad))
-                        raise
-                    yield from builder.add(mine, payloads)
-        yield from builder.flush()
-
-    def _texts(self, stream: IO[bytes], rows: list[int]) -> Iterator[tuple[list[int], list[bytes]]]:
-        """Yield rows and their base64 texts; neighbours are read together."""
-        found: list[bytes] = []
-        span, low, first = b"", 0, 0
-        for k, row in enumerate(rows):
-            at, size = self._offset[row], self._size[row]
-            if not low <= at <= at + size <= low + len(span):
-                if found:
-                    yield rows[first:k], found
-                    first, found = k, []
-                stream.seek(at)
-                span, low = stream.read(max(size, SPAN)), at
-            found.append(span[at - low : at - low + size])
-        if found:
-            yield rows[first:], found
-
-
-def narrow(block: Block) -> Block:
-    """Return the block with indices and counts of 32 bits, if they fit: half the memory."""
-    if block.index.size and (
-        int(block.index.max()) >= 1 << 31 or int(block.counts.max()) >= 1 << 31
-    ):
-        return block
-    return Block(
-        block.rows,
-        block.indptr,
-        block.index.astype(np.int32),
-        block.counts.astype(np.int32),
-        block.buckets,
-    )
+            while first < rows.size:  # neighbours are read together
+                low = int(begins[first])
+                last = int(np.searchsorted(ends[first : first + TOGETHER], low + SPAN, "right"))
+                last = first + max(last, 1)
+                stream.seek(low)
+                span = stream.read(int(ends[last - 1]) - low)
+                mine, some = rows[first:last], slice(first, last)
+                try:
+                    payloads = open_payloads(between(span, begins[some] - low, ends[some] - low))
+                except RowError as bad:
+                    self.refuse(int(mine[bad.row]), str(bad))
+                    raise
+                yield from blocks_of(mine, payloads, self.refuse)
+                first = last
 
 
 # ------------------------------------------------------------
@@ -749,9 +720,9 @@ class _Scan:
         # be left out.
         self.eager = True
         self.part = HlogPart(source, self.found, self._error)
-        self.builder = BlockBuilder(self._row_reject)
+        self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one
         self.blocks: list[Block] = []
-        self.kept_bytes = 0
+        self.kept_bytes, self.highest = 0, 0.0
         self.bad_rows: set[int] = set()
         self.offset = self.number = 0  # bytes and lines that were gone through
         self.limits = in_force()
@@ -769,7 +740,7 @@ class _Scan:
                     chunk += stream.readline(self.limits.line)
                 if not self._intervals(chunk):
                     self._lines(chunk)
-        self._keep(self.builder.flush())
+        self._flush()
 
     def _next(self, stream: IO[bytes]) -> bytes:
         """Read on: headers line by line, then as many intervals as are decoded together."""
@@ -795,7 +766,8 @@ class _Scan:
         self.number += len(columns.size)
         self.offset += len(chunk)
         if payloads is not None:
-            self._keep(self.builder.add(range(begin, len(self.found)), payloads))
+            self._flush()
+            self._keep(np.arange(begin, len(self.found)), payloads)
         return True
 
     def _lines(self, chunk: bytes) -> None:
@@ -856,7 +828,9 @@ class _Scan:
                     self.tags.code(tag),
                 )
                 if opened is not None:
-                    self._keep(self.builder.add([row], Payloads.of([opened])))
+                    self.opened.append((row, opened))
+                    if len(self.opened) == TOGETHER or len(opened.body) > CHUNK:
+                        self._flush()
         except (LineError, PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
@@ -885,15 +859,25 @@ class _Scan:
         self._reject(self._error(self.found.line[row], reason))
         self.bad_rows.add(row)
 
-    def _keep(self, blocks: Iterable[Block]) -> None:
-        for block in blocks:
+    def _flush(self) -> None:
+        """Keep the payloads of lines that were parsed one by one."""
+        if self.opened:
+            rows, payloads = zip(*self.opened, strict=True)
+            self.opened = []
+            self._keep(np.array(rows), Payloads.of(payloads))
+
+    def _keep(self, rows: Ints, payloads: Payloads) -> None:
+        """Check payloads, and keep them unless there is too much to keep."""
+        for block in blocks_of(rows, payloads, self._row_reject):
+            top = int(block.folded()[1].max(initial=-1))
+            if top >= 0:
+                self.highest = max(self.highest, float(block.buckets.high(top)))
             if self.kept_bytes > KEEP:
                 continue
-            narrowed = narrow(block)
-            self.kept_bytes += narrowed.nbytes
-            self.blocks.append(narrowed)
+            self.kept_bytes += block.nbytes
+            self.blocks.append(block.kept())
             # What is kept grows as the file does: of a log that will be too large in the end no
-            # more is decoded twice.
+            # more is inflated twice.
             if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
                 self.kept_bytes = KEEP + 1
                 self.blocks.clear()
@@ -917,8 +901,7 @@ class _Scan:
         self._end_times(start, length)
         if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)
-            tops = [one.buckets.high(one.index.max()) for one in self.blocks if one.index.size]
-            self.source.highest = float(max(tops, default=0.0))
+            self.source.highest = self.highest
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin

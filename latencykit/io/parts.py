@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["PartResult", "bar", "checked", "in_memory", "portable", "read_part", "waiting"]
 
 _LONG = 5_000  # intervals: longer logs are decoded once, and answer fewer questions
-_KEPT = 12 << 20  # bytes, at 8 per entry, that a log keeps by itself
 _CELLS = 24
 
 
@@ -120,21 +119,6 @@ def _read_again(place: FileRange, wanted: Selection, number: int) -> Any:
 # Logs that answer several questions, and logs that travel between processes of one machine.
 
 
-class _Narrow:
-    """Intervals in memory, their integers as short as possible: some 3 bytes per entry."""
-
-    in_memory = True
-
-    def __init__(self, blocks: list[Block]) -> None:
-        self._part = MemoryPart(blocks)
-
-    def blocks(self, rows: Ints) -> Iterator[Block]:
-        """Yield the blocks of the given rows."""
-        for block in self._part.blocks(rows):
-            index, counts = block.index.astype(np.int64), block.counts.astype(np.int64)
-            yield replace(block, index=index, counts=counts)
-
-
 class _Again:
     """Intervals that are read anew, in the process that asks for them."""
 
@@ -152,38 +136,36 @@ class _Again:
         yield from self._part.blocks(rows)
 
 
-def in_memory(data: Any, most: float, least: float = _KEPT) -> Any:
+def in_memory(data: Any, most: float, *, travels: bool = False) -> Any:
     """Return a log with its intervals in memory, so that several questions decode it once.
 
-    One that takes more than `most` bytes, or fewer than `least` in all, is returned unchanged.
+    One that takes more than `most` bytes is returned unchanged, and so is one that keeps them by
+    itself, unless it travels to another process.
     """
     if not isinstance(data, HistogramLog) or not 0 < len(data) <= _LONG:
         return data
+    if not travels and LogPart(data).in_memory:
+        return data
     blocks: list[Block] = []
-    rows = size = entries = 0
+    rows = size = 0
     for block in data.blocks():
-        rows, entries = rows + block.rows.size, entries + block.index.size
-        blocks.append(replace(block, index=_least(block.index), counts=_least(block.counts)))
+        rows += block.rows.size
+        blocks.append(block.kept())
         size += blocks[-1].nbytes
-        share = rows / len(data)  # extrapolate to all intervals
-        if size > most * share or (len(blocks) == 1 and 8 * entries < least * share):
+        if size > most * (rows / len(data)):  # extrapolate to all intervals
             return data
-    return data._mapped_through(lambda _: _Narrow(blocks))  # noqa: SLF001
+    return data._mapped_through(lambda _: MemoryPart(blocks))  # noqa: SLF001
 
 
 def portable(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
     """Return data for another process: a log has its sum, and its intervals or a reader."""
     if not isinstance(data, HistogramLog):
         return data
-    kept = in_memory(data, most, least=0)
+    kept = in_memory(data, most, travels=True)
     shared = kept
     if kept is data:
         shared = data._mapped_through(lambda _: _Again(read))  # noqa: SLF001
     return shared.rows(np.arange(len(shared)), whole=kept.histogram())
-
-
-def _least(values: Ints) -> NDArray[Any]:
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
 # ------------------------------------------------------------ progress

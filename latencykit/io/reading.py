@@ -38,13 +38,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's
-# fault, whichever reader meets it.
-_NOT_A_NUMBER = re.compile(
-    r"(?:could not convert string to (?:float|complex)"
+# fault, whichever reader meets it. A text, like all patterns of errors: compiling takes time.
+_NOT_A_NUMBER = (
+    r"(?s)(?:could not convert string to (?:float|complex)"
     r"|invalid literal for int\(\) with base 10): (?P<text>.*)|"
     r"Exceeds the limit \(\d+ digits\) for integer string conversion"
-    r"|cannot convert float (?:NaN|infinity) to integer",
-    re.DOTALL,
+    r"|cannot convert float (?:NaN|infinity) to integer"
 )
 _HINT = "--format-in NAME (format=) takes it for another format"
 
@@ -145,7 +144,9 @@ def _sniffed(one: Format, source: Source, broken: list[tuple[Format, Exception]]
     except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
             raise
-        if not (isinstance(error, (LatencyKitError, csv.Error)) or _NOT_A_NUMBER.match(str(error))):
+        if not (
+            isinstance(error, (LatencyKitError, csv.Error)) or re.match(_NOT_A_NUMBER, str(error))
+        ):
             broken.append((one, error))
         return Confidence.NO
 
@@ -327,7 +328,7 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
     except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
             raise
-        if isinstance(error, ValueError) and (number := _NOT_A_NUMBER.match(str(error))):
+        if isinstance(error, ValueError) and (number := re.match(_NOT_A_NUMBER, str(error))):
             text = printable(number["text"] or "the text in a number's place", 60)
             seen = f"{text} cannot be read as a number"
             raise source.corrupt(

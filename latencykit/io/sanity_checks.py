@@ -39,17 +39,15 @@ _SENTINEL = 2.0**63 * (1 - 1e-9)
 _LARGEST = 16 << 20  # bytes of a file in which the line is looked for
 _NAMES = {"mean": "mean", "std": "standard deviation", "min": "minimum", "max": "maximum"}
 _WORDS = {
-    "mean": re.compile(r"mean|av(?:era)?g", re.IGNORECASE),
-    "std": re.compile(r"std|dev", re.IGNORECASE),
-    "min": re.compile(r"min|fastest|shortest|low|best", re.IGNORECASE),
-    "max": re.compile(r"max|slowest|longest|worst|high", re.IGNORECASE),
+    "mean": "(?i)mean|av(?:era)?g",
+    "std": "(?i)std|dev",
+    "min": "(?i)min|fastest|shortest|low|best",
+    "max": "(?i)max|slowest|longest|worst|high",
 }
 _FACTS = ("duration", "rate", "achieved", "start", "expected_interval", "timeout")
 _TEXTS = ("tool", "version", "command")
 _COUNTED = ("connections", "failed", "timeouts", "dropped", "unfinished")
-_NUMBER = re.compile(
-    r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan\b|inf(?:inity)?\b)", re.IGNORECASE
-)
+_NUMBER = r"(?i)[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan\b|inf(?:inity)?\b)"
 _FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
 
 
@@ -329,13 +327,13 @@ def _line_of(found: _Found, source: Source) -> int | None:
         text = source.text() + "\n"
     except LatencyKitError:
         return None
-    places = [hit.start() for hit in _NUMBER.finditer(text) if _states(hit[0], found.value)]
+    places = [hit.start() for hit in re.finditer(_NUMBER, text) if _states(hit[0], found.value)]
     starts = sorted({text.rfind("\n", 0, at) + 1 for at in places})
     name = found.name
-    word = (
+    word = re.compile(
         _WORDS[name]
         if isinstance(name, str)
-        else re.compile(rf"(?<![\d.]){re.escape(f'{name:g}')}(?![\d.]*\d)")
+        else rf"(?<![\d.]){re.escape(f'{name:g}')}(?![\d.]*\d)"
     )
     naming = [start for start in starts if word.search(text, start, text.find("\n", start))]
     if not naming and len(starts) > 1:

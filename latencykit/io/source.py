@@ -62,7 +62,7 @@ _FIRST = 10  # corrupt lines of a file that are reported whatever they are
 _MOST = 12  # that are reported at all: also the first of another kind
 _KINDS = 50  # that are distinguished
 _NAMED = 4
-_PARTICULAR = re.compile(r"""(?: is)?\s*[:('"].*""", re.DOTALL)
+_PARTICULAR = r"""(?s)(?: is)?\s*[:('"].*"""
 
 
 class Tally:
@@ -73,7 +73,7 @@ class Tally:
         self._reported = 0
 
     def _kind(self, seen: str) -> str:
-        kind = printable(_PARTICULAR.sub("", seen[:200]), 80) or "others"
+        kind = printable(re.sub(_PARTICULAR, "", seen[:200]), 80) or "others"
         return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
 
     def wanted(self, seen: str) -> int:

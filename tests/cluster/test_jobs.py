@@ -111,8 +111,8 @@ def test_a_log_travels_with_its_sum_and_its_intervals_or_where_they_are(room):
 def test_a_log_is_held_if_it_is_neither_small_nor_large(make_log, tmp_path):
     log = read(make_log(tmp_path / "a.hlog"))
     assert parts.in_memory(log, 1e9) is log
-    assert parts.in_memory(log, 100, least=0) is log
-    kept = parts.in_memory(log, 1e9, least=0)
+    assert parts.in_memory(log, 100, travels=True) is log
+    kept = parts.in_memory(log, 1e9, travels=True)
     assert kept is not log
     assert rows_of(kept) == rows_of(log)
     assert rows_of(kept.resample("2s")) == rows_of(log.resample("2s"))

@@ -18,11 +18,12 @@ static int64_t wild(void) { return (int64_t)(dice() >> dice() % 64) * (dice() % 
 
 static void *buffer(int64_t items, size_t size) { return malloc(items ? (size_t)items * size : 1); }
 
-/* Offsets of `rows` rows in `size` items: mostly ascending, at times anything. */
-static void ends_of(int64_t *ends, int64_t rows, int64_t size)
+/* Where `rows` rows lie in `size` items: mostly in order, at times anywhere. */
+static void lie(int64_t *begins, int64_t *ends, int64_t rows, int64_t size)
 {
     int64_t at = 0;
     for (int64_t r = 0; r < rows; r++) {
+        begins[r] = dice() % 30 ? at + (dice() % 8 ? 0 : (int64_t)(dice() % 3)) : wild();
         at += (int64_t)(dice() % (uint64_t)(size - at + 1));
         ends[r] = dice() % 30 ? (r == rows - 1 && dice() % 2 ? size : at) : wild();
     }
@@ -34,7 +35,7 @@ static long rows_and_sums(void)
     int64_t width = 0, each = dice() & 1, p = (int64_t)(dice() % 4);
     uint8_t *data = buffer(size, 1);
     int64_t *ends = buffer(rows, 8), *slots = buffer(each ? rows : 1, 8);
-    int64_t *indptr = buffer(rows + 1, 8);
+    int64_t *indptr = buffer(rows + 1, 8), *begins = buffer(rows, 8), *total, done;
     int64_t *index = buffer(size, 8), *counts = buffer(size, 8), entries;
     int64_t *sums = buffer(rows, 8), *places = buffer(rows * (2 + p), 8);
     double *below = buffer(p, 8);
@@ -44,16 +45,23 @@ static long rows_and_sums(void)
         data[i] = (uint8_t)(mode == 0 ? x : mode == 1 ? x & 127 : mode == 2 ? (y ? 255 : x)
                             : mode == 3 ? (y & 1 ? x | 128 : x & 127) : (y & 7 ? 255 : 254));
     }
-    ends_of(ends, rows, size);
+    lie(begins, ends, rows, size);
     for (int64_t i = 0; i < (each ? rows : 1); i++)
         slots[i] = dice() % 3 ? 1 + (int64_t)(dice() % 5000) : wild();
     for (int64_t i = 0; i < p; i++)
         below[i] = dice() % 9 ? (double)(dice() % 10001) / 100 : (double)wild() * 1e300 * 1e10;
-    entries = lk_rows(data, size, ends, rows, slots, each, indptr, index, counts);
+    width = dice() % 3 ? (int64_t)(dice() % 5000) : 0;
+    total = calloc(width ? (size_t)width : 1, 8);
+    done = lk_fold(data, size, begins, ends, rows, slots, each, below, p, total, width, index,
+                   counts, size, sums, places);
+    if (done < 0 || done > rows) abort();
+    free(total);
+    width = 0;
+    entries = lk_rows(data, size, begins, ends, rows, slots, each, indptr, index, counts, size);
     for (int64_t i = 0; i < entries; i++)
         if (index[i] >= width) width = index[i] + 1;
     if (entries >= 0 && width < 100000) {
-        int64_t *total = calloc(width ? (size_t)width : 1, 8);
+        total = calloc(width ? (size_t)width : 1, 8);
         if (lk_add(total, width, index, counts, entries)) abort();
         if (width && lk_add(total, width - 1, index, counts, entries) != -1) abort();
         if (entries) index[dice() % (uint64_t)entries] = wild();
@@ -65,7 +73,7 @@ static long rows_and_sums(void)
         lk_places(indptr, rows, counts, entries, below, p, sums, places);
     }
     free(data), free(ends), free(slots), free(indptr), free(index), free(counts);
-    free(sums), free(places), free(below);
+    free(sums), free(places), free(below), free(begins);
     return entries >= 0;
 }
 

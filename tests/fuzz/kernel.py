@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,9 +73,21 @@ def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
     ends = np.cumsum([len(body) for body in bodies])
     if not ends[-1]:
         return ()
-    arrays = payload._varints(payload._Rows(b"".join(bodies), ends, np.array(slots)))
+    layout = payload._layout(2, 1, 3_600_000_000, 1.0, 0, False)
+    layouts = [replace(layout, slots=slots)]
+    begins = ends - [len(body) for body in bodies]
+    data, percentiles = b"".join(bodies), [0, 50, 99.9, 100, 25]
+    arrays = payload._decode(payload.Payloads(layouts, data, begins, ends), 1 << 20)
     total = np.zeros(int(arrays[1].max(initial=0)) + 1, np.int64)
-    return *arrays, *kernel.fold(*arrays, [0, 50, 99.9, 100, 25], total), total
+    sums, entries = kernel.fold(*arrays, percentiles, total)
+    fused, again = kernel.fold_varints(data, begins, ends, np.array(slots), percentiles), total * 0
+    done = kernel.fold_varints(data, begins, ends, np.array(slots), percentiles, again)[2]
+    if done == ends.size:  # in one walk: the same
+        np.testing.assert_array_equal(again, total)
+    index = np.append(arrays[1], -1)[entries]
+    np.testing.assert_array_equal(fused[0][: fused[2]], sums[: fused[2]])
+    np.testing.assert_array_equal(fused[1][: fused[2]], index[: fused[2]])
+    return *arrays, sums, entries, total
 
 
 def _outcome(action: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...] | str:
