@@ -888,8 +888,8 @@ def _findings(
         return []
     if not accepted:
         text = (
-            f"nothing in particular stands out among {_several(attributes)}: slow requests have the "
-            "same mix as the others of their time"
+            f"nothing in particular stands out among {_several(attributes)}: slow requests have "
+            "the same mix as the others of their time"
         )
         blocks = np.unique(world.block[world.late]).size
         if blocks < 2 * _LEAST_BLOCKS:
