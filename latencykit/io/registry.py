@@ -80,6 +80,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.gobench": ("go-bench go-bench-json", "ns/op", '"action":'),
     "tools.h2load": ("h2load-log h2load", " started, ", r"^\d{15,17}\t"),
+    "tools.hdr_base64": ("hdr-base64", "hist", "dhis", "\x1c\ufffd\ufffd", "\x0cr\x12"),
     "tools.hyperfine": (
         "hyperfine-json hyperfine-csv hyperfine-markdown hyperfine",
         '"stddev"', "command,mean,stddev", "mean [", "time (",
