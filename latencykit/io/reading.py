@@ -117,6 +117,16 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
         asked += [(_sniffed(one, source, broken), one) for one in registry.last_resort()]
     best = max(confidence for confidence, _ in asked)
+    claims = {one.name: confidence for confidence, one in asked if confidence}
+    claims.pop("hlog", None)  # by its name only
+    if not source.is_dir and all(
+        claim is Confidence.GENERIC and name not in ("csv", "numbers")
+        for name, claim in claims.items()
+    ):
+        from latencykit.io.other_files import hint_for
+
+        if (hint := hint_for(source.head, source.shown, readable=bool(claims))) is not None:
+            raise UnknownFormatError(f"{source.shown}: {hint}")
     candidates = [one for confidence, one in asked if confidence == best and best]
     if len(candidates) == 1:
         return candidates[0]
