@@ -130,7 +130,7 @@ def test_it_is_named_with_a_hint(name, suffix, tmp_path):
 
 
 def test_a_program_and_a_database(tmp_path):
-    with pytest.raises(UnknownFormatError, match="an ELF program|a Windows program|no reader"):
+    with pytest.raises(UnknownFormatError, match=r"an ELF program|a Windows program|no reader"):
         lk.read(sys.executable)
     with sqlite3.connect(tmp_path / "x.db") as database:
         database.execute("create table calls (ms)")

@@ -49,6 +49,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "access-json access-log",
         '] "', "] ", '"request_time"', '"duration"', r"^\d{9,11}\.\d{3} ",
     ),
+    "tools.artillery": ("artillery", '"aggregate"'),
     "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
     "tools.bombardier": ("bombardier-json bombardier", '"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("bpftrace bpftrace-json bcc", "\n@", "\r@", "^@", '{"type":', ": count"),
@@ -79,6 +80,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:\t",
     ),
     "tools.gobench": ("go-bench go-bench-json", "ns/op", '"action":'),
+    "tools.google_benchmark": ("google-benchmark", '"real_time"'),
     "tools.h2load": ("h2load-log h2load", " started, ", r"^\d{15,17}\t"),
     "tools.hdr_base64": ("hdr-base64", "hist", "dhis", "\x1c\ufffd\ufffd", "\x0cr\x12"),
     "tools.hyperfine": (
