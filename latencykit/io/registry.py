@@ -138,7 +138,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
     ),
     "tools.prometheus": ("prometheus prometheus-json", "# type ", "_bucket{", '"resulttype"'),
-    "tools.python_benchmarks": ("pyperf pytest-benchmark", '"machine_info"', '"benchmarks"'),
+    "tools.python_benchmarks": (
+        "pyperf pytest-benchmark pyperf-text pytest-benchmark-text",
+        '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
+    ),
     "tools.redis": (
         "memtier-json memtier redis-benchmark redis-benchmark-csv",
         '"run information"', "all stats", "aggregated average results",

@@ -72,7 +72,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             own = own.with_notes(
                 f"{bad:,} answers of status 4xx and 5xx are among the values{hint}"
             )
-        series[name] = _data(row, own)
+        series[name.rpartition("endpoint.response_time.")[2]] = _data(row, own)
     if len(series) > 1:
         series[main] = series[main].with_run(aggregate=True)
     return series
