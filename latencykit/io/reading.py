@@ -28,7 +28,17 @@ from latencykit.errors import (
 from latencykit.io import registry
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
-from latencykit.io.source import Confidence, Data, Format, ReadOptions, Source, Tally, level_name
+from latencykit.io.source import (
+    Confidence,
+    Data,
+    DocumentSource,
+    Format,
+    ReadOptions,
+    Source,
+    Tally,
+    level_name,
+)
+from latencykit.io.text import SeveralDocuments
 from latencykit.units import NANOSECONDS, did_you_mean, parse_moment, printable, without_login
 
 if TYPE_CHECKING:
@@ -319,7 +329,17 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
     """
     try:
         with np.errstate(invalid="raise", over="raise"):
-            series = chosen.read(source, options)
+            try:
+                series = chosen.read(source, options)
+            except SeveralDocuments as several:
+                series = {
+                    f"run {number} {name}".rstrip(): data
+                    for number, (text, before) in enumerate(several.parts, 1)
+                    for name, data in chosen.read(
+                        DocumentSource(source, text.encode("utf-8", "surrogateescape"), before),
+                        options,
+                    ).items()
+                }
         return {name: settled(data, source) for name, data in series.items()}
     except LatencyKitError as error:
         named = source.shown in str(error)

@@ -102,6 +102,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "locust-csv locust-history locust-failures locust-json locust",
         "request count", "# requests", "occurrences", "traceback", '"num_none_requests"', "# reqs",
     ),
+    "tools.log_processor": ("log-processor", "intervalpercentiles:", '"int_count"'),
     "tools.messaging": (
         (
             "nats-latency nats-latency-raw nats-bench nats-bench-csv bench "
@@ -152,6 +153,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     "tools.sysbench": (
         "sysbench",
         "sysbench ", "latency histogram (values are", "threads fairness:",
+    ),
+    "tools.two_columns": (
+        "time-latency", r"^\s*\d{1,18}[ \t]+\d{1,15}\s*$",
+        r"^#?\s*(?:S?TIME|END|START|TS|s?time|end|start|ts)\b|^#?\s*(?:S?TIME|s?time)[nums(]",
     ),
     "tools.vegeta": (
         "vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist vegeta-hdrplot",
