@@ -188,8 +188,7 @@ def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
         kind = "a packet capture (pcap)"
         hint = next(hint for magic, _, hint in _MAGIC if magic == b"\x0a\x0d\x0d\x0a")
     elif data.startswith(b"\x7fELF"):
-        order = "big" if data[5:6] == b"\x02" else "little"
-        dump = int.from_bytes(data[16:18], order) == 4  # ET_CORE
+        dump = data[16:18] in (b"\4\0", b"\0\4")  # ET_CORE, in either byte order
         kind, hint = ("a core dump", _FAILED) if dump else ("an ELF program", _PROGRAM)
     elif data.startswith(b"PK\x03\x04"):
         excel = b"xl/" in data or b"[Content_Types].xml" in data[:64]

@@ -40,7 +40,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         k.rpartition(".")[2]: v for k, v in counters.items() if re.search(r"\.codes\.\d+$", k)
     }
     first, last = report.get("firstCounterAt"), report.get("lastCounterAt")
-    notes = (_SKETCH,)
+    notes: tuple[str, ...] = (_SKETCH,)
     if not kept and isinstance(report.get("latency"), dict):  # version 1
         kept = {"latency": dict(report["latency"])}
         kept["latency"].setdefault("count", report.get("requestsCompleted"))

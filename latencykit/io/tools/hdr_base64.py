@@ -123,7 +123,7 @@ def _strings(
         stated = (unit_in(str(v)) for k, v in value.items() if k.lower() in _UNIT_KEYS)
         unit = next(filter(None, stated), unit)
         title = next((value[k] for k in ("name", "label", "tag", "operation") if k in value), None)
-        inside = (*path, title) if isinstance(title, str) and title != path[-1:] else path
+        inside = (*path, title) if isinstance(title, str) and (title,) != path[-1:] else path
         for key, inner in value.items():
             yield from _strings(inner, (*inside, key), unit)
     elif isinstance(value, list):
@@ -158,7 +158,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     empty = 0
     for number, (label, line, payload, stated) in enumerate(found, 1):
-        unit, origin = (stated, "file") if stated else options.resolve_unit("ns", "assumed")
+        unit, origin = options.resolve_unit("ns", "assumed")
+        if stated:
+            unit, origin = stated, "file"
         run = Run(tool="HdrHistogram", unit=unit, unit_from=origin)
         try:
             data = histogram_of_payload(payload, unit, run, source, label or f"line {line}")
@@ -171,10 +173,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         else:
             empty += 1
     if len(series) == 1:
-        ((label, data),) = series.items()
-        series = {"" if label.startswith("histogram ") else label: data}
+        ((label, lone),) = series.items()
+        series = {"" if label.startswith("histogram ") else label: lone}
     note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
-    return {name: data.with_run(notes=(*data.run.notes, *note)) for name, data in series.items()}
+    return {name: one.with_run(notes=(*one.run.notes, *note)) for name, one in series.items()}
 
 
 FORMATS = (

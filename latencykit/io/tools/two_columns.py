@@ -60,7 +60,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     frame, notes = read_table(source, options, layout)
     stated = header["unit"] if header else None
-    unit, origin = (stated.lower(), "file") if stated else options.resolve_unit("us", "assumed")
+    unit, origin = options.resolve_unit("us", "assumed")
+    if stated:
+        unit, origin = stated.lower(), "file"
     clock = (header["clock"] or unit).lower() if header else unit
     if clock == "none":
         clock = "ns"
