@@ -63,9 +63,9 @@ def lesson_files() -> dict[str, Path]:
         roots = {"": installed}
     files = {}
     for prefix, root in roots.items():
-        for path in sorted(root.rglob("*")):
+        for path in sorted({*root.rglob("*")} - {*(root / "league").rglob("*")}):
             name = path.relative_to(root)
-            hidden = any(part.startswith((".", "__")) or part == "league" for part in name.parts)
+            hidden = any(part.startswith((".", "__")) for part in name.parts)
             lesson = path.suffix in (".ipynb", ".md", ".py")
             if path.is_file() and not hidden and (lesson or prefix or name.parts[0] == "data"):
                 files[prefix + name.as_posix()] = path
