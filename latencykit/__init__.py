@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve as LoadCurve
     from latencykit.analysis.capacity import load_curve as load_curve
     from latencykit.analysis.change_points import change_points as change_points
+    from latencykit.analysis.coincidence import Coincidence as Coincidence
+    from latencykit.analysis.coincidence import coincide as coincide
     from latencykit.analysis.compare import Comparison as Comparison
     from latencykit.analysis.compare import compare as compare
     from latencykit.analysis.correct import correct as correct
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from latencykit.core.buckets import EdgeBuckets as EdgeBuckets
     from latencykit.core.buckets import HdrBuckets as HdrBuckets
     from latencykit.core.distribution import Distribution as Distribution
+    from latencykit.core.events import Events as Events
     from latencykit.core.histogram import Histogram as Histogram
     from latencykit.core.histogram_log import HistogramLog as HistogramLog
     from latencykit.core.histogram_log import merge as merge
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from latencykit.errors import LatencyKitError as LatencyKitError
     from latencykit.errors import MissingPackageError as MissingPackageError
     from latencykit.errors import UnknownFormatError as UnknownFormatError
+    from latencykit.io.events import read_events as read_events
     from latencykit.io.reading import formats as formats
     from latencykit.io.reading import read as read
     from latencykit.io.reading import read_all as read_all
@@ -70,6 +74,8 @@ _MODULE_OF = {
     "LoadCurve": "analysis.capacity",
     "load_curve": "analysis.capacity",
     "change_points": "analysis.change_points",
+    "Coincidence": "analysis.coincidence",
+    "coincide": "analysis.coincidence",
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
     "correct": "analysis.correct",
@@ -86,6 +92,7 @@ _MODULE_OF = {
     "EdgeBuckets": "core.buckets",
     "HdrBuckets": "core.buckets",
     "Distribution": "core.distribution",
+    "Events": "core.events",
     "Histogram": "core.histogram",
     "HistogramLog": "core.histogram_log",
     "merge": "core.histogram_log",
@@ -102,6 +109,7 @@ _MODULE_OF = {
     "LatencyKitError": "errors",
     "MissingPackageError": "errors",
     "UnknownFormatError": "errors",
+    "read_events": "io.events",
     "formats": "io.reading",
     "read": "io.reading",
     "read_all": "io.reading",

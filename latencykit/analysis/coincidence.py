@@ -1,8 +1,11 @@
 """`coincide`: what happened when requests were slow, from events of other logs and the run itself.
 
-The chance that events coincide with stalls is measured by moving the events' clock: every shift
-keeps the events' own rhythm and that of the stalls, and breaks only what connects the two. The
-shifts are not wrapped around the end of the run, which would break the rhythm of periodic events.
+How often events coincide with stalls by chance is measured by moving the clocks against each other:
+every shift keeps the rhythm of the events and that of the stalls, and breaks only what connects the
+two. Shifts are not wrapped around the end of the run, which would break the rhythm of periodic
+events; what leaves the run is not counted. Of periodic events and stalls only the phase is
+evidence. Irregular ones match one by one, which is stronger: gaps between such stalls are exchanged
+as well.
 Several statistics of several sources are compared under the same shifts, so that the probability of
 the best of them under no connection is known (step-down min-p without the steps: Westfall and
 Young, Resampling-Based Multiple Testing, 1993, section 2.3).
@@ -14,11 +17,12 @@ what the run shows by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.analysis.stalls import SlowFold, Stalls, hulls, period_of, stalls_of
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.value import Value
@@ -45,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Coincidence", "coincide"]
 
-_ALPHA = 0.03  # of any false finding about events, and
-_OWN = (0.005, 0.005, 0.003, 0.003, 0.003)  # of the five about the run itself: 5 % in all
+_ALPHA = 0.045  # of any false finding about events
+_OWN = 0.003  # of each question about the run itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +70,7 @@ class Coincidence(Value):
         The columns of `find_stalls`, and ``suspect``: the source that coincides, empty if none
         does more often than by chance.
     findings, notes : tuple of str
-        Sentences that hold up to chance, and what limits them.
+        Sentences that chance does not explain, and what limits them.
     lanes : tuple of Events
         The events in seconds from the start of the run.
     data : Samples or HistogramLog
@@ -128,10 +132,9 @@ def coincide(
 
     stalls = stalls_of(data)
     run = _Run.of(data, stalls, above)
-    findings, notes = _own_evidence(run, stalls)
+    findings = _own_evidence(run, stalls)
     sources = _sources(run, tuple(events))
-    results, more = _tested(run, sources)
-    notes += more
+    results, notes = _tested(run, sources)
     shown = [one for one in results if one.of_file or one.adds]
     suspects = np.full(len(stalls), "", dtype=object)
     for one in sorted((one for one in shown if one.significant), key=lambda one: -one.surprise):
@@ -144,7 +147,8 @@ def coincide(
         }
         for one in shown
     ]  # fmt: skip
-    findings += _sentences(run, stalls, shown)
+    detailed = {one.name.split(": ")[0] for one in shown if one.adds}
+    findings += _sentences(run, stalls, [one for one in shown if one.name not in detailed])
     frame = stalls.to_frame()
     frame["suspect"] = suspects
     if table and len(stalls):
@@ -154,6 +158,16 @@ def coincide(
             findings += [sentence] if left else []
         else:
             notes.append(sentence)
+    rhythm = period_of(stalls.start, run.span)
+    for one, source in zip(results, sources, strict=True) if rhythm else ():
+        own = None if one.significant else period_of(source.events.start, run.span)
+        if own and rhythm and one.hit.mean() > 0.5 and abs(own.seconds / rhythm.seconds - 1) < 0.02:
+            notes.append(
+                f"{one.name} and the stalls have one period "
+                f"({format_duration(own.seconds * 1e9)}), so only their phase is evidence: they "
+                f"coincide as well by chance with probability {one.p:.2g}; a run in which the "
+                "period of one of them is changed would show more"
+            )
     columns = ["source", "stalls", "coincide", "expected", "p", "lag", "share_above", "significant"]
     notes += [note for note in stalls.notes if "stalls occur about every" not in note]
     return Coincidence(
@@ -167,14 +181,15 @@ def coincide(
     )
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+def _number(count: int, item: str) -> str:
+    return f"{format_count(count)} {item}{'' if count == 1 else 's'}"
 
 
 # ------------------------------------------------------------
 # A run: its span, its stalls and its slow requests, in seconds from its start.
 
-_TARGETS = 400  # slow requests, evenly chosen, that the shifts are counted with
+_TARGETS = 400  # slow times that are compared with events
+_EQUAL = 0.999  # of a latency: less than a bucket below it
 _REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
 
 
@@ -200,18 +215,25 @@ class _Run:
             epoch = None if data.epoch is None else data.epoch / 1e9
             values = data.values
             slow = (values > threshold) & data.good
+            if not slow.any():  # many are as slow as the slowest
+                slow = (values >= threshold * _EQUAL) & data.good
             if data.outcome is not None:
                 slow |= data.outcome == OUTCOMES.index("timeout")
             end = (data.offsets + data.duration / 1e9)[slow]
             begin, weight = end - values[slow] / 1e9, np.ones(end.size)
             span = data.elapsed
-            tolerance = max(_REACH * span / max(len(data), 1), 1e-3)
+            ends = np.unique(data.start + data.duration)
+            grain = float(np.median(np.diff(ends))) / 1e9 if ends.size > 1 else 0.0
+            tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
             factor = NANOSECONDS.get(data.unit, 1.0)
-            fold = SlowFold(np.full(len(data), 2 * threshold / factor))
-            data.scan(fold)
-            counts = fold.counts[3]  # of LEVELS: above half of twice the threshold
+            counts = np.zeros(len(data), np.int64)
+            for limit in (threshold, threshold * _EQUAL):
+                if not counts.any():
+                    fold = SlowFold(np.full(len(data), 2 * limit / factor))
+                    data.scan(fold)
+                    counts = fold.counts[LEVELS.index(0.5)]
             slow = counts > 0
             begin, weight = data.starts[slow], counts[slow].astype(np.float64)
             end = begin + data.lengths[slow]
@@ -306,7 +328,11 @@ _SHIFTS = 2000
 _PER_LOOK = 60  # more shifts where there are many looks
 _LAGS = 30.0  # seconds that effects may lag behind events
 _EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
-_PAIRS = 4_000_000  # of stalls and events whose distances are taken at a time
+_RHYTHM = 300  # events to find a rhythm in
+_EVEN = 0.08  # of the mean gap: gaps that differ by less are a rhythm
+_NEARBY = 6.0  # places by which a gap of a surrogate may move
+_NEAR = 64  # stalls, the longest, whose starts are compared with those of events
+_PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
 
 
 @dataclass(frozen=True)
@@ -404,26 +430,33 @@ def _clock_notes(run: _Run, sources: Sequence[_Source]) -> list[str]:
 
 def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     active = [k for k, one in enumerate(sources) if one.placed and len(one.events)]
-    rng = np.random.default_rng(2026)
-    looks: list[_Look] = []
-    number = 0
-    for k in active:
-        number += 2 * _effects(sources[k].events, run).size + 2
+    number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
     shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
+    rng = np.random.default_rng(2026)
     # Evenly over half of the run to both sides, each at random within its step.
-    steps = (np.arange(shifts) + rng.random(shifts)) / shifts - 0.5
-    moves = steps * run.span
+    moves = ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5) * run.span
+    rhythm = _periodic(run.begin, run.span)
+    targets = {
+        (kind, irregular): _Targets.of(*columns, moves, rng if irregular else None)
+        for kind, columns in (
+            ("stalls", (run.begin, run.end, np.ones(run.begin.size), run.tolerance)),
+            ("slow", (run.slow_begin, run.slow_end, run.weight, run.tolerance)),
+        )
+        for irregular in ((False,) if rhythm else (False, True))
+        if columns[0].size
+    }
+    looks = []
     for k in active:
-        looks += _looks_of(run, k, sources[k].events, moves)
+        irregular = not rhythm and not _periodic(sources[k].events.start, run.span)
+        same = {
+            kind: target for (kind, shuffled), target in targets.items() if shuffled == irregular
+        }
+        looks += _looks_of(run, k, sources[k].events, same)
     if looks:
         table = np.stack([np.append(look.shifted, look.seen) for look in looks])
         # p of each look at every shift: the share of all shifts that do as well.
-        order = np.sort(-table, axis=1)
         p = np.stack(
-            [
-                np.searchsorted(ranked, -row + 1e-12, "right") / row.size
-                for ranked, row in zip(order, table, strict=True)
-            ]
+            [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
         )
         best = np.sort(p.min(axis=0))
         adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size
@@ -442,6 +475,85 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     ]
 
 
+def _periodic(at: Floats, span: float) -> bool:
+    """Whether times have a rhythm, which of few of them their gaps alone can show."""
+    times = np.unique(at)[:_RHYTHM]
+    if times.size < 3:
+        return False
+    gaps = np.diff(times)
+    if float(gaps.std()) < _EVEN * float(gaps.mean()):
+        return True
+    whole = times.size < _RHYTHM
+    return (
+        period_of(
+            times - times[0], max(span, float(np.ptp(times))) if whole else float(np.ptp(times))
+        )
+        is not None
+    )
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """Slow times, apart and in order, and where surrogates of them lie.
+
+    A surrogate is moved as a whole. Where neither stalls nor events have a rhythm, its gaps change
+    places with others nearby, too: slow phases stay together, and irregular times become other
+    irregular times.
+    """
+
+    begin: Floats
+    end: Floats
+    weight: Floats
+    moved: Floats  # (shifts, targets): begin of each
+
+    @classmethod
+    def of(
+        cls,
+        begin: Floats,
+        end: Floats,
+        weight: Floats,
+        tolerance: float,
+        moves: Floats,
+        rng: np.random.Generator | None,
+    ) -> _Targets:
+        together = tolerance + float(np.median(end - begin))
+        left, right = hulls(begin, end + together)
+        owner = np.searchsorted(left, begin, "right") - 1
+        weight = np.bincount(owner, weight, left.size).astype(np.float64)
+        right = right - together
+        if left.size > _TARGETS:  # the heaviest, of equals those evenly spread
+            spread = np.random.default_rng(1).random(left.size)
+            chosen = np.sort(np.lexsort((spread, -weight))[:_TARGETS])
+            left, right, weight = left[chosen], right[chosen], weight[chosen]
+        length = right - left
+        moved: Floats = np.broadcast_to(left, (moves.size, left.size))
+        if left.size > 2 and rng is not None:
+            gap = left[1:] - right[:-1]
+            keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * _NEARBY
+            steps = length[:-1] + gap[np.argsort(keys, axis=1)]
+            moved = left[0] + np.concatenate(
+                [np.zeros((moves.size, 1)), np.cumsum(steps, axis=1)], axis=1
+            )
+        return cls(left, right, weight, moved + moves[:, None])
+
+    def shares(self, limits: tuple[float, float], hit: Any) -> tuple[float, Floats]:
+        """The share that `hit` counts, and the same of the surrogates within the limits.
+
+        Of surrogates that leave too little within them, the values of others stand in.
+        """
+        inside = (self.moved >= limits[0]) & (self.moved <= limits[1])
+        number = inside @ self.weight
+        length = self.end - self.begin
+        total = float(self.weight.sum())
+        counted = (hit(self.moved, self.moved + length) * inside) @ self.weight
+        share = np.where(number >= total / 2, counted / np.maximum(number, 1e-9), np.nan)
+        known = share[np.isfinite(share)]
+        share[~np.isfinite(share)] = np.resize(known if known.size else [1.0], share.size)[
+            ~np.isfinite(share)
+        ]
+        return float(hit(self.begin, self.end) @ self.weight) / total, share
+
+
 def _effects(events: Events, run: _Run) -> Floats:
     """Seconds after events that are looked at: for points, whose effects have a length as well."""
     if not len(events) or float((events.end > events.start).mean()) > 0.5:
@@ -450,45 +562,61 @@ def _effects(events: Events, run: _Run) -> Floats:
     return np.array([w for w in _EFFECTS if w <= max(gap, 1e-9) / 4])
 
 
-def _looks_of(run: _Run, source: int, events: Events, moves: Floats) -> list[_Look]:
-    """Statistics of a source, and what they are when its clock is moved.
+def _looks_of(run: _Run, source: int, events: Events, targets: dict[str, _Targets]) -> list[_Look]:
+    """Statistics of a source, and what they are for surrogates of the slow times.
 
     The share of stalls, and of slow requests, that overlap with an event; and how near stalls start
-    to the starts of events, at once and after a common lag.
+    to the starts of events: at once, and after a common lag.
     """
     looks: list[_Look] = []
-    chosen = np.linspace(0, run.slow_begin.size - 1, min(run.slow_begin.size, _TARGETS))
-    rows = np.unique(chosen.astype(np.int64))
-    longest = np.sort(np.argsort(run.begin - run.end, kind="stable")[:_TARGETS])
-    low = min(0.0, float(events.start[0]))
-    high = max(run.span, float(events.end.max()))
-    ones = np.ones(longest.size)
+    limits = min(0.0, float(events.start[0])), max(run.span, float(events.end.max()))
     for within in _effects(events, run).tolist():
-        for kind, begin, end, weight, reach in (
-            ("stalls", run.begin[longest], run.end[longest], ones, run.tolerance),
-            ("slow", run.slow_begin[rows], run.slow_end[rows], run.weight[rows], 0.0),
-        ):
-            if not begin.size:
-                continue
+        for kind, target in targets.items():
+            reach = run.tolerance if kind == "stalls" else 0.0
             left, right = hulls(events.start - reach, events.end + within + reach)
-            seen = float(weight @ _overlap(left, right, begin, end)) / weight.sum()
-            moved, stays = begin + moves[:, None], weight.sum() / 2
-            inside = (moved >= low) & (moved <= high)
-            number = inside @ weight
-            hits = (_overlap(left, right, moved, end + moves[:, None]) & inside) @ weight
-            share = np.where(number >= stays, hits / np.maximum(number, 1e-9), np.nan)
-            looks.append(_Look(source, kind, seen, _filled(share), within=within))
-    if run.begin.size >= _FEWEST:
-        looks += _near_looks(run, source, events, moves, (low, high))
+            seen, shifted = target.shares(limits, lambda a, b: _overlap(left, right, a, b))  # noqa: B023
+            looks.append(_Look(source, kind, seen, shifted, within=within))
+    stalls = targets.get("stalls")
+    if stalls is None or stalls.begin.size < _FEWEST:
+        return looks
+    if stalls.begin.size > _NEAR:  # the common lag looks at all pairs of stalls
+        chosen = np.sort(np.argsort(stalls.begin - stalls.end, kind="stable")[:_NEAR])
+        stalls = _Targets(
+            stalls.begin[chosen], stalls.end[chosen], stalls.weight[chosen],
+            stalls.moved[:, chosen],
+        )  # fmt: skip
+    starts = np.unique(events.start)
+    width = run.tolerance * (2 if isinstance(run.data, HistogramLog) else 4)
+    gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
+    farthest = min(_LAGS, gap / 4, run.span / 20)
+
+    def after(begin: Floats) -> Floats:
+        """Seconds from the nearest start of an event, negative before it."""
+        at = np.searchsorted(starts, begin)
+        before = begin - starts[np.maximum(at - 1, 0)]
+        following = begin - starts[np.minimum(at, starts.size - 1)]
+        return np.where(np.abs(before) <= np.abs(following), before, following)
+
+    def at_once(begin: Floats, _: Floats) -> Floats:
+        return np.maximum(0.0, 1.0 - np.abs(after(begin)) / width)
+
+    looks.append(_Look(source, "start", *stalls.shares(limits, at_once)))
+    if farthest > width:
+        begins = np.concatenate([stalls.begin[None], stalls.moved])
+        inside = (begins >= limits[0]) & (begins <= limits[1])
+        inside[0] = True
+        lags = after(begins)
+        lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
+        common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
+        for k in range(stalls.begin.size):
+            near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
+            common[:, k] = np.maximum(near, 0.0).sum(axis=1)
+        value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
+        lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
+        if np.isfinite(lag):
+            lag = float(np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width]))
+            looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
     return looks
-
-
-def _filled(share: Floats) -> Floats:
-    """Shares, and for shifts that leave too little of the run the values of others."""
-    known = share[np.isfinite(share)]
-    if not known.size:
-        return np.ones(share.size)
-    return np.where(np.isfinite(share), share, np.resize(known, share.size))
 
 
 def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
@@ -496,61 +624,6 @@ def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
     first = np.searchsorted(right, begin)
     start = np.append(left, np.inf)[first]
     return np.asarray(start <= end)
-
-
-def _near_looks(
-    run: _Run, source: int, events: Events, moves: Floats, limits: tuple[float, float]
-) -> list[_Look]:
-    """How near stalls start to events: the sum of 1 − |d| / h over all pairs nearer than h."""
-    width = 2 * run.tolerance if isinstance(run.data, HistogramLog) else 4 * run.tolerance
-    step = max(width / 4, 3 * run.span / (1 << 20))
-    starts = np.unique(events.start)
-    stall = run.begin[:_TARGETS]
-    reach = 0.75 * run.span
-    size = int(2 * reach / step) + 1
-    density = np.zeros(size)
-    for part in np.array_split(stall, max(1, starts.size * stall.size // _PAIRS)):
-        distance = (part[:, None] - starts).ravel()
-        distance = distance[np.abs(distance) < reach]
-        density += np.bincount(((distance + reach) / step).astype(np.int64), minlength=size)[:size]
-    half = max(round(width / step), 1)
-    kernel = 1 - np.abs(np.arange(-half, half + 1)) / (half + 1)
-    near = np.convolve(density, kernel, "same")
-    gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
-    most = int(min(_LAGS, gap / 4, run.span / 20) / step)
-    ascending = np.sort(stall)
-    low, high = limits
-    inside = np.searchsorted(ascending, high - moves, "right") - np.searchsorted(
-        ascending, low - moves, "left"
-    )
-
-    def under(moves_seen: Floats, values: Floats) -> Floats:
-        # a clock of stalls moved by m leaves at m what was at 0
-        at = np.clip(((reach - moves_seen) / step).astype(np.int64), 0, size - 1)
-        return np.asarray(values[at])
-
-    number = np.where(inside >= stall.size / 2, inside, np.nan)
-    zero = np.zeros(1)
-    looks = [
-        _Look(
-            source,
-            "start",
-            float(under(zero, near)[0]) / stall.size,
-            _filled(under(moves, near) / number),
-        )
-    ]
-    if most >= 1:
-        from scipy.ndimage import maximum_filter1d
-
-        around = maximum_filter1d(near, 2 * most + 1, mode="constant")
-        middle = int(reach / step)
-        first = max(middle - most, 0)
-        peak = near[first : middle + most + 1]
-        at = np.flatnonzero(peak >= peak.max() - 1e-9)
-        lag = (first + float(at.mean()) + 0.5) * step - reach
-        value = float(under(zero, around)[0]) / stall.size
-        looks.append(_Look(source, "lag", value, _filled(under(moves, around) / number), lag=lag))
-    return looks
 
 
 def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -> _Result:
@@ -613,6 +686,7 @@ def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -
 # ------------------------------------------------------------
 # Offsets between clocks: the most frequent distance from events to stalls.
 
+_QUARTER = 900.0  # seconds: zones differ by quarters of an hour
 _MATCHED = 5  # stalls at least behind an offset
 _CERTAIN = 1e-4
 _UNIQUE = 0.75  # of the matches of the best offset: others must have fewer
@@ -622,8 +696,8 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
     """The offset that puts events where the stalls are, its probability by chance, and words.
 
     Each stall meets an event by chance with the share of time that events cover within the
-    tolerance; so many offsets are looked at as tolerances fit into their range. Others that match
-    nearly as many stalls leave it undecided, as periodic events do.
+    tolerance; the offsets looked at number as many as tolerances fit into their range. Others that
+    match nearly as many stalls leave it undecided, as periodic events do.
     """
     from scipy import special
 
@@ -633,7 +707,7 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
     ambiguous = ""
     for source in sources:
         starts = np.unique(source.events.start)
-        if starts.size < _MATCHED or starts.size * stall.size > 5 * _PAIRS:
+        if starts.size < _MATCHED or starts.size * stall.size > _PAIRS:
             continue
         distance = (stall[:, None] - starts).ravel()
         owner = np.repeat(np.arange(stall.size), starts.size)
@@ -666,6 +740,8 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
             )
             continue
         if best is None or p < best[1]:
+            zone = round(offset / _QUARTER) * _QUARTER
+            offset = zone if zone and abs(offset - zone) <= width else offset
             words = (
                 f"its clock seems to be off: moved by {_signed(offset)}, where "
                 f"{matched} of {_number(stall.size, 'stall')} start with one of its events; "
@@ -676,7 +752,7 @@ def _offset(run: _Run, sources: Sequence[_Source]) -> tuple[float | None, float,
 
 
 def _signed(seconds: float) -> str:
-    return f"{'-' if seconds < 0 else '+'}{format_duration(abs(seconds) * 1e9, 6)}"
+    return f"{'-' if seconds < 0 else '+'}{format_duration(abs(seconds) * 1e9)}"
 
 
 # ------------------------------------------------------------
@@ -722,13 +798,17 @@ _SLOTS = 48  # of a day
 _ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
 _BLOCKS = 20  # of a run, for its first minutes
 _SLOWER = 1.2  # times as slow: less is not worth a sentence
+_STAMPS = 0.5  # of the requests have a time of their own, else the clock is too coarse
+_LATER = 3  # requests after the one that ended an idle time: it is compared with that
 _IDLE = 20.0  # times the usual gap between requests
 
 
-def _own_evidence(run: _Run, stalls: Stalls) -> tuple[list[str], list[str]]:
+def _own_evidence(run: _Run, stalls: Stalls) -> list[str]:
     findings: list[str] = []
-    period = period_of(stalls.start, run.span)
-    if period is not None and period.p <= _OWN[0]:
+    # Stalls that follow each other closely are one event: a cluster would pass for a period.
+    apart = run.span / max(4 * len(stalls), 1)
+    period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
+    if period is not None and period.p <= _OWN:
         words = period.words
         whole = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
         if run.epoch is not None and abs(period.seconds / whole - 1) < 0.01:
@@ -745,7 +825,7 @@ def _own_evidence(run: _Run, stalls: Stalls) -> tuple[list[str], list[str]]:
     if isinstance(run.data, Samples):
         findings += _after_idle(run, run.data)
         findings += _one_connection(run, run.data)
-    return findings, []
+    return findings
 
 
 def _time_of_day(run: _Run) -> list[str]:
@@ -772,16 +852,17 @@ def _time_of_day(run: _Run) -> list[str]:
     )
     seen = float(peak(table))
     p = (1 + int((peak(turned) >= seen - 1e-12).sum())) / 5000
-    if p > _OWN[1]:
+    if p > _OWN:
         return []
     middle = table.mean(axis=0)
     last = int(np.argmax(middle + np.roll(middle, 1)))
     begin = (run.epoch + (last - 1) * _DAY / _SLOTS) % _DAY
     clock = [f"{int(t // 3600) % 24:02d}:{int(t % 3600 // 60):02d}" for t in (begin, begin + 3600)]
-    return [
+    text = (
         f"{100 * seen:.0f} % of the requests above {run.name} fall between {clock[0]} and "
         f"{clock[1]} UTC of each day ({len(table)} days; {_probability(p)})"
-    ]
+    )
+    return [text]
 
 
 def _first_minutes(run: _Run) -> list[str]:
@@ -800,22 +881,28 @@ def _first_minutes(run: _Run) -> list[str]:
     edges = np.searchsorted(at, np.arange(_BLOCKS + 1) / _BLOCKS * run.span)
     if (np.diff(edges) < 5).any():
         return []
-    middle = np.log([np.median(value[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)])
+    middle = np.log([np.median(value[a:b]) for a, b in pairwise(edges.tolist())])
     for lead in (3, 2, 1):
         rest = middle[lead:]
         gap = float(middle[:lead].min() - rest.max())
         if gap >= max(float(np.ptp(rest)), np.log(_SLOWER)):
             first, others = (np.median(part) * 1e9 for part in np.split(value, [edges[lead]]))
             length = format_duration(lead / _BLOCKS * run.span * 1e9, 2)
-            return [
+            text = (
                 f"the first {length} are slower than all the rest (median "
                 f"{format_duration(first)} against {format_duration(others)}): a warm-up"
-            ]
+            )
+            return [text]
     return []
 
 
 def _after_idle(run: _Run, samples: Samples) -> list[str]:
-    """Requests after an idle time are slow more often: compared with the same turns of the mask."""
+    """Requests after an idle time are slow more often than those that follow them (McNemar's test).
+
+    A stall or a slow phase hits both of a pair.
+    """
+    from scipy import special
+
     assert samples.start is not None
     order = np.argsort(samples.start, kind="stable")
     start, slow = samples.offsets[order], (samples.values > run.threshold)[order]
@@ -823,21 +910,27 @@ def _after_idle(run: _Run, samples: Samples) -> list[str]:
     if start.size < 100:
         return []
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
-    limit = _IDLE * run.span / start.size
+    limit = _IDLE * float(np.median(np.diff(start)))
+    # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
+    if min(np.unique(start).size, np.unique(end).size) < _STAMPS * start.size:
+        return []
     after = np.concatenate(([False], idle > limit))
     both, number = int((after & slow).sum()), int(after.sum())
     if both < 5 or both < 0.1 * slow.sum() or both < 0.3 * number:
         return []
-    positions = np.flatnonzero(after)
-    turns = np.random.default_rng(11).integers(1, start.size, 9999)
-    counts = np.array([slow[(positions + turn) % start.size].sum() for turn in turns.tolist()])
-    p = (1 + int((counts >= both).sum())) / 10_000
-    if p > _OWN[3]:
+    first = np.flatnonzero(after)
+    first = first[first + _LATER < start.size]
+    first = first[np.cumsum(after)[first] == np.cumsum(after)[first + _LATER]]
+    alone = int((slow[first] & ~slow[first + _LATER]).sum())
+    others = int((~slow[first] & slow[first + _LATER]).sum())
+    p = float(special.betainc(alone, others + 1, 0.5)) if alone else 1.0
+    if p > _OWN:
         return []
-    return [
+    text = (
         f"{both} of {format_count(number)} requests after an idle time of "
         f"{format_duration(limit * 1e9, 2)} or more are above {run.name} ({_probability(p)})"
-    ]
+    )
+    return [text]
 
 
 def _one_connection(run: _Run, samples: Samples) -> list[str]:
@@ -861,9 +954,10 @@ def _one_connection(run: _Run, samples: Samples) -> list[str]:
         return []
     share = float(sent[:, most].sum() / sent.sum())
     p = float(special.betainc(hits[most], total - hits[most] + 1, share)) * names.size
-    if p > _OWN[4]:
+    if p > _OWN:
         return []
-    return [
+    text = (
         f"connection {names[most]} is slow in {hits[most]} of the {total} blocks of time in which "
         f"any one was slow; its share of requests is {100 * share:.0f} % ({_probability(p)})"
-    ]
+    )
+    return [text]

@@ -101,10 +101,11 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
                 f"{source.shown}: its times are dates already; write an offset such as @+3600s"
             )
         return replace(events.shifted(moment), clock="epoch", offset=moment)
-    sign, text = (-1, offset[1:]) if str(offset)[:1] == "-" else (1, str(offset).lstrip("+"))
-    seconds = offset if isinstance(offset, float | int) else sign * parse_duration(text, "s") / 1e9
+    text = str(offset)
+    sign = -1 if text.startswith("-") else 1
+    seconds = sign * parse_duration(text.lstrip("+-"), "s") / 1e9
     clock: Clock = "epoch" if events.clock == "local" else events.clock
-    return replace(events.shifted(float(seconds)), clock=clock, offset=float(seconds))
+    return replace(events.shifted(seconds), clock=clock, offset=seconds)
 
 
 def _reader_of(source: Source) -> Callable[[Source], Events]:
@@ -164,7 +165,8 @@ _STOPPED = re.compile(
     re.MULTILINE,
 )
 _JDK8 = re.compile(
-    rf"^.*?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d+[.,]\d+): )?\[(?P<what>Full GC|GC)(?P<rest>[^\n]*)",
+    rf"^.*?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d+[.,]\d+): )?"
+    r"\[(?P<what>Full GC|GC)(?P<rest>[^\n]*)",
     re.MULTILINE,
 )
 _SECONDS = re.compile(r", (\d+[.,]\d+) secs\]")
@@ -224,7 +226,7 @@ def _jvm(source: Source) -> Events:
         length = np.array([_number(line["took"]) for line in lines])[known] * factor
         label = np.array([line["what"].strip() for line in lines])[known]
         if pattern is not _PAUSE:
-            label = np.char.add("Safepoint ", label)
+            label = np.char.strip(np.char.add("Safepoint ", np.char.replace(label, "stopped", "")))
         parts[-1] = (at - length, at, label)
     if undated and not clocks:
         seen = "the lines of its pauses have no time"
@@ -276,7 +278,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
                 text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0]
             )
         if took and (match["date"] or match["uptime"]):
-            cause = re.match(r"(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*| remark| cleanup", line)
+            cause = re.match(r" remark| cleanup|(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*", line)
             what = f"{match['what']}{cause[0] if cause else ''}"
             rows.append((match["date"], match["uptime"], _number(took[-1]), what))
     if not rows:
@@ -287,7 +289,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
                 "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails",
             )  # fmt: skip
         return _NONE, "relative"
-    dates, uptimes, lengths, what = zip(*rows, strict=True)
+    dates, uptimes, lengths, labels = zip(*rows, strict=True)
     clock: Clock = "relative"
     if all(dates):
         clock = "epoch" if _ZONE.search(dates[0]) else "local"
@@ -296,7 +298,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
         start = np.array([_number(uptime) if uptime else np.nan for uptime in uptimes])
     known = np.isfinite(start)
     end = start + np.array(lengths)
-    return (start[known], end[known], np.array(what, np.str_)[known]), clock
+    return (start[known], end[known], np.array(labels, np.str_)[known]), clock
 
 
 _GCTRACE = re.compile(
@@ -333,7 +335,8 @@ def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """All JSON objects: one document, one a line, or one after the other; of lists their items."""
     text = source.text().replace("\x1e", "")
     text = re.sub(r"^data: ", "", text, flags=re.MULTILINE) if text.startswith("data: ") else text
-    decoder, at, values = json.JSONDecoder(), 0, []
+    decoder, at = json.JSONDecoder(), 0
+    values: list[Any] = []
     blank = re.compile(r"\s*")
     notes: tuple[str, ...] = ()
     while (at := blank.match(text, at).end()) < len(text):  # type: ignore[union-attr]
@@ -354,13 +357,15 @@ def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
 def _journal(source: Source) -> Events:
     """Messages of systemd's journal; of a unit that started, from its start to when it was done."""
     records, notes = _objects(source)
-    start, end, label = [], [], []
+    start: list[float] = []
+    end: list[float] = []
+    label: list[str] = []
     begun: dict[str, int] = {}
     for record in records:
         stamp = record.get("_SOURCE_REALTIME_TIMESTAMP") or record.get("__REALTIME_TIMESTAMP")
         if not str(stamp).isdigit():
             continue
-        at = int(stamp) / 1e6
+        at = int(str(stamp)) / 1e6
         unit = record.get("UNIT") or record.get("USER_UNIT")
         if unit and record.get("MESSAGE_ID") in _STARTED and unit in begun:
             end[begun.pop(unit)] = at
@@ -388,9 +393,10 @@ def _kubernetes(source: Source) -> Events:
     records, notes = _objects(source)
     items: list[dict[str, Any]] = []
     for record in records:
-        inner = record.get("object") if "type" in record and "object" in record else record
+        inner: dict[str, Any] = record.get("object") or record
         items += inner.get("items") or [] if "items" in inner else [inner]
-    texts, label = [], []
+    texts: list[str] = []
+    label: list[str] = []
     recurred = False
     for item in items:
         series = item.get("series") or {}
@@ -532,7 +538,10 @@ def _cron_lines(lines: Sequence[str]) -> list[tuple[int, Cron]]:
             return []
         days, weekdays = fields[2][0] != "*", fields[4][0] != "*"
         week = tuple(sorted({day % 7 for day in values[4]}))
-        schedule = Cron(*values[:4], week, days and weekdays, match[2].strip(), zone)
+        either = days and weekdays
+        minutes, hours, month_days, months, _ = values
+        command = match[2].strip()
+        schedule = Cron(minutes, hours, month_days, months, week, either, command, zone)
         found.append((number, schedule))
     return found
 
@@ -549,7 +558,9 @@ def _crontab(source: Source) -> Events:
             seen = f"the zone {schedule.zone!r} is unknown"
             raise source.corrupt(number, seen, "such as Europe/Berlin", "") from None
     if not schedules:
-        raise source.corrupt(None, "one of its lines is no schedule", "five fields and a command")
+        raise source.corrupt(
+            None, "one of its lines is not a schedule", "five fields and a command"
+        )
     stated = all(schedule.zone for _, schedule in schedules)
     notes = () if stated else ("times of cron, taken as UTC",)
     events = _events(source, "cron", [], [], [], "epoch" if stated else "local", notes)
@@ -560,8 +571,8 @@ def _crontab(source: Source) -> Events:
 # Tables of times: CSV with or without a header, JSON objects with the same names.
 
 _ROLES = {
-    "start": "start starttime start_time started from begin begins time timestamp ts at when date datetime "
-    "@timestamp created_at created",
+    "start": "start starttime start_time started from begin begins time timestamp @timestamp ts at "
+    "when date datetime created_at created",
     "end": "end endtime end_time ended to until stop finish finished timeend time_end end_at",
     "length": "duration length took elapsed",
     "label": "label name event what kind type text title message msg reason job source description",

@@ -115,6 +115,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"responsetimehistogram"', "request-start,dns", "success rate:",
     ),
     "tools.otel": ("otel", 'metrics"'),
+    "tools.traces": (
+        "otlp-traces jaeger zipkin",
+        '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"', '"traceid"',
+    ),
     "parquet": ("parquet", "par1"),
     "tools.perf_gauge": (
         "perf-gauge perf-gauge-prometheus",

@@ -2,9 +2,9 @@
 
 ``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data
 type, or a mapping of label to data type; ``fan_out`` takes one, ``compare`` two sides, and
-``load_curve`` runs at different loads; ``diagnosis``, ``explanation`` and ``calibration`` a result;
-``stall_strip`` samples. Each is imported, and matplotlib with it, when it is first used. This is
-the only package that imports matplotlib.
+``load_curve`` runs at different loads; ``diagnosis``, ``explanation``, ``events`` and
+``calibration`` a result; ``stall_strip`` samples. Each is imported, and matplotlib with it, when it
+is first used. This is the only package that imports matplotlib.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from latencykit.plot.density_chart import density as density
     from latencykit.plot.diagnosis_chart import calibration as calibration
     from latencykit.plot.diagnosis_chart import diagnosis as diagnosis
+    from latencykit.plot.events_chart import events as events
     from latencykit.plot.explain_chart import explanation as explanation
     from latencykit.plot.fan_out_chart import fan_out as fan_out
     from latencykit.plot.heatmap_chart import heatmap as heatmap
@@ -35,6 +36,7 @@ _MODULE_OF = {
     "dashboard": "dashboard_chart",
     "density": "density_chart",
     "diagnosis": "diagnosis_chart",
+    "events": "events_chart",
     "explanation": "explain_chart",
     "fan_out": "fan_out_chart",
     "heatmap": "heatmap_chart",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latencykit.plot.events_chart import events
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.style import BLUE, INK, RED, current_axes, plain, shorten
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explanation"]
 
+_FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
 _MOST_PER_ATTRIBUTE = 4
 
@@ -35,7 +37,8 @@ def explanation(
     Attributes come in the order of what they explain, each with its most telling values: the upper
     bar is the share of the slow requests, the lower one the share of all. Significant values are in
     red. Beside them is the percentile curve of all requests, and that of the requests without the
-    significant values. Events, if there are any, have a chart of their own: `plot.events`.
+    significant values. Events, if there are any, follow beneath as `plot.events` draws them; where
+    requests have no attributes, they are all there is.
 
     Parameters
     ----------
@@ -73,14 +76,21 @@ def explanation(
     page.set_axis_off()
     bars = _chosen(found)
     latency, others = found.latency, found.without
+    foot = 0.0
+    if found.coincidence is not None and found.coincidence.lanes:
+        if not bars:
+            return events(found.coincidence, ax=page, unit=unit, title=title, subtitle=subtitle)
+        foot = _FOOT
+        beneath = page.inset_axes((0.0, 0.0, 1.0, foot - 0.12))
+        events(found.coincidence, ax=beneath, unit=unit, title="", subtitle="")
     if bars and latency is not None:
         left, right = (
-            page.inset_axes((0.17, 0.0, 0.3, 1.0)),
-            page.inset_axes((0.58, 0.0, 0.42, 1.0)),
+            page.inset_axes((0.17, foot, 0.3, 1.0 - foot)),
+            page.inset_axes((0.58, foot, 0.42, 1.0 - foot)),
         )
         _draw_bars(left, bars)
     else:
-        left, right = None, page.inset_axes((0.0, 0.0, 1.0, 1.0))
+        left, right = None, page.inset_axes((0.0, foot, 1.0, 1.0 - foot))
     if latency is not None:
         series = {"all requests": latency}
         if others is not None:

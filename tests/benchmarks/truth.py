@@ -1,7 +1,7 @@
 """How often confident statements are wrong: ``python -m tests.benchmarks.truth`` prints Markdown in some minutes.
 
 Worlds whose truth is known are drawn with fixed seeds, asked as a user would ask, and what was said
-is compared with the truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis,explain`` chooses
+is compared with the truth. ``--only coverage,verdicts,pairs,changes,load,diagnosis,events,explain`` chooses
 tables, ``--quick`` takes few runs of short logs.
 
 * coverage: of the intervals that are given, how many hold the truth; and how many are given
@@ -10,6 +10,7 @@ tables, ``--quick`` takes few runs of short logs.
 * changes: change points in series without a change, and with one
 * load: brackets of an M/M/1 queue's capacity
 * diagnosis: omission, see `tests.benchmarks.truth_diagnosis`
+* events: what coincides with stalls, see `tests.benchmarks.truth_events`
 * explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
 """
 
@@ -359,6 +360,13 @@ def diagnosis(quick: bool) -> str:
     return str(importlib.import_module("tests.benchmarks.truth_diagnosis").tables(quick))
 
 
+def events(quick: bool) -> str:
+    """Return the tables of events beside runs."""
+    from tests.benchmarks.truth_events import tables
+
+    return "\n".join(tables(quick, in_parallel, markdown))
+
+
 def explain(quick: bool) -> str:
     """Return the table of causes."""
     from tests.benchmarks.truth_explain import NULL, PLANTED, judged
@@ -379,7 +387,7 @@ def explain(quick: bool) -> str:
 
 TABLES: dict[str, Callable[[bool], str]] = {
     "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
-    "diagnosis": diagnosis, "explain": explain,
+    "diagnosis": diagnosis, "events": events, "explain": explain,
 }  # fmt: skip
 
 

@@ -1,0 +1,252 @@
+"""Distributed traces as JSON: OTLP (collector's file exporter), Jaeger's API, and Zipkin v2.
+
+Each span is one request of its operation. The roots of traces are what users wait for, so they are
+read by default; ``--series OPERATION`` gives all spans of an operation. Sources: OTLP's trace.proto
+and its JSON encoding, Jaeger's model.json, Zipkin's zipkin2-api.yaml.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.run import Run
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.io import text as jsontext
+from latencykit.io.source import Format
+from latencykit.io.text import certain
+from latencykit.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+
+__all__ = ["FORMATS"]
+
+_MOST = 64  # attributes that become columns: those of most spans
+_SHOWN = 8  # operations that a note names
+_OTLP = re.compile(r'"resource_?spans"\s*:', re.IGNORECASE)
+_JAEGER = re.compile(r'"operationName"\s*:')
+_ZIPKIN = re.compile(r'"(?:localEndpoint|remoteEndpoint|parentId)"\s*:')
+_BLANK = re.compile(r"\s*")
+
+# trace, span, parent, operation, service, kind, start (ns), end (ns; 0: none), failed, attributes
+_Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
+
+
+def _documents(source: Source) -> Iterator[Any]:
+    """Documents one after the other; the items of lists, which may be lists of spans by trace."""
+    text, at = jsontext.without_halves(source.text()), 0
+    while (match := _BLANK.match(text, at)) and match.end() < len(text):
+        value, at = jsontext.parse_next(text, source, match.end())
+        for one in value if isinstance(value, list) else [value]:
+            yield from one if isinstance(one, list) else [one]
+
+
+def _parent(given: Any) -> str:
+    """The id of a parent; some writers state zeros for none."""
+    text = str(given or "")
+    return text if text.strip("0") else ""
+
+
+def _plain(value: Any) -> Any:
+    """A value of OTLP's AnyValue, ``{"stringValue": "x"}``; lists and maps as JSON."""
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, value),) = value.items()
+        if kind.lower().replace("_", "") == "intvalue":
+            return int(value)
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def _otlp(source: Source) -> Iterator[_Span]:
+    for document in _documents(source):
+        for resource in document.get("resourceSpans") or document.get("resource_spans") or []:
+            about = _attributes((resource.get("resource") or {}).get("attributes"))
+            service = str(about.pop("service.name", ""))
+            scopes = resource.get("scopeSpans") or resource.get("scope_spans")
+            for scope in scopes or resource.get("instrumentationLibrarySpans") or []:
+                for span in scope.get("spans") or []:
+                    code = str((span.get("status") or {}).get("code", 0))
+                    kind = str(span.get("kind", "")).removeprefix("SPAN_KIND_").lower()
+                    yield (
+                        str(_key(span, "traceId")), str(_key(span, "spanId")),
+                        _parent(_key(span, "parentSpanId")), str(span.get("name")),
+                        service, _KINDS.get(kind, kind),
+                        int(_key(span, "startTimeUnixNano") or 0),
+                        int(_key(span, "endTimeUnixNano") or 0),
+                        code in ("2", "STATUS_CODE_ERROR"),
+                        about | _attributes(span.get("attributes")),
+                    )  # fmt: skip
+
+
+_KINDS = {"1": "internal", "2": "server", "3": "client", "4": "producer", "5": "consumer"}
+
+
+def _key(span: dict[str, Any], name: str) -> Any:
+    """A field in camel case, or in the snake case of other writers."""
+    return span.get(name, span.get(re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)))
+
+
+def _attributes(given: Any) -> dict[str, Any]:
+    return {str(one.get("key")): _plain(one.get("value")) for one in given or []}
+
+
+def _jaeger(source: Source) -> Iterator[_Span]:
+    for document in _documents(source):
+        for trace in document.get("data") or [document]:
+            processes = trace.get("processes") or {}
+            for span in trace.get("spans") or []:
+                process = span.get("process") or processes.get(span.get("processID")) or {}
+                tags = {
+                    str(one.get("key")): one.get("value")
+                    for one in [*(process.get("tags") or []), *(span.get("tags") or [])]
+                }
+                parent = next(
+                    (
+                        one.get("spanID")
+                        for one in span.get("references") or []
+                        if one.get("refType") in ("CHILD_OF", "FOLLOWS_FROM")
+                        and one.get("traceID") == span.get("traceID")
+                    ),
+                    span.get("parentSpanID") or "",
+                )
+                start = int(span.get("startTime") or 0) * 1000  # microseconds
+                duration = int(span.get("duration") or 0) * 1000
+                failed = tags.pop("error", False) in (True, "true")
+                yield (
+                    str(span.get("traceID")), str(span.get("spanID")), _parent(parent),
+                    str(span.get("operationName")), str(process.get("serviceName") or ""),
+                    str(tags.pop("span.kind", "")), start, start + duration,
+                    failed or tags.get("otel.status_code") == "ERROR", tags,
+                )  # fmt: skip
+
+
+def _zipkin(source: Source) -> Iterator[_Span]:
+    for span in _documents(source):
+        tags = dict(span.get("tags") or {})
+        failed = tags.pop("error", "false") != "false"
+        start = int(span.get("timestamp") or 0) * 1000
+        duration = span.get("duration")
+        yield (
+            str(span.get("traceId")), str(span.get("id")), _parent(span.get("parentId")),
+            str(span.get("name") or ""),
+            str((span.get("localEndpoint") or {}).get("serviceName", "")),
+            str(span.get("kind") or "").lower(), start,
+            start + int(duration) * 1000 if duration is not None else 0, failed, tags,
+        )  # fmt: skip
+
+
+def _read(
+    spans: Iterator[_Span], source: Source, options: ReadOptions, tool: str
+) -> dict[str, Data]:
+    rows = list(spans)
+    if not rows:
+        raise source.corrupt(None, "it contains no span", "at least one", "was a trace exported?")
+    trace, own, parent, operation, service, kind, start, end, failed, attributes = zip(
+        *rows, strict=True
+    )
+    begin, until = np.array(start, np.int64), np.array(end, np.int64)
+    known = (begin > 0) & (until >= begin)
+    notes = []
+    if not known.all():
+        left = int((~known).sum())
+        notes.append(
+            f"left out: {format_count(left)} spans without an end or with one before their start"
+        )
+    present = dict.fromkeys(zip(trace, own, strict=True))
+    above = list(zip(trace, parent, strict=True))
+    # Zipkin shares a span's id between client and server: such a span is not its own parent.
+    root = np.array([not pair[1] or pair not in present for pair in above]) & known
+    children = np.unique([f"{a} {b}" for a, b in above if (a, b) in present], return_counts=True)[1]
+    if children.size:
+        middle, most = int(np.median(children)), int(children.max())
+        notes.append(
+            f"spans with children have {middle} of them (median; at most {most}); the latency of "
+            f"such calls: latencykit fanout -n {middle}"
+        )
+    name = np.array(operation, object)
+    others = list(dict.fromkeys(name[known & ~root].tolist()))
+    if others and not options.series:
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        named = ", ".join(others[:_SHOWN])
+        notes.append(f"roots of traces only; further series: {named}{more}")
+    further: dict[str, Any] = {}
+    if options.columns:
+        further = {"service": np.array(service, object), "operation": name}
+        further["kind"] = np.array(kind, object)
+        counts: dict[str, int] = {}
+        for one in attributes:
+            for key in one:
+                counts[key] = counts.get(key, 0) + 1
+        for key in sorted(counts, key=lambda key: -counts[key])[:_MOST]:
+            cells = np.empty(len(rows), object)
+            cells[:] = [one.get(key) for one in attributes]
+            further.setdefault(key, cells)
+    run = Run(
+        tool=tool, measure="service", corrected="none", unit="ns", unit_from="format",
+        notes=tuple(notes),
+    )  # fmt: skip
+    outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8)
+
+    def samples(chosen: np.ndarray[Any, Any]) -> Samples:
+        chosen = chosen[np.argsort(begin[chosen], kind="stable")]
+        tag = None
+        if len(set(name[chosen].tolist())) > 1:
+            tag = name[chosen].astype(np.str_)
+        columns = {key: cells[chosen] for key, cells in further.items()}
+        return Samples(
+            start=begin[chosen], duration=(until - begin)[chosen], outcome=outcome[chosen], tag=tag,
+            run=run.replace(start=float(begin[chosen].min()) / 1e9),
+        ).with_columns(
+            {key: cells for key, cells in columns.items() if (cells != np.array(None)).any()}
+        )  # fmt: skip
+
+    if not known.any():
+        raise source.corrupt(None, "no span has a start and an end", "times of spans", "")
+    if options.series:
+        wanted = dict.fromkeys(name[known].tolist())
+        return {one: samples(np.flatnonzero(known & (name == one))) for one in wanted}
+    if not root.any():
+        root = known
+    return {"": samples(np.flatnonzero(root))}
+
+
+def _sniff_otlp(head: Head) -> Confidence:
+    return certain(head.text.lstrip()[:1] in ("{", "[") and _OTLP.search(head.text))
+
+
+def _sniff_jaeger(head: Head) -> Confidence:
+    return certain(
+        head.text.lstrip()[:1] in ("{", "[")
+        and _JAEGER.search(head.text)
+        and jsontext.has_keys(head, "spanID")
+    )
+
+
+def _sniff_zipkin(head: Head) -> Confidence:
+    return certain(
+        jsontext.has_keys(head, "traceId", "id", "timestamp") and _ZIPKIN.search(head.text)
+    )
+
+
+FORMATS = (
+    Format(
+        "otlp-traces", "OpenTelemetry traces (OTLP JSON)", "samples", (".json", ".jsonl"),
+        _sniff_otlp, lambda source, options: _read(_otlp(source), source, options, "OpenTelemetry"),
+        unit="ns", example="the OpenTelemetry collector's file exporter",
+    ),
+    Format(
+        "jaeger", "Jaeger traces (JSON)", "samples", (".json",),
+        _sniff_jaeger, lambda source, options: _read(_jaeger(source), source, options, "Jaeger"),
+        unit="us", example="curl 'http://localhost:16686/api/traces?service=shop' > traces.json",
+    ),
+    Format(
+        "zipkin", "Zipkin traces (JSON v2)", "samples", (".json",),
+        _sniff_zipkin, lambda source, options: _read(_zipkin(source), source, options, "Zipkin"),
+        unit="us", example="curl 'http://localhost:9411/api/v2/traces' > traces.json",
+    ),
+)  # fmt: skip

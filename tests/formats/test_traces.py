@@ -1,0 +1,97 @@
+"""Traces: one request per span, the roots by default, in three formats that agree."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from tests.formats.test_contract import DATA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = {
+    "otlp-traces": DATA / "otlp-traces" / "shop" / "traces.jsonl",
+    "jaeger": DATA / "jaeger" / "shop" / "traces.json",
+    "zipkin": DATA / "zipkin" / "shop" / "traces.json",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_roots_are_read_and_calls_on_demand(name: str) -> None:
+    """40 traces 25 ms apart: a request, every fourth to pay, and three calls of 0.2 times as long."""
+    series = lk.read_all([FILES[name]])
+    assert [len(one) for one in series.values()] == [30, 10]
+    cart = next(iter(series.values()))
+    assert cart.run.tool
+    assert max(one.duration.max() for one in series.values()) == 900_000_000
+    assert sum(int((~one.good).sum()) for one in series.values()) == 1
+    assert cart.epoch == 1_769_860_800 * 10**9
+    select = lk.read(FILES[name], series="select" if name == "zipkin" else "SELECT")
+    assert len(select) == 120
+    assert select.duration.max() == pytest.approx(0.2 * 900e6, abs=1000)
+    assert any("fanout -n 3" in note for note in cart.run.notes)
+    assert any(
+        "further series: SELECT" in note.replace("select", "SELECT") for note in cart.run.notes
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_attributes_are_columns(name: str) -> None:
+    cart = next(iter(lk.read_all([FILES[name]]).values()))
+    assert {"service", "operation", "host", "http.status_code"} <= set(cart.columns)
+    assert set(cart.columns["service"]) == {"shop"}
+    assert "db.shard" not in cart.columns
+    assert len(cart.where(host="web-1")) == 10
+
+
+def test_the_formats_agree() -> None:
+    times = [
+        np.sort(np.concatenate([one.start for one in lk.read_all([path]).values()])) // 1000
+        for path in FILES.values()
+    ]
+    assert all(np.array_equal(times[0], other) for other in times[1:])
+
+
+def span(**changes: object) -> dict[str, object]:
+    return {
+        "traceId": "a1", "spanId": "b1", "name": "GET /", "startTimeUnixNano": "1000000000000000000",
+        "endTimeUnixNano": "1000000000005000000",
+    } | changes  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", ["camel", "snake"])
+def test_writers_differ(tmp_path: Path, keys: str) -> None:
+    """Zeros for no parent, numbers for times, snake case, spans without an end."""
+    spans = [
+        span(parentSpanId="0000000000000000"),
+        span(spanId="b2", parentSpanId="b1", name="call", startTimeUnixNano=10**18),
+        span(spanId="b3", parentSpanId="lost", status={"code": "STATUS_CODE_ERROR"}),
+        span(spanId="b4", endTimeUnixNano="0"),
+    ]
+    text = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    if keys == "snake":
+        for old, new in (
+            ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"),
+            ("traceId", "trace_id"), ("parentSpanId", "parent_span_id"), ("spanId", "span_id"),
+            ("startTimeUnixNano", "start_time_unix_nano"),
+            ("endTimeUnixNano", "end_time_unix_nano"),
+        ):  # fmt: skip
+            text = text.replace(old, new)
+    path = tmp_path / "traces.json"
+    path.write_text(text)
+    roots = lk.read(path)
+    assert roots.duration.tolist() == [5_000_000, 5_000_000]
+    assert roots.good.tolist() == [True, False]
+    assert any("1 spans without an end" in note for note in roots.run.notes)
+
+
+def test_traces_without_spans_say_so(tmp_path: Path) -> None:
+    path = tmp_path / "traces.json"
+    path.write_text('{"resourceSpans": [{"scopeSpans": [{"spans": []}]}]}')
+    with pytest.raises(lk.CorruptInputError, match="no span"):
+        lk.read(path)
