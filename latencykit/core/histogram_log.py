@@ -41,8 +41,6 @@ from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import (
-    effective_events,
-    enough_events,
     events_above,
     fewest,
     solid_up_to,
@@ -942,8 +940,7 @@ class Tails(Evidence):
         asked = np.array([p[k] for k in inner])
         unseen = unseen_share(self._seconds) if rare else 0.0
         known, events = self.dependence.resolved(asked), self.events(asked.tolist())
-        enough = enough_events([one.effective for one in events], confidence)
-        ends = self._ends([rows[k] for k in inner], known, enough, confidence, unseen)
+        ends = self._ends([rows[k] for k in inner], known, confidence, unseen)
         for k, one, *row in zip(inner, events, *(column.tolist() for column in ends), strict=True):
             low, high, supported = row
             rows[k] = replace(
@@ -962,20 +959,15 @@ class Tails(Evidence):
         low[~inner], high[~inner] = super().ends(percentiles[~inner], confidence)
         chosen &= inner
         if chosen.any():
-            # Bursts count as such at higher percentiles too: all those below are asked with them.
-            below = inner & (percentiles <= percentiles[chosen].max())
-            effective = effective_events(*self._asked(percentiles[below].tolist()))
-            enough = enough_events(effective[: int(below.sum())][chosen[below]], confidence)
             rows = self.whole.percentile_rows(percentiles[chosen], confidence)
             known, unseen = np.ones(len(rows), np.bool_), unseen_share(self._seconds)
-            low[chosen], high[chosen], _ = self._ends(rows, known, enough, confidence, unseen)
+            low[chosen], high[chosen], _ = self._ends(rows, known, confidence, unseen)
         return low, high
 
     def _ends(
         self,
         rows: list[PercentileRow],
         known: NDArray[np.bool_],
-        enough: NDArray[np.bool_],
         confidence: float,
         unseen: float,
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -989,7 +981,8 @@ class Tails(Evidence):
         levels = self.dependence.levels(p, [-end, end], unseen)
         total = self.whole.count + self.whole.censored
         bottom, top = values_at_ranks(self.whole.counted, *(levels * total).T)
-        sure = (supported > 0) & enough & (p <= self.solid_up_to(confidence)[0])
+        # What a supported percentile bounds, it bounds for all that are lower, too.
+        sure = (supported > 0) & (p <= self.solid_up_to(confidence)[0])
         top = np.where(sure & (levels[:, 1] < 1), top, np.inf)
         highest = np.maximum(top, np.where(np.isnan(high), value, high))
         lowest = np.minimum(bottom, np.where(np.isnan(low), value, low))

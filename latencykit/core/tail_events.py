@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Events",
-    "effective_events",
-    "enough_events",
     "events_above",
     "fewest",
     "solid_up_to",
@@ -89,7 +87,8 @@ class Events:
 
     def supports(self, confidence: float = 0.95) -> bool:
         """Return whether there are enough events to bound the percentile from above."""
-        return bool(enough_events(self.effective, confidence))
+        least = max(LEAST_EVENTS, -math.log((1 - confidence) / 2))
+        return bool(self.effective >= least * (1 - 1e-9))
 
     @property
     def words(self) -> str:
@@ -158,24 +157,6 @@ def events_above(
     tails = _Bursts.of(percentiles, tail, count, start, length, longest)
     codes = None if tag is None else np.asarray(tag, np.int64)[tails.order]
     return [tails.events_of(k, codes) for k in range(len(percentiles))]
-
-
-def effective_events(
-    percentiles: Sequence[float],
-    tail: Floats,
-    count: ArrayLike,
-    start: ArrayLike,
-    length: ArrayLike,
-    longest: ArrayLike | None = None,
-) -> Floats:
-    """Return only how many independent events lie above each percentile, much faster."""
-    return _Bursts.of(percentiles, tail, count, start, length, longest).effective()
-
-
-def enough_events(effective: ArrayLike, confidence: float) -> NDArray[np.bool_]:
-    """Return whether these are enough events to bound a percentile from above."""
-    least = max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
-    return np.asarray(np.asarray(effective) >= least)
 
 
 def solid_up_to(
@@ -257,31 +238,18 @@ class _Bursts:
         span, reach = np.asarray(length, np.float64)[order], reach[order]
         return cls(percentiles, above, burst, begin[order], span, reach, order, sizes.size)
 
-    def _stalls(self, chosen: slice) -> tuple[Floats, Ints]:
-        """Requests of each stall, and its percentile: bursts that touch are one stall.
+    def _stalls(self, k: int) -> Floats:
+        """Requests of each stall above a percentile: bursts that touch are one stall.
 
         So are those with no request between them.
         """
-        burst = self.burst[chosen]
-        row, at = np.nonzero(burst)
-        if not row.size:
-            return np.zeros(0), row
-        ends = np.maximum.accumulate(np.where(burst, self.begin + self.span, -np.inf), axis=1)
-        later = at[1:]
-        gap = (self.begin - self.reach)[later] > ends[row[:-1], at[:-1]] + 1e-6 * self.span[later]
-        apart = (np.diff(row) > 0) | (gap & (np.diff(at) > 1))
-        first = np.concatenate(([0], np.flatnonzero(apart) + 1))
-        return np.add.reduceat(self.tail[chosen][row, at], first), row[first]
-
-    def effective(self) -> Floats:
-        """Kish's effective number of events above each percentile."""
-        total, squares = self.tail.sum(axis=1), np.empty(len(self.tail))
-        for some in _turns(*self.tail.shape):
-            stalls, row = self._stalls(some)
-            others = np.where(self.burst[some], 0.0, np.maximum(self.tail[some], 0.0)).sum(axis=1)
-            squares[some] = others + np.bincount(row, stalls**2, others.size)
-        most = np.maximum(np.maximum(squares, total), 1e-300)
-        return np.asarray(np.where(total > 0, total * total / most, 0.0))
+        at = np.flatnonzero(self.burst[k])
+        if not at.size:
+            return np.zeros(0)
+        ends = np.maximum.accumulate((self.begin + self.span)[at])
+        gap = (self.begin - self.reach)[at[1:]] > ends[:-1] + 1e-6 * self.span[at[1:]]
+        first = np.flatnonzero(np.concatenate(([True], gap & (np.diff(at) > 1))))
+        return np.add.reduceat(self.tail[k][at], first)
 
     def events_of(self, k: int, tag: Ints | None) -> Events:
         """What makes up the requests above one of the percentiles."""
@@ -290,7 +258,7 @@ class _Bursts:
         seconds = float(median(self.span)) if self.span.size else 0.0
         if total <= 0:
             return Events(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
-        stalls = self._stalls(slice(k, k + 1))[0]
+        stalls = self._stalls(k)
         squares = float((stalls**2).sum()) + float(np.maximum(tail[~self.burst[k]], 0).sum())
         number, share = fewest(tail)
         return Events(

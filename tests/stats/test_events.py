@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import latencykit as lk
 from latencykit.core.tail_events import events_above, tail_counts, tail_shares
+
+DATA = Path(__file__).parents[2] / "data"
 
 
 def test_a_tail_is_exactly_its_share() -> None:
@@ -134,3 +139,13 @@ def test_a_daily_rhythm_is_no_stall() -> None:
         np.ones(2000),
     )[0]
     assert found.stalls == 0
+
+
+@pytest.mark.parametrize("name", ["ctrlz-uncorrected.hlog", "redis-tagged.hlog"])
+def test_a_percentile_below_a_supported_one_is_supported(name: str) -> None:
+    """What bounds a percentile bounds all lower ones, though fewer events may lie above those."""
+    for log in lk.read_all([DATA / name]).values():
+        rows = log.percentiles([25, 50, 60, 70, 75, 80, 90, 95, 99, 99.9], confidence=0.95)
+        supported = rows["supported"].to_numpy()
+        assert (np.diff(supported.astype(int)) <= 0).all()
+        assert supported.sum() == (rows.index <= log.highest_supported_percentile()).sum()
