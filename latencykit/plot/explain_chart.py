@@ -63,6 +63,7 @@ def explanation(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from latencykit.analysis.explain import explained
     >>> from latencykit.core.samples import Samples
