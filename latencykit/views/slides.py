@@ -106,7 +106,8 @@ def _code(cell: dict[str, Any], source: str) -> str:
     """A code cell and its outputs, each in its richest form that needs no kernel."""
     from nbconvert.filters.highlight import Highlight2HTML
 
-    parts = [str(Highlight2HTML(pygments_lexer="python")(source))]
+    highlighter: Any = Highlight2HTML  # untyped
+    parts = [str(highlighter(pygments_lexer="python")(source))]
     for output in cell.get("outputs", ()):
         data = {name: _joined(value) for name, value in output.get("data", {}).items()}
         if _LIVE in data:
