@@ -65,6 +65,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "cyclictest cyclictest-verbose cyclictest-json",
         "# histogram", " act:", " interval:", '"cyclictest',
     ),
+    "tools.ddsketch": ("ddsketch-json", '"gamma"'),
     "tools.fio": (
         "fio-json fio-terse fio fio-log fio-histograms",
         '"fio version"', ";fio-", "(groupid=", r"^\d+, \d+, \d",
