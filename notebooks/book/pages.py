@@ -278,12 +278,14 @@ def _reference(folder: Path) -> None:
         rows, entries = [], []
         for name in sorted(names, key=str.lower):
             thing = getattr(lk, name)
-            entries.append(name)
-            rows.append(f"| [`lk.{name}`]({name}.md) | {_first_line(thing)} |")
+            # lk.Sweep and lk.sweep are one file where the case of names does not count.
+            page = f"{name}-class" if name != name.lower() and name.lower() in lk._MODULE_OF else name
+            entries.append(page)
+            rows.append(f"| [`lk.{name}`]({page}.md) | {_first_line(thing)} |")
             if inspect.ismodule(thing):
-                _write(folder / f"{name}.md", _module_page(thing.__name__, thing.__all__, thing))
+                _write(folder / f"{page}.md", _module_page(thing.__name__, thing.__all__, thing))
             else:
-                _write(folder / f"{name}.md", _object_page(name, thing))
+                _write(folder / f"{page}.md", _object_page(name, thing))
         parts += [f"## {title}\n", "| name | |\n|---|---|", *rows, "", _toctree(entries, hidden="")]
     _write(folder / "errors.md", _errors_page(errors))
     testing = importlib.import_module("latencykit.testing")
