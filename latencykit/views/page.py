@@ -203,9 +203,9 @@ def _details(
     return details
 
 
-def frame(document: str, png: str = "", height: int = 900) -> str:
+def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
-    picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
+    picture = f"<img alt='{esc(alt, len(alt))}' src='data:image/png;base64,{png}'>" if png else ""
     # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
     content = document.replace("&", "&amp;").replace("'", "&#39;")
     return (
