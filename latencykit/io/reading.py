@@ -242,6 +242,7 @@ def read_source(
         result[name or source.name] = data.with_run(
             source=source.name,
             format=chosen.name,
+            series=(name or None) if len(series) > 1 else None,
             command=without_login(run.command or "") or None,
             notes=run.with_notes(*notes).notes,
         )
