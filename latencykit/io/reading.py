@@ -34,11 +34,11 @@ from latencykit.io.source import (
     DocumentSource,
     Format,
     ReadOptions,
+    SeveralDocuments,
     Source,
     Tally,
     level_name,
 )
-from latencykit.io.text import SeveralDocuments
 from latencykit.units import NANOSECONDS, did_you_mean, parse_moment, printable, without_login
 
 if TYPE_CHECKING:

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Confidence",
     "Data",
+    "DocumentSource",
     "Format",
     "Head",
     "Locate",
     "ReadOptions",
+    "SeveralDocuments",
     "Source",
     "Tally",
     "Unpacked",
@@ -709,6 +711,20 @@ class Source:
         return CorruptInputError(
             self.shown, line, printable(seen, _LONG), printable(expected, _LONG), hint
         )
+
+
+class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own
+    """Documents one after the other where a reader takes one.
+
+    Attributes
+    ----------
+    parts : list of (str, int)
+        Text of each, and the number of lines before it.
+    """
+
+    def __init__(self, parts: list[tuple[str, int]]) -> None:
+        super().__init__(f"{len(parts)} documents")
+        self.parts = parts
 
 
 class DocumentSource(Source):

@@ -14,7 +14,7 @@ import numpy as np
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.source import Confidence
+from latencykit.io.source import Confidence, SeveralDocuments
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Section",
-    "SeveralDocuments",
     "batch",
     "below",
     "certain",
@@ -293,20 +292,6 @@ def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
     """Whether the head looks like JSON and names all `keys`; for sniffing only."""
     text = head.text[:within]
     return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
-
-
-class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own
-    """Documents one after the other where a reader takes one.
-
-    Attributes
-    ----------
-    parts : list of (str, int)
-        Text of each, and the number of lines before it.
-    """
-
-    def __init__(self, parts: list[tuple[str, int]]) -> None:
-        super().__init__(f"{len(parts)} documents")
-        self.parts = parts
 
 
 def _several(text: str, at: int) -> SeveralDocuments | None:
