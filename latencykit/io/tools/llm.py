@@ -96,8 +96,20 @@ def _per_request(
             begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
         found = Samples(duration=between, start=begin, run=run.replace(failed=0))
         series["itl"] = found.with_request(number[row])
+    return _in_order(series)
+
+
+def _in_order(series: dict[str, Data]) -> dict[str, Data]:
     order = ("ttft", "itl", "tpot", "e2el")
-    return {name: series[name] for name in sorted(series, key=order.index)}
+    return {name: series[name] for name in order if name in series}
+
+
+def _explained(series: dict[str, Data], note: str) -> dict[str, Data]:
+    """The series, of which tpot carries a note on the metric that it is."""
+    return {
+        name: data.with_run(notes=data.run.with_notes(note).notes) if name == "tpot" else data
+        for name, data in series.items()
+    }
 
 
 # ------------------------------------------------------------
@@ -364,9 +376,9 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
         values[name] = np.where(failed, np.nan, values[name])
     run = Run(
         tool="AIPerf", measure="service", corrected="none", unit="ms", unit_from="file",
-        notes=(*notes, _AIPERF_NOTE) if "tpot" in values else tuple(notes),
+        notes=tuple(notes),
     )  # fmt: skip
-    return _per_request(run, values, outcome, start, gaps, "ns")
+    return _explained(_per_request(run, values, outcome, start, gaps, "ns"), _AIPERF_NOTE)
 
 
 def _latencies(metrics: dict[str, Any], key: str, source: Source) -> list[float]:
@@ -413,7 +425,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         start=jsontext.epoch_seconds(record["start_time"]) if record.get("start_time") else None,
     )  # fmt: skip
     series: dict[str, Data] = {}
-    for name, key in (*_AIPERF.items(), ("itl", "inter_chunk_latency")):
+    for name, key in (_AIPERF | {"itl": "inter_chunk_latency"}).items():
         metric = record.get(key)
         if not isinstance(metric, dict) or metric.get("avg") is None:
             continue
@@ -424,12 +436,13 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
             if (match := re.fullmatch(r"p([\d.]+)", stat))
         }
         stats = {"mean": metric["avg"]} | {stat: metric.get(stat) for stat in ("min", "max", "std")}
-        count = metric.get("count") or (given if name != "itl" else None)
+        # Of the intervals of a request, none is independent: their number supports no percentile.
+        count = None if name == "itl" else metric.get("count") or given
         series[name] = data_from_points(
             in_nanoseconds(points, unit), None if count is None else int(count),
             in_nanoseconds(stats, unit), run.replace(unit=unit),
         )  # fmt: skip
-    return series
+    return _explained(_in_order(series), _AIPERF_NOTE)
 
 
 def _scalar(record: dict[str, Any], key: str) -> float | None:
@@ -593,17 +606,16 @@ def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     rows = jsontext.entry({"responses": jsontext.load(source)}, "responses", source, list)
     outcome = [_OK if row.get("error_code") is None else _ERROR for row in rows]
     between = [row.get(_LLMPERF["tpot"]) for row in rows]
-    keys, gaps, notes = dict(_LLMPERF), [], (_LLMPERF_NOTE,)
+    keys, gaps = dict(_LLMPERF), []
     if any(isinstance(one, list) for one in between):  # early versions kept every interval
         gaps = [one if isinstance(one, list) else [] for one in between]
         del keys["tpot"]
-        notes = ()
     values = {name: _numbers([row.get(key) for row in rows], "s") for name, key in keys.items()}
     run = Run(
         tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",
-        unit_from="format", notes=notes,
+        unit_from="format",
     )  # fmt: skip
-    return _per_request(run, values, outcome, None, gaps)
+    return _explained(_per_request(run, values, outcome, None, gaps), _LLMPERF_NOTE)
 
 
 def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -613,7 +625,7 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
     run = Run(
         tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",
         unit_from="format", connections=int(clients) if clients else None,
-        failed=int(record.get("results_number_errors") or 0), notes=(_LLMPERF_NOTE,),
+        failed=int(record.get("results_number_errors") or 0),
     )  # fmt: skip
     count = record.get("results_num_completed_requests")
     series: dict[str, Data] = {}
@@ -628,7 +640,7 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
             series[name] = _from_statistics(
                 metric, None if count is None else int(count), run, "stddev"
             )
-    return series
+    return _explained(series, _LLMPERF_NOTE)
 
 
 FORMATS = (
