@@ -620,10 +620,11 @@ def joint_share(
         if not tops:
             continue
         if not isinstance(data, Samples):
-            raise DataNotAvailableError(
+            reason = (
                 f"{name}: which requests meet all limits is known of single requests only, and the "
                 "file has statistics or counts"
             )
+            return _unknown("joint", least, reason, "none")
         judged[name] = data, max(tops, key=lambda row: row[0])[1].in_unit(data.unit)
     if not judged:
         raise InvalidArgumentError("a joint share needs limits of percentiles or of the maximum")
