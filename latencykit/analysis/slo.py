@@ -438,7 +438,7 @@ class SLO:
             chosen = known if limit.series is None else series_named(limit.series, known)
             if not chosen:
                 raise InvalidArgumentError(
-                    f"there is no series {limit.series!r} to which the SLO refers; the series are "
+                    f"the SLO limits the series {limit.series!r}, which is missing; the series are "
                     + (", ".join(known) or "none")
                 )
             for name in chosen:
@@ -636,7 +636,7 @@ def joint_share(
             alone or all(len(one) == len(data) for one, _ in judged.values())
         ):
             raise DataNotAvailableError(
-                f"{name}: does not state which request a row belongs to, so its rows cannot be "
+                f"{name}: does not state the request of each row, so its rows cannot be "
                 "matched with those of the other series; limit one series only"
             )
         numbers.append(np.arange(len(data)) if number is None else number)

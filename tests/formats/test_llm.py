@@ -149,5 +149,5 @@ def test_names_of_latency_types():
     assert series_named("tpot", ["rate 2 tpot", "rate 4 tpot", "rate 2 ttft"]) == [
         "rate 2 tpot", "rate 4 tpot",
     ]  # fmt: skip
-    with pytest.raises(InvalidArgumentError, match="no series 'tpot'"):
+    with pytest.raises(InvalidArgumentError, match="series 'tpot'"):
         SLO.parse("tpot 95=1ms").of_series(["a", "b"])

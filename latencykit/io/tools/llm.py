@@ -303,7 +303,7 @@ def _guide_metric(
         began = [row.get("request_start_time", row.get("start_time")) for row in rows]
         start = None
         if all(began):
-            start = whole_nanoseconds([float(stamp) for stamp in began], "s")
+            start = whole_nanoseconds([float(stamp or 0.0) for stamp in began], "s")
         latency = _numbers([row.get(metric) for row in rows], unit)
         latency[np.array(outcome) != _OK] = np.nan
         number = sum(code == _UNFINISHED for code in outcome)
@@ -389,7 +389,7 @@ def _latencies(metrics: dict[str, Any], key: str, source: Source) -> list[float]
     value = jsontext.entry(metric, "value", source, (int, float, list)) if metric else None
     unit = _unit_of(metric, key, source)
     numbers = value if isinstance(value, list) else [value]
-    return nanoseconds_of(np.array(numbers, np.float64), unit).tolist()
+    return list(nanoseconds_of(np.array(numbers, np.float64), unit).tolist())
 
 
 def _unit_of(metric: Any, key: str, source: Source) -> str:
