@@ -108,6 +108,7 @@ def values() -> dict[str, object]:
     reported = lk.Histogram.from_percentiles([50, 99], [1e6, 4e6], 100)
     found = lk.diagnose(samples)
     curve = lk.load_curve({"50": h, "70": h + h}, "99=20ms")
+    gc = lk.Events("gc.log", "jvm-gc", [2.0, 9.0], [2.5, 9.5], ["Pause Full", "Pause Full"])
     return {
         "samples": samples, "tagged samples": tagged, "part": tagged.between(1, 9).tagged("put"),
         "log": log, "tagged log": tagged.to_log("2s"), "resampled": log.resample("10s"),
@@ -119,11 +120,13 @@ def values() -> dict[str, object]:
         "page": lk.Report("<p>Page</p>"), "distribution": lk.fan_out(h, 10), "fan-out": lk.sequential(h, 2),
         "slo": lk.SLO.parse("99=20ms"),
         "explanation": lk.explain(tagged), "columns": samples.with_columns({"host": ["a"] * 3000}),
+        "events": gc, "coincidence": lk.coincide(samples, [gc]),
         "diagnosis": found, "stalls": found.found, "comparison": lk.compare(h, h),
         "load curve": curve,
         "load row": curve.rows[0], "evidence": samples.evidence(),
         "change points": lk.change_points([1.0, 2.0] * 9),
         "report": lk.Report("<p>page</p>"),
+        "sweep": lk.Sweep((), curve, curve.slo, "stopped", complete=True),
     }  # fmt: skip
 
 

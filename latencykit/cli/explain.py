@@ -74,9 +74,10 @@ def command(
         name, *others = found
         if others:
             note(f"the chart shows {name}; choose another with --series or --tag")
+        tall = bool(events) and len(found[name].attributes) > 0
         write_chart(
             explanation, found[name], out, given.files, *events,
-            size=(1000.0, 640.0), name=name, unit=given.out_unit,
+            size=(1000.0, 960.0 if tall else 640.0), name=name, unit=given.out_unit,
         )  # fmt: skip
         note(f"wrote {out}")
     records = [explanation_record(name, one) for name, one in found.items()]

@@ -12,7 +12,7 @@ import click
 from latencykit import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["command"]
 
@@ -48,7 +48,7 @@ class _Roff(click.HelpFormatter):
             body = _escaped(paragraph.lstrip("\b\n"))
             self.write(f".PP\n.EX\n{body}\n.EE\n" if as_it_is else f".PP\n{body}\n")
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], *_: object, **__: object) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], *_: object, **__: object) -> None:
         for term, text in rows:
             self.write(f".TP\n\\fB{_escaped(term)}\\fR\n{_escaped(text)}\n")
 

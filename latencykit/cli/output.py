@@ -130,8 +130,15 @@ def write_page(
     args = (click.get_current_context().find_root().obj or {}).get("args", ())
     files = [input_file(path) for path in dict.fromkeys(one.path for one in loaded)]
     named = {one.name: one.data for one in loaded}
+    read = {
+        "format": given.format_in, "measure": given.measure, "unit": given.unit,
+        "column": given.column, "start_column": given.start_column,
+        "lenient": given.lenient or None, "from": given.begin, "to": given.end,
+    }  # fmt: skip
+    origins = {one.name: {"path": without_secrets(one.path), **read} for one in loaded}
+    command = shlex.join(["latencykit", *args])
     with atomic(target, given.files, spec) as temporary, progress(f"writing {target.name}"):
-        text = page_html(named, files=files, command=shlex.join(["latencykit", *args]), **options)
+        text = page_html(named, files=files, command=command, origins=origins, **options)
         temporary.write_text(text, encoding="utf-8")
 
 

@@ -38,6 +38,8 @@ class Run:
         The program that made the output.
     source, format : str or None
         The file's name, and the name of its format.
+    series : str or None
+        The series' name in a file that has several.
     loop : {"open", "paced", "closed", "unknown"}
         Requests are sent on a schedule (open), by connections that wait for the reply and then for
         their next turn (paced), or by connections that send as soon as they can (closed).
@@ -79,6 +81,7 @@ class Run:
     command: str | None = None
     source: str | None = None
     format: str | None = None
+    series: str | None = None
     loop: Loop = "unknown"
     measure: Measure = "unknown"
     corrected: Corrected = "unknown"

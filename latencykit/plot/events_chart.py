@@ -104,7 +104,13 @@ def events(
     foot = min(len(shown) * _LANE / points, 0.5)
     gap = min(26.0 / points, 0.15) if shown else 0.0
     upper = page.inset_axes((0.0, foot + gap, 1.0, 1.0 - foot - gap))
-    timeline(found.data, ax=upper, unit=unit, title="", subtitle="")
+    data = found.data
+    if isinstance(data, Samples) and len(data.tags) > 1:  # all operations together
+        data = Samples(
+            start=data.start, duration=data.duration, intended=data.intended, outcome=data.outcome,
+            unit=data.unit, run=data.run,
+        )  # fmt: skip
+    timeline(data, ax=upper, unit=unit, title="", subtitle="")
     limits = upper.get_xlim()
     least = _LEAST * (limits[1] - limits[0])
     columns = (found.stalls[name].tolist() for name in ("start", "end", "suspect"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latencykit.plot.events_chart import events
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.style import BLUE, INK, RED, current_axes, plain, shorten
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explanation"]
 
+_FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
 _MOST_PER_ATTRIBUTE = 4
 
@@ -35,7 +37,8 @@ def explanation(
     Attributes come in the order of what they explain, each with its most telling values: the upper
     bar is the share of the slow requests, the lower one the share of all. Significant values are in
     red. Beside them is the percentile curve of all requests, and that of the requests without the
-    significant values. Events, if there are any, have a chart of their own: `plot.events`.
+    significant values. Events, if there are any, follow beneath as `plot.events` draws them; where
+    requests have no attributes, they are all there is.
 
     Parameters
     ----------
@@ -60,6 +63,7 @@ def explanation(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from latencykit.analysis.explain import explained
     >>> from latencykit.core.samples import Samples
@@ -72,31 +76,46 @@ def explanation(
     page = current_axes(ax)
     page.set_axis_off()
     bars = _chosen(found)
-    latency, others = found.latency, found.without
+    latency, others, suspects = found.latency, found.without, found.suspects
+    foot = 0.0
+    if found.coincidence is not None and found.coincidence.lanes:
+        if not bars:
+            return events(found.coincidence, ax=page, unit=unit, title=title, subtitle=subtitle)
+        foot = _FOOT
+        beneath = page.inset_axes((0.0, 0.0, 1.0, foot - 0.12))
+        events(found.coincidence, ax=beneath, unit=unit, title="", subtitle="")
     if bars and latency is not None:
         left, right = (
-            page.inset_axes((0.17, 0.0, 0.3, 1.0)),
-            page.inset_axes((0.58, 0.0, 0.42, 1.0)),
+            page.inset_axes((0.17, foot, 0.3, 1.0 - foot)),
+            page.inset_axes((0.58, foot, 0.42, 1.0 - foot)),
         )
         _draw_bars(left, bars)
     else:
-        left, right = None, page.inset_axes((0.0, 0.0, 1.0, 1.0))
+        left, right = None, page.inset_axes((0.0, foot, 1.0, 1.0 - foot))
     if latency is not None:
         series = {"all requests": latency}
         if others is not None:
-            series["without suspects"] = others
+            series["without it" if len(suspects) == 1 else "without them"] = others
         look: dict[str, Any] = {"title": "", "subtitle": "", "unit": unit}
         percentiles(series, ax=right, **(look | line_kwargs))
         right.axhline(found.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
-    label = plain(shorten(name or found.name or "the requests", 40))
-    suspects = found.suspects
+        right.set_xlabel("percentile")
+    label = plain(shorten(name or found.name, 40))
     words = "nothing in particular stands out"
     if len(suspects):
-        shown = [f"{row.attribute}={row.value}" for row in suspects.head(2).itertuples()]
+        shown = [_named(row) for row in suspects.head(2).itertuples()]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
-    slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')}) against all"
-    head(page, plain(f"{label}: {shorten(words, 70)}"), slow, title, subtitle)
+    slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"
+    slow = f"upper bars: {slow}; lower bars: all" if bars else slow
+    heading = f"{label}: {shorten(words, 70)}" if label else shorten(words, 70)
+    head(page, plain(heading), slow, title, subtitle)
     return page
+
+
+def _named(row: Any) -> str:
+    """A value with its attribute; of a combination, each value with its own."""
+    parts = zip(str(row.attribute).split(" & "), str(row.value).split(" & "), strict=False)
+    return " & ".join(f"{attribute}={value}" for attribute, value in parts)
 
 
 def _chosen(found: Explanation) -> list[tuple[str, list[Any]]]:
@@ -137,4 +156,4 @@ def _draw_bars(ax: Axes, bars: list[tuple[str, list[Any]]]) -> None:
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("upper bar: share of slow requests; lower bar: share of all", fontsize=8.5)
+    ax.set_xlabel("share of requests")

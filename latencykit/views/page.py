@@ -15,6 +15,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
@@ -63,7 +64,7 @@ from latencykit.views.page_sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from latencykit.views.page_data import PageSeries
     from latencykit.views.page_sections import InputFile
@@ -99,7 +100,7 @@ _MODULES = (
     "main",
 )
 _BETWEEN_MODULES = re.compile(
-    r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n", re.MULTILINE
 )
 
 _WORDS = {
@@ -126,9 +127,14 @@ def page_html(
     files: Sequence[InputFile] = (),
     command: str | None = None,
     page_size: int | str = PAGE_SIZE,
+    origins: Mapping[str, Mapping[str, Any]] | None = None,
     **diagnosis: Any,
 ) -> str:
-    """Return the page; see `latencykit.report`."""
+    """Return the page; see `latencykit.report`.
+
+    `origins` has for each series its file and how it was read, for the commands that the page
+    offers; otherwise they name the file that the data themselves name.
+    """
     limit = byte_count(page_size)
     named = as_series(data)
     found = as_raw(found_in(page_series(named, limit), diagnosis))
@@ -142,7 +148,7 @@ def page_html(
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
-    model = _model(series, found, percentiles)
+    model = _model(series, found, percentiles, origins or {})
     model |= {
         "slo": slo_steps(checked),
         "fanOut": fan_out_model(measured_series),
@@ -197,9 +203,9 @@ def _details(
     return details
 
 
-def frame(document: str, png: str = "", height: int = 900) -> str:
+def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
-    picture = f"<img alt='percentiles' src='data:image/png;base64,{png}'>" if png else ""
+    picture = f"<img alt='{esc(alt, len(alt))}' src='data:image/png;base64,{png}'>" if png else ""
     # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
     content = document.replace("&", "&amp;").replace("'", "&#39;")
     return (
@@ -218,15 +224,22 @@ def explorer_parts(data: Any) -> tuple[str, str, dict[str, Any]]:
 
 
 def _model(
-    series: Sequence[PageSeries], found: Sequence[Found], percentiles: Sequence[float]
+    series: Sequence[PageSeries],
+    found: Sequence[Found],
+    percentiles: Sequence[float],
+    origins: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The data that the engine draws."""
+    tagged = {_file_of(one) for one in series if one.counted.run.tags}
     # The moment when the series began, where all began at the same one.
     starts = {one.data.run.start for one in series if one.slots is not None}
     epoch = starts.pop() if len(starts) == 1 else None
     return {
         "unit": series[0].counted.unit,
-        "series": [one.record() for one in series],
+        "series": [
+            one.record() | {"origin": _origin(one, origins.get(one.name, {}), tagged)}
+            for one in series
+        ],
         "stalls": stalls_model(found),
         "slo": [],
         "fanOut": [],
@@ -238,6 +251,24 @@ def _model(
         "edges": edges_of(series),
         "percentiles": percentiles,
     }
+
+
+def _file_of(one: PageSeries) -> tuple[str | None, str | None]:
+    return one.counted.run.source, one.counted.run.series
+
+
+def _origin(
+    one: PageSeries, given: Mapping[str, Any], tagged: Collection[tuple[str | None, str | None]]
+) -> dict[str, Any]:
+    """How the series can be read again: the file, and the options of `latencykit.read`."""
+    run = one.counted.run
+    # Beside the tags of a log, what has no tag is its untagged part.
+    tag = run.tags[0] if run.tags else "" if _file_of(one) in tagged else None
+    known = {"path": run.source or one.name, "series": run.series, "tag": tag}
+    if run.unit_from == "option":
+        known["unit"] = run.unit
+    known |= {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def document(title: str, body: str, model: dict[str, Any]) -> str:
@@ -259,7 +290,7 @@ def document(title: str, body: str, model: dict[str, Any]) -> str:
 
 
 def script_of(home: str) -> str:
-    """Return the modules of the engine and of its home, a page or a widget, as one text."""
+    """Return the modules of the engine and of its home as one text, without comments."""
     texts = (_BETWEEN_MODULES.sub("", asset(f"{name}.js")) for name in (*_MODULES, home))
     return "\n".join(texts)
 

@@ -64,8 +64,11 @@ __all__ = [
 ]
 
 
-MOST, DIGITS, FINE = 300, 2, 50_000
+MOST, DIGITS, FINE = 300, 2, 600_000
 """Slots of a page, and the digits of its buckets where it would have more counts than FINE."""
+
+_LEAST_FINE = 50_000
+"""The counts that a series may have, however many share the page."""
 
 _WIDTHS = (
     *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)),
@@ -548,7 +551,6 @@ class PageSeries:
             "cls": self.look[0],
             "dash": self.look[1],
             "shadow": self.shadow,
-            "source": getattr(self.counted.run, "source", None),
             "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
         }
@@ -584,7 +586,8 @@ def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[Pa
     """Return the series of a page, those over time in slots: more of them on a longer page."""
     styles = series_styles(named)
     share = max(1.0, page_size / PAGE_SIZE)
-    most, fine = int(min(MOST * share, _MOST_FINER)), int(FINE * share)
+    most = int(min(MOST * share, _MOST_FINER))
+    fine = int(max(FINE / max(len(named), 1), _LEAST_FINE) * share)
     series = []
     for label, data in named.items():
         slots, counted = None, data

@@ -14,6 +14,7 @@ import traitlets
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.series import as_series
 from latencykit.views import page
+from latencykit.views.explanation import explain
 from latencykit.views.page_data import finer
 
 __all__ = ["Explorer"]
@@ -31,6 +32,7 @@ class _Views:
         ]
         self.model = json.dumps({**self._model, "series": apart})
         self._bundle: dict[str, str] = {}
+        self.alt = ""
 
     def bundle(self, data: Any) -> dict[str, str]:
         """Return what a viewer without widgets shows: a page in a frame, and in it a picture."""
@@ -38,13 +40,15 @@ class _Views:
             from matplotlib.figure import Figure
 
             from latencykit.plot import percentiles
+            from latencykit.plot.files import alt_text
 
             picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
             percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
             figure.savefig(picture, format="png", dpi=80)
+            self.alt = alt_text(figure)
             png = base64.b64encode(picture.getvalue()).decode()
             document = page.document("latencykit", self.heading + self.body, self._model)
-            self._bundle = {"image/png": png, "text/html": page.frame(document, png)}
+            self._bundle = {"image/png": png, "text/html": page.frame(document, png, self.alt)}
         return self._bundle
 
 
@@ -123,8 +127,37 @@ class Explorer(anywidget.AnyWidget):
             return {name: within(data) for name, data in self._data.items()}
         return within(self._data)
 
+    def explain(self, above: str | float = "p99", **options: Any) -> Any:
+        """What the slow requests of the selection have in common; of several series a mapping.
+
+        Parameters
+        ----------
+        above : str or float, default "p99"
+            Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns).
+        **options
+            ``by`` and ``events``, as `latencykit.explain` takes them.
+
+        Returns
+        -------
+        Explanation or dict of str to Explanation
+            With a selection, the mix of its requests is compared with that of the others, too.
+
+        Raises
+        ------
+        DataNotAvailableError
+            For data without single requests and without times.
+        """
+        if hasattr(self._data, "items"):
+            return {
+                name: explain(data, above, between=self.selection, **options)
+                for name, data in self._data.items()
+            }
+        return explain(self._data, above, between=self.selection, **options)
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
         bundle, *metadata = parent._repr_mimebundle_(**options)
-        return (bundle | self._views.bundle(self._data), *metadata)
+        bundle = bundle | self._views.bundle(self._data)
+        about = metadata[0] if metadata else {}
+        return bundle, about | {"image/png": {"alt": self._views.alt}}

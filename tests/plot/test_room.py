@@ -34,6 +34,12 @@ def load_curve() -> Any:
     return lk.load_curve(runs, "99=20ms")
 
 
+def stalled() -> lk.Samples:
+    """A closed loop of one request every 10 ms, stopped for two of ten seconds."""
+    start = np.concatenate((np.arange(400), np.arange(600, 1000))) * 10_000_000
+    return lk.Samples(start=start, duration=np.where(start == 3_990_000_000, 2e9, 3e6))
+
+
 LOG, DUE = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "corrected"))
 CHARTS: dict[str, Callable[..., Any]] = {
     "percentiles": lambda ax: plot.percentiles({"raw": LOG, "corrected": DUE}, ax=ax),
@@ -43,6 +49,9 @@ CHARTS: dict[str, Callable[..., Any]] = {
     "ccdf": lambda ax: plot.ccdf({"raw": LOG, "corrected": DUE}, ax=ax),
     "fan_out": lambda ax: plot.fan_out(LOG, ax=ax),
     "compare": lambda ax: plot.compare(lk.compare(LOG, DUE), ax=ax),
+    "diagnosis": lambda ax: plot.diagnosis(lk.diagnose(LOG), ax=ax),
+    "dashboard": lambda ax: plot.dashboard(LOG, ax=ax),
+    "stall_strip": lambda ax: plot.stall_strip(stalled(), ax=ax),
     "load_curve": lambda ax: plot.load_curve(load_curve(), ax=ax),
 }
 

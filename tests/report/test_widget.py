@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import latencykit as lk
@@ -70,9 +71,45 @@ def test_what_has_no_times_says_so() -> None:
         _ = explorer.selected
 
 
+def test_a_selection_is_explained() -> None:
+    rng = np.random.default_rng(1)
+    size = 20_000
+    start, host = np.arange(size) * 1_000_000, rng.choice(["a", "b", "c", "d"], size)
+    slow = (start >= 10**10) & (host == "c") & (rng.random(size) < 0.06)
+    took = (rng.lognormal(14, 0.3, size) * np.where(slow, 9, 1)).astype(np.int64)
+    samples = lk.Samples(start=start, duration=took, host=host)
+    explorer = lk.explore(samples)
+    explorer.selection = (10.0, 20.0)
+    expected = lk.explain(samples, between=(10.0, 20.0))
+    found = explorer.explain()
+    assert found.suspects[["attribute", "value"]].to_numpy().tolist() == [["host", "c"]]
+    assert found.findings == expected.findings
+    both = lk.explore({"x": samples, "y": samples})
+    assert both.explain("5ms").keys() == {"x", "y"}
+    untimed = lk.explore(lk.Histogram.of([1_000_000, 2_000_000]))
+    with pytest.raises(lk.DataNotAvailableError, match="without single requests"):
+        untimed.explain()
+
+
+@pytest.mark.slow
+def test_nbconvert_shows_the_page_and_beneath_it_the_picture(raw: lk.HistogramLog) -> None:
+    nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
+    data, metadata = lk.explore(raw)._repr_mimebundle_()
+    new = nbformat.v4
+    output = new.new_output("display_data", data=data, metadata=metadata)
+    saved = new.new_notebook(cells=[new.new_code_cell("lk.explore(log)", outputs=[output])])
+    text = nbconvert.HTMLExporter(template_name="basic").from_notebook_node(saved)[0]
+    frame = text.partition("<iframe")[2].partition("</iframe>")[0]
+    assert "sandbox=" in frame
+    assert "6,852 requests" in frame
+    picture = frame.partition("<img alt=")[2]  # where frames are removed, this is left
+    assert "data:image/png;base64," in picture
+
+
 @pytest.mark.slow
 def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> None:
-    bundle = lk.explore(raw)._repr_mimebundle_()[0]
+    bundle, metadata = lk.explore(raw)._repr_mimebundle_()
+    assert "6,852 requests" in metadata["image/png"]["alt"]
     assert {"text/html", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(bundle)
     assert "srcdoc=" in bundle["text/html"]
     assert "<img alt=" in bundle["text/html"].partition("srcdoc=")[2]

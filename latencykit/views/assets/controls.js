@@ -112,20 +112,37 @@ function solo(page, place) {
 
 const quoted = (text) => (/^[\w./=:@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-function sources(page) {
-  const names = page.series.filter((one) => !one.hidden && !one.shadow).map((one) => one.source || one.name);
-  return [...new Set(names)];
+const OPTIONS = { format: "--format-in", series: "--series", tag: "--tag", measure: "--measure", unit: "--unit", column: "--column", start_column: "--start-column" };
+
+// Where the series that are shown come from: each file, and what chooses the series in it.
+function origins(page) {
+  return page.series.filter((one) => !one.hidden && !one.shadow).map(({ origin, data }) => {
+    const { path, lenient, from, to, ...chosen } = origin, [start, end] = (data && page.span) || [];
+    return { path, lenient, chosen, from: start ?? from, to: end ?? to };
+  });
 }
 
+// Files that are read alike share a command.
 function commandOf(page) {
-  const span = page.span ? ` --from ${page.span[0]}s --to ${page.span[1]}s` : "";
-  return `latencykit summary ${sources(page).map(quoted).join(" ")}${span}`;
+  const seconds = (moment) => quoted(typeof moment === "number" ? `${moment}s` : moment), commands = new Map();
+  for (const { path, lenient, chosen, from, to } of origins(page)) {
+    let options = Object.entries(chosen).map(([key, value]) => ` ${OPTIONS[key]} ${quoted(value)}`).join("");
+    if (lenient) options += " --lenient";
+    if (from !== undefined) options += ` --from ${seconds(from)}`;
+    if (to !== undefined) options += ` --to ${seconds(to)}`;
+    commands.set(options, (commands.get(options) || new Set()).add(path));
+  }
+  return [...commands].map(([options, paths]) => `latencykit summary ${[...paths].map(quoted).join(" ")}${options}`).join("\n");
 }
 
 function pythonOf(page) {
-  const between = page.span ? `.between(${page.span[0]}, ${page.span[1]})` : "";
-  const reads = sources(page).map((name) => `lk.read(${JSON.stringify(name)})${between}.summary()`);
-  return `import latencykit as lk\n\n${reads.join("\n")}\n`;
+  const text = JSON.stringify;
+  const reads = origins(page).map(({ path, lenient, chosen, from, to }) => {
+    const options = Object.entries(chosen).map(([key, value]) => `, ${key}=${text(value)}`).join("") + (lenient ? ", lenient=True" : "");
+    const ends = [from === undefined ? "" : text(from), to === undefined ? "" : `${from === undefined ? "end=" : ""}${text(to)}`].filter(Boolean);
+    return `lk.read(${text(path)}${options})${ends.length ? `.between(${ends.join(", ")})` : ""}`;
+  });
+  return `import latencykit as lk\n\n${[...new Set(reads)].map((read) => `print(${read}.summary())`).join("\n")}\n`;
 }
 
 async function copy(page, own, text) {
