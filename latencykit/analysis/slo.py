@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit.analysis.fan_out import samples_needed
+from latencykit.core.dependence import RAREST, Dependence, unseen_share
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Evidence, Histogram
+from latencykit.core.latency_types import series_named
 from latencykit.core.quantiles import is_resolved, share_interval
+from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -26,7 +29,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -34,7 +37,16 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["SLO", "Limit", "Outcome", "SLORow", "check_limit", "passed", "slo_from_text"]
+__all__ = [
+    "SLO",
+    "Limit",
+    "Outcome",
+    "SLORow",
+    "check_limit",
+    "joint_share",
+    "passed",
+    "slo_from_text",
+]
 
 
 Outcome = Literal["met", "missed", "unknown"]
@@ -47,9 +59,12 @@ class SLORow:
     Attributes
     ----------
     statistic : str
+        As in `Limit`, or ``"joint"``: the share of the requests that meet the limits of all
+        latency types, of which `limit` is the least that is wanted.
     limit, value : float
-        In the unit of the measurement's values; shares (0..1) for ``failed``. The value is infinite
-        where failed requests reach the percentile, NaN where the statistic is not available.
+        In the unit of the measurement's values; shares (0..1) for ``failed`` and ``joint``. The
+        value is infinite where failed requests reach the percentile, NaN where the statistic is not
+        available.
     low, high : float
         Confidence interval of the value joined with its bucket.
     outcome : {"met", "missed", "unknown"}
@@ -83,15 +98,22 @@ class SLORow:
 
     @property
     def margin_low(self) -> float:
-        """The margin at the high end of the interval: its lower bound."""
-        return self._margin(self.high)
+        """The margin at the worse end of the interval: its lower bound."""
+        return self._margin(self.low if self.statistic == "joint" else self.high)
 
     @property
     def margin_high(self) -> float:
-        """The margin at the low end of the interval: its upper bound."""
-        return self._margin(self.low)
+        """The margin at the better end of the interval: its upper bound."""
+        return self._margin(self.high if self.statistic == "joint" else self.low)
+
+    @property
+    def is_share(self) -> bool:
+        """True if limit and value are shares of the requests."""
+        return self.statistic in ("failed", "joint")
 
     def _margin(self, value: float) -> float:
+        if self.statistic == "joint":
+            return value / self.limit - 1
         return 1 - value / self.limit if self.limit else math.nan if value else 0.0
 
 
@@ -297,11 +319,14 @@ class Limit:
         Nanoseconds; a bare number where `bare`; a share (0..1) of all requests for ``failed``.
     bare : bool
         The limit has no unit, for values that have none.
+    series : str or None
+        The series or latency type that it limits, such as ``"ttft"``; None for every series.
     """
 
     statistic: str
     limit: float
     bare: bool = False
+    series: str | None = None
 
     @property
     def percentile(self) -> float | None:
@@ -327,12 +352,11 @@ class Limit:
         return self.limit if self.bare else self.limit / NANOSECONDS[unit]
 
     def __str__(self) -> str:
+        name = self.statistic if self.series is None else f"{self.series} {self.statistic}"
         if self.statistic == "failed":
-            return f"failed={100 * self.limit:g}%"
+            return f"{name}={100 * self.limit:g}%"
         return (
-            f"{self.statistic}={self.limit:g}"
-            if self.bare
-            else f"{self.statistic}={format_duration(self.limit, 15)}"
+            f"{name}={self.limit:g}" if self.bare else f"{name}={format_duration(self.limit, 15)}"
         )
 
 
@@ -364,7 +388,8 @@ class SLO:
         ----------
         text : str
             Entries such as ``99.9=20ms``, ``p99<20ms``, ``max=1s``, ``mean=2ms``, ``tm99=5ms``,
-            ``failed=0.1%``, separated by commas, semicolons or lines; ``#`` starts a comment.
+            ``failed=0.1%``, separated by commas, semicolons or lines; ``#`` starts a comment. An
+            entry may begin with a series: ``ttft 99=500ms``.
 
         Raises
         ------
@@ -379,13 +404,85 @@ class SLO:
     def of(cls, limits: Iterable[Limit]) -> SLO:
         """Return the SLO of some limits, one per statistic."""
         given = tuple(limits)
-        names = [limit.statistic for limit in given]
+        names = [(limit.series, limit.statistic) for limit in given]
         if not given:
             raise InvalidArgumentError(f"the SLO states no limit; {_HINT}")
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
-            raise InvalidArgumentError(f"the SLO limits {twice} twice; keep the stricter one")
+            name = " ".join(filter(None, twice))
+            raise InvalidArgumentError(f"the SLO limits {name} twice; keep the stricter one")
         return cls(given)
+
+    def of_series(self, names: Iterable[str]) -> dict[str, SLO]:
+        """Return the limits of each series that has some.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The series of a file. A limit of ``ttft`` also means ``time_to_first_token``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            For a limit of a series that is not there.
+
+        Examples
+        --------
+        >>> slo = SLO.parse("ttft 99=500ms, tpot 95=50ms")
+        >>> {name: str(own) for name, own in slo.of_series(["ttft", "itl", "tpot"]).items()}
+        {'ttft': 'ttft p99=500 ms', 'tpot': 'tpot p95=50 ms'}
+        """
+        known = list(names)
+        own: dict[str, list[Limit]] = {name: [] for name in known}
+        for limit in self.limits:
+            chosen = known if limit.series is None else series_named(limit.series, known)
+            if not chosen:
+                raise InvalidArgumentError(
+                    f"the SLO limits the series {limit.series!r}, which is missing; the series are "
+                    + (", ".join(known) or "none")
+                )
+            for name in chosen:
+                own[name].append(limit)
+        return {name: SLO(tuple(limits)) for name, limits in own.items() if limits}
+
+    def check_all(
+        self,
+        series: Mapping[str, Data],
+        confidence: float = 0.95,
+        *,
+        joint: float | None = None,
+    ) -> dict[str, list[SLORow]]:
+        """Check every series of a file against its own limits.
+
+        Parameters
+        ----------
+        series : mapping of str to data
+            As `latencykit.read_all` returns it.
+        confidence : float, default 0.95
+        joint : float, optional
+            The least share (0..1) of the requests that has to meet all limits together: goodput.
+
+        Returns
+        -------
+        dict of str to list of SLORow
+            The joint result, if asked for, is under ``"all"``.
+
+        Examples
+        --------
+        >>> import latencykit as lk
+        >>> sent = range(0, 600_000_000_000, 1_000_000_000)
+        >>> ttft = lk.Samples(start=sent, duration=[200] * 300 + [900] * 300, unit="ns")
+        >>> slo = lk.SLO.parse("ttft 90=1us, e2el 90=2us")
+        >>> rows = slo.check_all({"ttft": ttft, "e2el": ttft}, joint=0.9)
+        >>> {name: row.outcome for name, (row,) in rows.items()}
+        {'ttft': 'met', 'e2el': 'met', 'all': 'met'}
+        """
+        limits = self.of_series(series)
+        checked = {name: own.check(series[name], confidence) for name, own in limits.items()}
+        if joint is not None:
+            chosen = {name: (series[name], own) for name, own in limits.items()}
+            checked["all"] = [joint_share(chosen, joint, confidence)]
+        return checked
 
     def check(
         self, source: Data | Distribution | Evidence, confidence: float = 0.95, *, rare: bool = True
@@ -462,7 +559,8 @@ def _parse_entry(entry: str) -> Limit:
         raise InvalidArgumentError(
             f"{entry!r} is a lower limit; an SLO has upper limits, such as p99<20ms"
         )
-    if name.lower() in _FAILED:
+    series, statistic = _series_and_statistic(name)
+    if statistic == "failed":
         number = value.removesuffix("%").strip()
         bare = value == number and number.strip("0.")
         if not _NUMBER.fullmatch(number) or bare or float(number) > 100:
@@ -470,8 +568,7 @@ def _parse_entry(entry: str) -> Limit:
                 f"{entry!r} is not a valid share of the requests; write it in percent, such as "
                 "failed=0.1%"
             )
-        return Limit("failed", float(number) / 100)
-    statistic = statistic_name(name)
+        return Limit("failed", float(number) / 100, series=series)
     statistic = "max" if statistic == "p100" else statistic
     if statistic[0] in "tTwW" and parse_trim(statistic).kind not in ("TM", "WM"):
         raise InvalidArgumentError(
@@ -479,11 +576,125 @@ def _parse_entry(entry: str) -> Limit:
             "requests"
         )
     if _NUMBER.fullmatch(value):
-        return Limit(statistic, float(value), bare=True)
+        return Limit(statistic, float(value), True, series)
     limit = parse_duration(value)
     if limit < 0:
         raise InvalidArgumentError(f"{entry!r} limits a latency to a negative value; {_HINT}")
-    return Limit(statistic, limit)
+    return Limit(statistic, limit, False, series)
+
+
+def _series_and_statistic(name: str) -> tuple[str | None, str]:
+    """Return "ttft" and "p99" of "ttft 99"; a name that is a statistic has no series."""
+    words, error = name.split(), None
+    for first in range(len(words)):
+        text = " ".join(words[first:])
+        series = " ".join(words[:first]) or None
+        if text.lower() in _FAILED:
+            return series, "failed"
+        try:
+            return series, statistic_name(text)
+        except InvalidArgumentError as reason:
+            error = error or reason
+    raise error or InvalidArgumentError(f"{name!r} is not a valid limit; {_HINT}")
+
+
+# ------------------------------------------------------------
+# Goodput: the share of the requests that meet the limits of all latency types.
+
+
+def joint_share(
+    series: Mapping[str, tuple[Data, SLO]], least: float, confidence: float = 0.95
+) -> SLORow:
+    """Judge the share of requests that meet all limits; failed ones meet none.
+
+    A request meets a limit if its latency is within it, whatever the percentile, and if it has
+    several latencies of a type, all of them are. Of several limits of one series, that of the
+    highest percentile counts. Requests that are late together are allowed for as in `Dependence`:
+    by the long-run variance of their sequence.
+    """
+    if not 0 < least <= 1:
+        raise InvalidArgumentError(f"a joint share lies above 0 and is at most 100 %, not {least}")
+    judged: dict[str, tuple[Samples, float]] = {}
+    for name, (data, slo) in series.items():
+        tops = [(limit.percentile, limit) for limit in slo.limits if limit.percentile is not None]
+        if not tops:
+            continue
+        if not isinstance(data, Samples):
+            reason = (
+                f"{name}: which requests meet all limits is known of single requests only, and the "
+                "file has statistics or counts"
+            )
+            return _unknown("joint", least, reason, "none")
+        judged[name] = data, max(tops, key=lambda row: row[0])[1].in_unit(data.unit)
+    if not judged:
+        raise InvalidArgumentError("a joint share needs limits of percentiles or of the maximum")
+    alone = len(judged) == 1
+    numbers = []
+    for name, (data, _) in judged.items():
+        number = data.request
+        if number is None and not (
+            alone or all(len(one) == len(data) for one, _ in judged.values())
+        ):
+            raise DataNotAvailableError(
+                f"{name}: does not state the request of each row, so its rows cannot be "
+                "matched with those of the other series; limit one series only"
+            )
+        numbers.append(np.arange(len(data)) if number is None else number)
+    known, place = np.unique(np.concatenate(numbers), return_inverse=True)
+    bad = np.zeros(known.size, np.bool_)
+    ends = np.cumsum([0, *(number.size for number in numbers)])
+    for (data, limit), first, last in zip(judged.values(), ends, ends[1:], strict=False):
+        bad[place.reshape(-1)[first:last][~data.good | (data.values > limit)]] = True
+    # Failed requests that are not among the rows.
+    outside = max(
+        sum(_failures(data.histogram())) - int((~data.good).sum()) for data, _ in judged.values()
+    )
+    return _joint_row(bad, max(outside, 0), least, confidence, judged)
+
+
+def _joint_row(
+    bad: NDArray[np.bool_],
+    outside: int,
+    least: float,
+    confidence: float,
+    judged: Mapping[str, tuple[Samples, float]],
+) -> SLORow:
+    """The row of the share of requests that are not bad; `bad` is in order of the requests."""
+    total, reason = bad.size + outside, ""
+    if not total:
+        return _unknown("joint", least, _EMPTY, "none")
+    missed = int(bad.sum())
+    low, high = share_interval(missed, bad.size, confidence)
+    if 0 < missed < bad.size:
+        clustered = Dependence(
+            np.stack((~bad, bad), axis=1).astype(np.float64), np.array([0.0, 1.0])
+        )
+        ends = clustered.share_interval(confidence)
+        if ends is None:
+            low, high = 0.0, 1.0
+            reason = (
+                "the run is too short to show how requests that miss a limit depend on each other"
+            )
+        else:
+            low, high = min(low, ends[0]), max(high, ends[1])
+    seconds = max((data.run.duration or (data.elapsed or 0.0)) for data, _ in judged.values())
+    unseen = unseen_share(seconds) if seconds else 0.0
+    low, high = bad.size * low / total, (bad.size * min(high + unseen, 1.0) + outside) / total
+    low += outside / total
+    share = 1 - (missed + outside) / total
+    least_share, most_share = 1 - high, 1 - low
+    outcome: Outcome = (
+        "met" if least_share >= least else "missed" if most_share < least else "unknown"
+    )
+    if not reason:
+        met = format_count(total - missed - outside)
+        reason = f"{met} of {format_count(total)} requests meet the limits of {', '.join(judged)}"
+    if outcome == "unknown" and unseen and 1 - high + unseen * bad.size / total >= least:
+        reason += (
+            f"; a run of {format_duration(seconds * 1e9)} may have missed stalls that occur every "
+            f"{RAREST / 60:.0f} minutes"
+        )
+    return SLORow("joint", least, share, least_share, most_share, outcome, reason, "none")
 
 
 # ------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +16,17 @@ from latencykit.cli.options import (
     inputs,
     need_unit,
     note,
+    share,
     slo_of,
 )
 from latencykit.cli.output import atomic, print_assumed_units, print_json, progress
+from latencykit.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.analysis.slo import SLO, SLORow
+    from latencykit.cli.common import Input
 
 __all__ = ["command"]
 
@@ -29,7 +38,12 @@ __all__ = ["command"]
     "spec",
     required=True,
     metavar="SPEC",
-    help="Limits such as 99.9=20ms,max=1s,failed=0.1%, or a file.",
+    help="Limits such as 99.9=20ms,max=1s,failed=0.1%, 'ttft 99=500ms, tpot 95=50ms', or a file.",
+)
+@click.option(
+    "--joint",
+    metavar="SHARE",
+    help="Also check that this share of the requests meets all limits, such as 95%.",
 )
 @click.option("--strict", is_flag=True, help="Treat undecided thresholds as failed.")
 @click.option(
@@ -41,31 +55,39 @@ __all__ = ["command"]
 @confidence_option
 @format_option
 def command(
-    given: Inputs, spec: str, strict: bool, junit: Path | None, confidence: float, style: str
+    given: Inputs,
+    spec: str,
+    joint: str | None,
+    strict: bool,
+    junit: Path | None,
+    confidence: float,
+    style: str,
 ) -> int:
     """Check latencies against limits, in a pipeline: exit status 0 met or unknown, 1 missed.
 
     A limit is met if the entire confidence interval is within it, and missed if the entire
     interval is beyond it. Failed requests count as slower than any limit. A file with the SLO may
-    also contain gnuplot steps or the XML of HistogramLogAnalyzer.
+    also contain gnuplot steps or the XML of HistogramLogAnalyzer. A limit that names a series
+    applies to that series only; --joint judges goodput, the share of the requests whose
+    latencies are all within the limits.
 
     \b
     latencykit check run.hlog --unit ns --slo 99.9=20ms,max=1s,failed=0.1%
     latencykit check run.hlog --unit ns --slo slo.txt --strict --junit slo.xml
+    latencykit check profile_export.jsonl --slo 'ttft 99=500ms, tpot 95=50ms' --joint 95%
     """
     from latencykit.analysis.slo import passed
-    from latencykit.views.record import in_nanoseconds
     from latencykit.views.text import check_record, check_text, junit_xml
 
-    slo = slo_of(spec)
-    in_time = any(limit.statistic != "failed" and not limit.bare for limit in slo.limits)
+    slo, least = slo_of(spec), None if joint is None else share(joint)
+    checked: dict[str, list[SLORow]] = {}
     with progress("checking"):
         loaded = load(given)
-        checked = {}
+        files: dict[str, list[Input]] = {}
         for one in loaded:
-            if in_time:
-                need_unit(one.name, one.data.run)
-            checked[one.name] = slo.check(in_nanoseconds(one.data), confidence)
+            files.setdefault(one.path, []).append(one)
+        for path, series in files.items():
+            checked |= _checked(path, series, slo, least, confidence)
     good = passed((row for rows in checked.values() for row in rows), strict=strict)
     if junit is not None:
         with atomic(junit, given.files, spec) as temporary:
@@ -79,3 +101,32 @@ def command(
     if good is None:
         note("some limits are undecided; --strict treats them as failed")
     return int(good is False)
+
+
+def _checked(
+    path: str, loaded: Sequence[Input], slo: SLO, least: float | None, confidence: float
+) -> dict[str, list[SLORow]]:
+    """Check the series of one file; the joint result is named after the file."""
+    from latencykit.analysis.slo import joint_share
+    from latencykit.views.record import in_nanoseconds
+
+    source = Path(path).name if path != "-" else "stdin"
+    names = {one.series: one for one in loaded}
+    try:
+        limits = slo.of_series(names)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{source}: {error}") from None
+    checked: dict[str, list[SLORow]] = {}
+    together: dict[str, tuple[Any, SLO]] = {}
+    for name, own in limits.items():
+        one = names[name]
+        if any(limit.statistic != "failed" and not limit.bare for limit in own.limits):
+            need_unit(one.name, one.data.run)
+        data = in_nanoseconds(one.data)
+        checked[one.name] = own.check(data, confidence)
+        together[name] = data, own
+    if least is not None:
+        if len(checked) == 1:
+            source = next(iter(checked))
+        checked.setdefault(source, []).append(joint_share(together, least, confidence))
+    return checked

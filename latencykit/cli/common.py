@@ -52,6 +52,8 @@ class Input:
     name: str
     data: Any
     path: str = field(compare=False)
+    series: str = field(default="", compare=False)
+    """Its name in the file."""
 
 
 # ---------------------------------------------------------------- inputs
@@ -113,7 +115,7 @@ def load(
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     names = unique_names([(without_secrets(one.path), one.name, one.data) for one in entries])
     loaded = [
-        Input(name, data, one.path)
+        Input(name, data, one.path, one.series)
         for one, (name, data) in zip(entries, names.items(), strict=True)
     ]
     print_notes(loaded)
@@ -138,7 +140,7 @@ def load_files(
             for name, _ in series
         ]
         files.append(
-            [Input(name, data, path) for name, (_, data) in zip(names, series, strict=True)]
+            [Input(name, data, path, own) for name, (own, data) in zip(names, series, strict=True)]
         )
     return files
 

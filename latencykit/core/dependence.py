@@ -132,6 +132,31 @@ class Dependence:
             / total
         )
 
+    def _bound(self, end: float, few: float = _FEW) -> Floats:
+        """Bound of the share above each edge at one level; none above where events are few."""
+        share, found = self._edges
+        total = self._size.sum()
+        tail, rest = share * total, (1 - share) * total
+        variance = np.maximum(found.variance, tail * (1 - share))
+        wider = variance * _student(abs(end), found.degrees) ** 2
+        events, others = tail**2 / wider, rest**2 / wider
+        if end <= 0:
+            return np.minimum(share * _lower(events, -end), 1 - (1 - share) * _upper(others, -end))
+        bound = np.maximum(share * _upper(events, end), 1 - (1 - share) * _lower(others, end))
+        bound = np.maximum(bound, share + np.sqrt(wider) / total * (end + found.lean(end)))
+        return np.where(events >= few, bound, np.inf)
+
+    def share_interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
+        """Return the interval of the share above the first edge.
+
+        None where the sequence is too short to show how its members depend on each other.
+        """
+        if len(self._bins) < LEAST_BINS or not self._edges[1].settled[0]:
+            return None
+        end = normal_quantile((1 + confidence) / 2)
+        low, high = float(self._bound(-end)[0]), float(self._bound(end, 0.0)[0])
+        return max(low, 0.0), min(high, 1.0)
+
     def levels(self, percentiles: ArrayLike, z: ArrayLike, unseen: float = 0.0) -> Floats:
         """Return where in the sample each true percentile lies, at some levels of confidence.
 
@@ -140,30 +165,15 @@ class Dependence:
         """
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         ends = np.atleast_1d(np.asarray(z, np.float64))
-        share, found = self._edges
+        share = self._edges[0]
         out = np.tile(np.where(ends > 0, 1.0, 0.0), (p.size, 1))
         if not share.size or len(self._bins) < LEAST_BINS:
             return out
-        total = self._size.sum()
-        tail, rest = share * total, (1 - share) * total
-        variance = np.maximum(found.variance, tail * (1 - share))
         borne = self.events(p) >= LEAST_EVENTS
         padded = np.concatenate(([1.0], share))
         for k, end in enumerate(ends.tolist()):
-            wider = variance * _student(abs(end), found.degrees) ** 2
-            events, others = tail**2 / wider, rest**2 / wider
-            if end > 0:
-                bound = np.maximum(
-                    share * _upper(events, end), 1 - (1 - share) * _lower(others, end)
-                )
-                bound = np.maximum(bound, share + np.sqrt(wider) / total * (end + found.lean(end)))
-                bound = np.where(events >= _FEW, bound, np.inf)
-                wanted = 1 - p / 100 - unseen
-            else:
-                bound = np.minimum(
-                    share * _lower(events, -end), 1 - (1 - share) * _upper(others, -end)
-                )
-                wanted = 1 - p / 100
+            bound = self._bound(end)
+            wanted = 1 - p / 100 - (unseen if end > 0 else 0.0)
             falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
             inside = np.flatnonzero(np.isfinite(falling))
             level = np.interp(wanted, falling[inside][::-1], padded[inside][::-1])

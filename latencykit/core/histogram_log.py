@@ -1050,6 +1050,19 @@ class Tails(Evidence):
         return tuple(found)
 
 
+@dataclass(frozen=True, eq=False)
+class TailsByRequest(Tails):
+    """The same without times: rows of the table are neighbouring requests, in order."""
+
+    def events(self, percentiles: Sequence[float]) -> list[Events]:
+        """Return what makes up the rows above each percentile."""
+        return [replace(one, seconds=math.nan) for one in super().events(percentiles)]
+
+    @property
+    def _seconds(self) -> float:
+        return self.whole.run.duration or math.inf
+
+
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     """Requests of each row above each cut, shape (rows, p)."""
     # Row by row of the transposed result, which is large, and some rows at a time.

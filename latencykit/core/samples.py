@@ -12,7 +12,12 @@ from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, word_of
 from latencykit.core.histogram import Evidence, Histogram, HistogramBacked
-from latencykit.core.histogram_log import HistogramLog, slot_edges, tails_of_requests
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    TailsByRequest,
+    slot_edges,
+    tails_of_requests,
+)
 from latencykit.core.run import Run
 from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
@@ -183,6 +188,7 @@ class Samples(HistogramBacked, Value):
     unit: str
     run: Run
     columns: Columns = field(repr=False)
+    _request: Ints | None = field(repr=False)
     _clock: int | None = field(repr=False, compare=False)
     _whole: Histogram | None = field(repr=False, compare=False)
 
@@ -230,6 +236,7 @@ class Samples(HistogramBacked, Value):
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
         object.__setattr__(self, "run", facts)
         object.__setattr__(self, "columns", Columns(further))
+        object.__setattr__(self, "_request", None)
         object.__setattr__(self, "_clock", None)
         object.__setattr__(self, "_whole", None)
 
@@ -319,6 +326,39 @@ class Samples(HistogramBacked, Value):
         object.__setattr__(copy, "columns", columns)
         return copy
 
+    @property
+    def request(self) -> Ints | None:
+        """The request that each row belongs to, int64, shape (n,); None where each row is one."""
+        return self._request
+
+    def with_request(self, number: ArrayLike) -> Samples:
+        """Return a copy that states to which request each row belongs.
+
+        Latencies of several types that one table gives for the same requests are matched by these
+        numbers (see `latencykit.SLO.check_all`). Rows of one request, such as the times between
+        its tokens, depend on each other: confidence intervals then count requests, not rows.
+
+        Parameters
+        ----------
+        number : array_like of int, shape (n,)
+            In the order in which the requests were sent.
+
+        Examples
+        --------
+        >>> gaps = Samples(duration=[5, 6, 4], unit="ms").with_request([0, 0, 1])
+        >>> gaps.select(gaps.duration > 4_500_000).request.tolist()
+        [0, 0]
+        """
+        given = np.asarray(number, np.int64)
+        if given.shape != self.duration.shape:
+            raise InvalidArgumentError(
+                f"the numbers of the requests have the shape {given.shape}; the samples have "
+                f"{len(self)} rows"
+            )
+        copy = self.with_run()
+        object.__setattr__(copy, "_request", read_only(given))
+        return copy
+
     # ------------------------------------------------------------ latencies
 
     @property
@@ -393,6 +433,8 @@ class Samples(HistogramBacked, Value):
             column = getattr(self, name)
             object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
         object.__setattr__(copy, "columns", self.columns.select(rows))
+        if self._request is not None:
+            object.__setattr__(copy, "_request", read_only(self._request[rows]))
         if self.start is not None:  # times of a selection count from the same origin
             object.__setattr__(copy, "_clock", self._zero)
         return copy
@@ -562,9 +604,16 @@ class Samples(HistogramBacked, Value):
             ``samples.histogram()``, if known already.
         """
         counted = self.histogram() if whole is None else whole
-        if self.start is None or not counted.count:
+        moment, timed, good = self.start, True, self.good
+        if self._request is not None and counted.count:
+            numbers, first, place = np.unique(self._request, return_index=True, return_inverse=True)
+            if numbers.size < len(self):  # several rows per request count together
+                timed = moment is not None
+                begins = np.arange(numbers.size) if moment is None else moment[first]
+                moment = begins[place.reshape(-1)]
+        if moment is None or not counted.count:
             return Evidence(counted)
-        begin, good = self.start - self._origin, self.good
+        begin = moment - (self._origin if timed else 0)
         late = (
             begin[~good]
             if self.outcome is None
@@ -575,7 +624,8 @@ class Samples(HistogramBacked, Value):
             if self.tag is None
             else np.unique(self.tag[good], return_inverse=True)[1].reshape(-1)
         )
-        return tails_of_requests(begin[good], self.values[good], late, tag, counted)
+        found = tails_of_requests(begin[good], self.values[good], late, tag, counted)
+        return found if timed else TailsByRequest(**vars(found))
 
     def to_log(
         self,

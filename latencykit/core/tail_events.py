@@ -64,7 +64,7 @@ class Events:
     share : float
         Share (0..1) that those intervals hold.
     seconds : float
-        Usual length of an interval.
+        Usual length of an interval; NaN where intervals are groups of requests without times.
     tags : int
         The fewest tags that hold nine tenths of the requests above; 0 where tags were not given.
     """
@@ -103,8 +103,11 @@ class Events:
             rests = f"{name} is based mostly ({share}) on {_number(self.stalls, 'stall')}"
         else:
             rests = f"{name} is based on about {_number(self.count, 'independent event')}"
-        whole = math.isclose(self.seconds, 1.0, rel_tol=0.05)
-        unit = "s" if whole else f"intervals of {format_duration(self.seconds * 1e9)}"
+        unit = f"intervals of {format_duration(self.seconds * 1e9)}"
+        if math.isclose(self.seconds, 1.0, rel_tol=0.05):
+            unit = "s"
+        elif math.isnan(self.seconds):
+            unit = "groups of successive requests"
         spread = f"{_number(self.intervals)} of {_number(self.of_intervals)} {unit}"
         tags = f" and {_number(self.tags, 'tag')}" if self.tags else ""
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"

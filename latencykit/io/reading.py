@@ -13,6 +13,7 @@ import numpy as np
 
 from latencykit.core.columns import Columns
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.latency_types import series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import (
@@ -393,17 +394,19 @@ def select(
     # only logs are read in ranges
     name = "hlog" if part else wanted.format
     series = read_source(source, wanted.options(report), name, part=part)
-    missing = [name for name in wanted.series or () if name not in series]
+    chosen = {name: series_named(name, series) for name in wanted.series or ()}
+    missing = [name for name, found in chosen.items() if not found]
     if missing and not wanted.anywhere:
         raise InvalidArgumentError(
             f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
         )
+    named = {name for found in chosen.values() for name in found}
     if wanted.columns and not wanted.series:  # what sums up the others is enough
         series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
     tags: set[str] = set()
     for name, data in series.items():
-        if wanted.series is not None and name not in wanted.series:
+        if wanted.series is not None and name not in named:
             continue
         data = _with_measure(data, wanted.measure)
         together = wanted.columns and wanted.tags is None

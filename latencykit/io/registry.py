@@ -98,7 +98,15 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "k6-summary k6-csv k6-json k6",
         '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",
     ),
-    "tools.llm": ("vllm guidellm", '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"'),
+    "tools.llm": (
+        (
+            "vllm sglang guidellm aiperf aiperf-json genai-perf inference-perf "
+            "inference-perf-summary llmperf llmperf-summary"
+        ),
+        '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"', '"random_range_ratio"', '"metadata"',
+        '"request_latency"', '"time_to_first_token"', '"experiments"', '"end_time"', '"successes"',
+        '"ttft_s"', '"results_ttft_s',
+    ),
     "tools.locust": (
         "locust-csv locust-history locust-failures locust-json locust",
         "request count", "# requests", "occurrences", "traceback", '"num_none_requests"', "# reqs",

@@ -527,7 +527,7 @@ def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
             reason = "the unit of the values is only assumed; --unit settles it"
             rows = [
                 row
-                if row.statistic == "failed" or row.unit == "none"
+                if row.is_share or row.unit == "none"
                 else replace(row, outcome="unknown", reason=reason)
                 for row in rows
             ]

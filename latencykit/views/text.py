@@ -868,11 +868,11 @@ def _because(found: Sweep) -> str:
 
 
 def check_record(checked: Mapping[str, Sequence[SLORow]], passed: bool | None) -> dict[str, Any]:
-    """Return checked limits as plain values: ns, and shares (0..1) for ``failed``."""
+    """Return checked limits as plain values: ns, and shares (0..1) for failed and joint."""
     rows = []
     for name, results in checked.items():
         for row in results:
-            factor = NANOSECONDS.get(row.unit, 1.0) if row.statistic != "failed" else 1.0
+            factor = 1.0 if row.is_share else NANOSECONDS.get(row.unit, 1.0)
             rows.append(
                 {
                     "series": name,
@@ -899,7 +899,7 @@ def check_text(
     for name, results in checked.items():
         for row in results:
             if style == "csv":
-                unit = "none" if row.statistic == "failed" else row.unit
+                unit = "none" if row.is_share else row.unit
                 ends = (row.limit, row.value, row.low, row.high)
                 limit, value, low, high = (
                     table.value(end, unit) if math.isfinite(end) else None for end in ends
@@ -931,7 +931,7 @@ def check_text(
 def slo_texts(row: SLORow, out_unit: str | None = None) -> list[str]:
     """Return the limit, the value and the ends of its interval."""
     values = (row.limit, row.value, row.low, row.high)
-    if row.statistic == "failed":
+    if row.is_share:
         return ["" if math.isnan(value) else percent(value) for value in values]
     show = partial(shown, unit=row.unit, style="table", out_unit=out_unit)
     texts = [str(show(value)) if math.isfinite(value) else "" for value in values]
@@ -960,9 +960,10 @@ def junit_xml(checked: Mapping[str, Sequence[SLORow]], *, strict: bool = False) 
     for name, results in checked.items():
         for row in results:
             limit, value, _, _ = slo_texts(row)
+            relation = "at least" if row.statistic == "joint" else "within"
             attributes = {
                 "classname": printable(name, 200),
-                "name": f"{row.statistic} within {limit}",
+                "name": f"{row.statistic} {relation} {limit}",
                 "time": "0",
             }
             case = ET.SubElement(suite, "testcase", attributes)

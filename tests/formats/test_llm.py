@@ -6,8 +6,11 @@ import json
 
 import pytest
 
+from latencykit.analysis.slo import SLO
+from latencykit.core.latency_types import series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
 
 VLLM = {
     "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 3,
@@ -105,3 +108,46 @@ def test_guidellm(read_text):
         sampled.run.unfinished,
     ) == (50, 4e9, 2, 1)
     assert found["constant@2 time_to_first_token (2)"].max == 4e6
+
+
+def test_goodput_counts_requests_that_meet_all_limits(read_text):
+    n = 600
+    first = [0.9 if k % 20 == 0 else 0.1 for k in range(n)]
+    gaps = [[0.01, 0.2 if k % 30 == 7 else 0.01] for k in range(n)]
+    more = {
+        "ttfts": first, "itls": gaps, "errors": ["boom" if k % 100 == 50 else "" for k in range(n)],
+    }  # fmt: skip
+    found = read_text(json.dumps(VLLM | more | {"duration": 3600.0}))
+    late = {k for k in range(n) if k % 20 == 0 or k % 30 == 7 or k % 100 == 50}
+    slo = SLO.parse("ttft 90=500ms, tpot 90=50ms")
+    rows = slo.check_all(found, joint=0.85)
+    assert list(rows) == ["ttft", "tpot", "all"]
+    (row,) = rows["all"]
+    assert row.value == pytest.approx(1 - len(late) / n)
+    assert row.low < row.value < row.high
+    assert (row.outcome, joint_share_of(slo, found, 0.99)) == ("met", "missed")
+
+
+def joint_share_of(slo, found, least):
+    return slo.check_all(found, joint=least)["all"][0].outcome
+
+
+def test_tokens_of_one_request_are_no_independent_evidence(read_text):
+    tokens = 50
+    gaps = [[0.05 if k % 10 == 3 else 0.01] * tokens for k in range(200)]
+    found = read_text(json.dumps(VLLM | {"ttfts": [0.1] * 200, "itls": gaps, "duration": 3600.0}))
+    itl = found["itl"]
+    alone = itl.histogram().evidence().rows([95.0])[0][0]
+    (clustered,), _ = itl.evidence().rows([90.0])
+    (naive,), _ = itl.histogram().evidence().rows([90.0])
+    assert alone.supported
+    assert not clustered.high <= naive.high or clustered.low < naive.low
+
+
+def test_names_of_latency_types():
+    assert series_named("ttft", ["itl", "time_to_first_token"]) == ["time_to_first_token"]
+    assert series_named("tpot", ["rate 2 tpot", "rate 4 tpot", "rate 2 ttft"]) == [
+        "rate 2 tpot", "rate 4 tpot",
+    ]  # fmt: skip
+    with pytest.raises(InvalidArgumentError, match="series 'tpot'"):
+        SLO.parse("tpot 95=1ms").of_series(["a", "b"])

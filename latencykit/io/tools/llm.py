@@ -1,11 +1,14 @@
-"""Benchmarks of language-model servers: ``vllm bench serve --save-result`` and GuideLLM.
+"""Benchmarks of language-model servers: several latency types in one row per request.
 
-ttft is the time to the first token, tpot the mean time per further token, itl the time between two
-tokens, e2el the total time.
+Series: ttft is the time to the first token, itl the times between two tokens (or the chunks they
+arrive in), tpot the mean time per token after the first one, e2el the total time. GuideLLM's series
+keep the names that it gives them, since it counts the first token in its time per output token.
+Rows of all series of a file state their request (`Samples.request`).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -13,25 +16,217 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
+from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
     data_from_points,
     distinct,
     in_nanoseconds,
     nanoseconds_of,
-    outcome_codes,
+    several,
     whole_nanoseconds,
 )
 from latencykit.io.source import Format
 from latencykit.io.text import certain, has_json_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["FORMATS"]
 
-_VLLM_HINT = "--save-detailed keeps every request: the distribution"
+_UNITS = {
+    "ns": "ns", "nanoseconds": "ns", "us": "us", "µs": "us", "microseconds": "us",
+    "ms": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "seconds": "s",
+}  # fmt: skip
+_OK, _ERROR, _UNFINISHED = (OUTCOMES.index(name) for name in ("ok", "error", "unfinished"))
+
+
+def _numbers(values: Sequence[Any], unit: str) -> Floats:
+    """Latencies in ns; NaN where a request has none."""
+    numbers = [math.nan if value is None else value for value in values]
+    return nanoseconds_of(np.array(numbers, np.float64), unit)
+
+
+def _per_request(
+    run: Run,
+    values: Mapping[str, Floats],
+    outcome: Sequence[int] | NDArray[Any],
+    start: NDArray[np.int64] | None = None,
+    gaps: Sequence[Sequence[float]] = (),
+    unit: str = "s",
+    **columns: NDArray[np.int64],
+) -> dict[str, Data]:
+    """Return one series per latency type, of ns per request, and of the gaps of each request.
+
+    A request without a latency of some type, such as that between tokens if it has only one, is
+    missing in its series; a failed one is a row of every series but that of the gaps.
+    """
+    codes = np.asarray(outcome, np.int8)
+    good, number = codes == _OK, np.arange(codes.size)
+    run = run.replace(failed=max(run.failed - int((codes == _ERROR).sum()), 0))
+    if start is not None and start.size:
+        number = np.empty_like(number)
+        number[np.argsort(start, kind="stable")] = np.arange(codes.size)
+    series: dict[str, Data] = {}
+    for name, latency in values.items():
+        rows = ~good | np.isfinite(latency)
+        if not (good & rows).any():
+            continue
+        series[name] = Samples(
+            duration=np.where(np.isfinite(latency), latency, 0.0)[rows],
+            start=None if start is None else start[rows],
+            outcome=None if good.all() else codes[rows], run=run,
+            **{key: column[rows] for key, column in columns.items()},
+        ).with_request(number[rows])  # fmt: skip
+    size = np.array([len(row) for row in gaps], np.int64) * good[: len(gaps)]
+    if size.any():
+        flat = itertools.chain.from_iterable(itertools.compress(gaps, size))
+        between = nanoseconds_of(np.fromiter(flat, np.float64, int(size.sum())), unit)
+        row = np.repeat(np.arange(size.size), size)
+        begin = None
+        if start is not None and "ttft" in values:
+            before = np.cumsum(between) - between
+            own = before - before[np.repeat(np.cumsum(size) - size, size)]
+            begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
+        found = Samples(duration=between, start=begin, run=run.replace(failed=0))
+        series["itl"] = found.with_request(number[row])
+    return _in_order(series)
+
+
+def _in_order(series: dict[str, Data]) -> dict[str, Data]:
+    order = ("ttft", "itl", "tpot", "e2el")
+    return {name: series[name] for name in order if name in series}
+
+
+def _explained(series: dict[str, Data], note: str) -> dict[str, Data]:
+    """The series, of which tpot carries a note on the metric that it is."""
+    return {
+        name: data.with_run(notes=data.run.with_notes(note).notes) if name == "tpot" else data
+        for name, data in series.items()
+    }
+
+
+# ------------------------------------------------------------
+# vLLM and SGLang: one object per run, with lists of the requests' times where these were saved.
+
+_HINTS = {
+    "vLLM": "--save-detailed keeps every request: the distribution",
+    "SGLang": "--output-details keeps every request: the distribution",
+}
+_MEANS = {"e2e_latency": "e2el"}
+
+
+def sniff_sglang(head: Head) -> Confidence:
+    """Recognize the arguments that come first, or SGLang's name of the total time."""
+    return certain(
+        jsontext.has_keys(head, "request_rate", "max_concurrency", "random_range_ratio")
+        or jsontext.has_keys(head, "mean_ttft_ms", "mean_e2e_latency_ms")
+    )
+
+
+def sniff_vllm(head: Head) -> Confidence:
+    """Recognize the keys of a result that is not SGLang's."""
+    own = ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
+    found = any(jsontext.has_keys(head, *keys) for keys in own)
+    return certain(found and not sniff_sglang(head))
+
+
+def read_vllm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every latency type of vLLM's results."""
+    return _runs(source, "vLLM")
+
+
+def read_sglang(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every latency type of SGLang's results, one run per line."""
+    return _runs(source, "SGLang")
+
+
+def _runs(source: Source, tool: str) -> dict[str, Data]:
+    """Every run of a file: single requests where they were saved, else means and percentiles."""
+    records, notes = jsontext.documents(source)
+    everything: dict[str, Data] = {}
+    for number, record in enumerate(records, 1):
+        rate = record.get("request_rate")
+        label = "" if len(records) == 1 else f"run {number} "
+        if label and isinstance(rate, (int, float)) and math.isfinite(rate):
+            label = f"rate {rate:g} "
+        for name, data in _vllm_run(record, tool, notes).items():
+            everything[distinct(label + name, everything)] = data
+    return everything
+
+
+def _vllm_run(record: dict[str, Any], tool: str, notes: tuple[str, ...]) -> dict[str, Data]:
+    rate, limit = record.get("request_rate"), record.get("max_concurrency")
+    finite = isinstance(rate, (int, float)) and math.isfinite(rate) and rate > 0
+    scheduled = finite and not limit
+    completed, failed = record.get("completed"), record.get("failed")
+    sent = int(record.get("num_prompts") or len(record.get("errors") or ()))
+    run = Run(
+        tool=tool, command=record.get("model_id"), measure="service",
+        loop="open" if scheduled else "closed" if limit else "unknown",
+        corrected="schedule" if scheduled else "none", duration=record.get("duration"),
+        rate=float(rate) if finite and rate is not None else None, unit="s", unit_from="format",
+        achieved=record.get("request_throughput"), connections=int(limit) if limit else None,
+        failed=int(failed) if failed is not None else max(sent - int(completed or sent), 0),
+        notes=notes,
+    )  # fmt: skip
+    series: dict[str, Data] = _vllm_requests(record, run) if record.get("ttfts") else {}
+    run = run.replace(unit="ms").with_notes(_HINTS[tool])
+    for key in [key for key in record if re.fullmatch(r"mean_\w+_ms", key)]:
+        stem = key[5:-3]
+        name = _MEANS.get(stem, stem)
+        if name in series:
+            continue
+        cells = {
+            float(match[1]): value
+            for other, value in record.items()
+            if (match := re.fullmatch(rf"p([\d.]+)_{stem}_ms", other))
+        }
+        points = in_nanoseconds(cells, "ms")
+        points |= in_nanoseconds({50.0: record.get(f"median_{stem}_ms")}, "ms")
+        stats = {"mean": record[key]} | {
+            stat: record.get(f"{stat}_{stem}_ms") for stat in ("std", "min", "max")
+        }
+        # A token has its own number of intervals.
+        count = None if name == "itl" else int(completed or 0)
+        series[name] = data_from_points(points, count, in_nanoseconds(stats, "ms"), run)
+    return series
+
+
+def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
+    """Single requests, in seconds; failed ones carry a text in ``errors``."""
+    first = _numbers(record["ttfts"], "s")
+    gaps, errors = record.get("itls") or [], record.get("errors") or []
+    outcome = np.zeros(first.size, np.int8)
+    if len(errors) == first.size:
+        outcome[[bool(error) for error in errors]] = _ERROR
+    started = record.get("start_times") or []
+    start = whole_nanoseconds(started, "s") if len(started) == first.size else None
+    values = {"ttft": first}
+    if len(gaps) == first.size:
+        rest = _numbers([math.fsum(row) for row in gaps], "s")
+        values["e2el"] = first + rest
+        tokens = record.get("output_lens") or []
+        if len(tokens) != first.size:
+            tokens = [len(row) + 1 for row in gaps]
+        further = np.array(tokens, np.float64) - 1
+        # Servers send several tokens per chunk, so the number of gaps does not count tokens.
+        values["tpot"] = np.where(further > 0, rest / np.maximum(further, 1), np.nan)
+        values["tpot"] = np.where((further > 0) & (rest <= 0), np.nan, values["tpot"])
+    else:
+        gaps = []
+    return _per_request(run, values, outcome, start, gaps)
+
+
+# ------------------------------------------------------------
+# GuideLLM: benchmarks at several rates in one document.
+
 _GUIDE_METRICS = (
     "request_latency", "time_to_first_token_ms", "inter_token_latency_ms",
     "time_per_output_token_ms",
@@ -39,66 +234,7 @@ _GUIDE_METRICS = (
 _GUIDE_HINT = (
     "the file keeps a sample of the requests; their distribution is that of its percentiles"
 )
-
-
-def read_vllm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every latency: single requests where they were saved, else means and percentiles."""
-    record: dict[str, Any] = jsontext.load(source)
-    rate, limit = record.get("request_rate"), record.get("max_concurrency")
-    finite = isinstance(rate, (int, float)) and math.isfinite(rate) and rate > 0
-    scheduled = finite and not limit
-    completed, failed = record.get("completed"), record.get("failed")
-    sent = int(record.get("num_prompts") or 0)
-    run = Run(
-        tool="vLLM", command=record.get("model_id"), measure="service",
-        loop="open" if scheduled else "closed" if limit else "unknown",
-        corrected="schedule" if scheduled else "none", duration=record.get("duration"),
-        rate=float(rate) if finite and rate is not None else None, unit="s", unit_from="format",
-        achieved=record.get("request_throughput"), connections=int(limit) if limit else None,
-        failed=int(failed) if failed is not None else max(sent - int(completed or sent), 0),
-    )  # fmt: skip
-    series: dict[str, Data] = _vllm_requests(record, run) if record.get("ttfts") else {}
-    run = run.replace(unit="ms").with_notes(_VLLM_HINT)
-    for key in [key for key in record if re.fullmatch(r"mean_\w+_ms", key)]:
-        name = key[5:-3]
-        if name in series:
-            continue
-        cells = {
-            float(match[1]): value
-            for other, value in record.items()
-            if (match := re.fullmatch(rf"p([\d.]+)_{name}_ms", other))
-        }
-        points = in_nanoseconds(cells, "ms")
-        points |= in_nanoseconds({50.0: record.get(f"median_{name}_ms")}, "ms")
-        stats = in_nanoseconds({"mean": record[key], "std": record.get(f"std_{name}_ms")}, "ms")
-        # A token has its own number of intervals.
-        count = None if name == "itl" else int(completed or 0)
-        series[name] = data_from_points(points, count, stats, run)
-    return series
-
-
-def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
-    """Single requests, in seconds; failed ones carry a text in ``errors``."""
-    first = np.array(record["ttfts"], np.float64)
-    between, texts = record.get("itls") or [], record.get("errors") or []
-    outcome = None
-    if len(texts) == first.size:
-        outcome = outcome_codes(error=np.array([bool(text) for text in texts]))
-    started = record.get("start_times")
-    start = whole_nanoseconds(started, "s") if started and len(started) == first.size else None
-    own = run if outcome is None else run.replace(failed=0)
-
-    def samples(seconds: Any) -> Samples:
-        duration = nanoseconds_of(seconds, "s")
-        return Samples(duration=duration, start=start, outcome=outcome, run=own)
-
-    series: dict[str, Data] = {"ttft": samples(first)}
-    gaps = np.array([gap for row in between for gap in row], np.float64)
-    if gaps.size:
-        series["itl"] = Samples(duration=nanoseconds_of(gaps, "s"), run=run.replace(failed=0))
-    if len(between) == first.size:
-        series["e2el"] = samples(first + np.array([sum(row) for row in between]))
-    return series
+_GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the request's tokens"
 
 
 def sniff_guidellm(head: Head) -> Confidence:
@@ -122,43 +258,57 @@ def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
         kind = str(strategy.get("type_") or strategy.get("type") or "")
         label = (kind or "benchmark") + (f"@{float(rate):g}" if rate else "")
         streams = strategy.get("streams") or strategy.get("max_concurrency")
+        scheduled = kind in ("constant", "poisson", "async")
         run = Run(
-            tool="GuideLLM", measure="service", corrected="none",
-            loop="closed" if kind in ("synchronous", "concurrent") else "unknown",
+            tool="GuideLLM", measure="service", corrected="schedule" if scheduled else "none",
+            version=(record.get("metadata") or {}).get("guidellm_version"),
+            loop="open" if scheduled
+            else "closed" if kind in ("synchronous", "concurrent") else "unknown",
             start=benchmark.get("start_time"), duration=benchmark.get("duration"),
             rate=float(rate) if rate else None, connections=int(streams) if streams else None,
             unit_from="format",
         )  # fmt: skip
-        if kind in ("constant", "poisson", "async"):
-            run = run.replace(loop="open", corrected="schedule")
         metrics = jsontext.entry(benchmark, "metrics", source)
-        requests = (benchmark.get("requests") or {}).get("successful") or []
+        totals = metrics.get("request_totals") or {}
+        requests = benchmark.get("requests") or {}
         for metric in _GUIDE_METRICS:
             parts = metrics.get(metric) or {}
             if not (parts.get("successful") or {}).get("count"):
                 continue
             name = metric.removesuffix("_ms")
             name = distinct(f"{label} {name}" if len(benchmarks) > 1 else name, series)
-            series[name] = _guide_metric(metric, parts, requests, run)
+            series[name] = _guide_metric(metric, parts, totals, requests, run)
     return series
 
 
-def _guide_metric(metric: str, parts: dict[str, Any], requests: list[Any], run: Run) -> Data:
+def _guide_metric(
+    metric: str, parts: dict[str, Any], totals: dict[str, Any], requests: dict[str, Any], run: Run
+) -> Data:
     """One latency: single requests where all were saved, else its percentiles."""
     good, unit = parts["successful"], "ms" if metric.endswith("_ms") else "s"
     count = int(good["count"])
+    others = {"errored": _ERROR, "incomplete": _UNFINISHED}
     failed, unfinished = (
-        int((parts.get(kind) or {}).get("count") or 0) for kind in ("errored", "incomplete")
+        int(totals.get(kind) or (parts.get(kind) or {}).get("count") or 0) for kind in others
     )
     run = run.replace(unit=unit, failed=failed, unfinished=unfinished)
-    rows = [row for row in requests if isinstance(row, dict) and row.get(metric) is not None]
-    if len(rows) == count:
-        duration = nanoseconds_of([float(row[metric]) for row in rows], unit)
-        began = [row.get("request_start_time", row.get("start_time")) for row in requests]
+    rows = [row for row in requests.get("successful") or [] if isinstance(row, dict)]
+    saved = sum(row.get(metric) is not None for row in rows)
+    if saved == count or (saved and len(rows) == totals.get("successful")):
+        run = run.with_notes(_GUIDE_NOTE) if saved != count else run
+        outcome = [_OK] * len(rows)
+        for kind, code in others.items():
+            more = [row for row in requests.get(kind) or [] if isinstance(row, dict)]
+            rows, outcome = rows + more, outcome + [code] * len(more)
+        began = [row.get("request_start_time", row.get("start_time")) for row in rows]
         start = None
-        if len(began) == count and all(began):
-            start = whole_nanoseconds([float(stamp) for stamp in began], "s")
-        return Samples(duration=duration, start=start, run=run)
+        if all(began):
+            start = whole_nanoseconds([float(stamp or 0.0) for stamp in began], "s")
+        latency = _numbers([row.get(metric) for row in rows], unit)
+        latency[np.array(outcome) != _OK] = np.nan
+        number = sum(code == _UNFINISHED for code in outcome)
+        run = run.replace(unfinished=max(unfinished - number, 0))
+        return _per_request(run, {"e2el": latency}, outcome, start)["e2el"]
     points = {}
     for key, value in (good.get("percentiles") or {}).items():
         digits = key.removeprefix("p")  # p50 is 50, p999 is 99.9, p001 is 0.1
@@ -169,17 +319,381 @@ def _guide_metric(metric: str, parts: dict[str, Any], requests: list[Any], run: 
     return data_from_points(points, count, stats, run.with_notes(_GUIDE_HINT))
 
 
+# ------------------------------------------------------------
+# AIPerf: one line per request, and a summary that has the form of GenAI-Perf's.
+
+_AIPERF = {
+    "ttft": "time_to_first_token", "tpot": "inter_token_latency", "e2el": "request_latency",
+}  # fmt: skip
+_AIPERF_NOTE = "its inter_token_latency, a mean per request, is the series tpot"
+
+
+def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read one row per request; those of the warm-up are left out."""
+    notes: list[str] = []
+    records: list[dict[str, Any]] = []
+    for first, batch in jsontext.lines(source, options, notes):
+        for number, record in enumerate(batch, first):
+            if not (isinstance(record, dict) and isinstance(record.get("metadata"), dict)):
+                raise source.corrupt(
+                    number, "a record without metadata", "one object per request",
+                    "--lenient skips lines that are not JSON",
+                )  # fmt: skip
+            records.append(record)
+    about = [record["metadata"] for record in records]
+    kept = [(one.get("phase_kind") or one.get("benchmark_phase")) != "warmup" for one in about]
+    left_out = len(kept) - sum(kept)
+    if left_out:
+        notes.append(f"{several(left_out, 'request')} of the warm-up left out")
+    records, about = (list(itertools.compress(rows, kept)) for rows in (records, about))
+    if not records:
+        raise source.corrupt(None, "it has no requests", "the records of a run")
+    outcome = [
+        _UNFINISHED if one.get("was_cancelled") else _ERROR if record.get("error") else _OK
+        for record, one in zip(records, about, strict=True)
+    ]
+    cells = [record.get("metrics") or {} for record in records]
+    gaps = [_latencies(row, "inter_chunk_latency", source) for row in cells]
+    single = {
+        name: [_latencies(row, key, source) for row in cells] for name, key in _AIPERF.items()
+    }
+    if any(len(row) > 1 for row in single["tpot"]):  # before chunks had a metric of their own
+        gaps = gaps if any(gaps) else single.pop("tpot")
+    values = {
+        name: np.array([row[0] if row else math.nan for row in column], np.float64)
+        for name, column in single.items()
+    }
+    started = [one.get("request_start_ns", one.get("timestamp_ns")) for one in about]
+    start = None
+    if all(isinstance(stamp, int) for stamp in started):
+        start = np.array(started, np.int64)
+    failed = np.array(outcome) != _OK
+    if start is not None and all("request_end_ns" in one for one in about):
+        # How long a failed request took.
+        ended = np.array([one["request_end_ns"] for one in about], np.int64)
+        values["e2el"] = np.where(failed, np.maximum(ended - start, 0), values["e2el"])
+    for name in set(values) - {"e2el"}:
+        values[name] = np.where(failed, np.nan, values[name])
+    run = Run(
+        tool="AIPerf", measure="service", corrected="none", unit="ms", unit_from="file",
+        notes=tuple(notes),
+    )  # fmt: skip
+    return _explained(_per_request(run, values, outcome, start, gaps, "ns"), _AIPERF_NOTE)
+
+
+def _latencies(metrics: dict[str, Any], key: str, source: Source) -> list[float]:
+    """The values of a metric in ns, one or several, each metric in its own unit."""
+    metric = metrics.get(key)
+    if metric is None:
+        return []
+    value = jsontext.entry(metric, "value", source, (int, float, list)) if metric else None
+    unit = _unit_of(metric, key, source)
+    numbers = value if isinstance(value, list) else [value]
+    return list(nanoseconds_of(np.array(numbers, np.float64), unit).tolist())
+
+
+def _unit_of(metric: Any, key: str, source: Source) -> str:
+    unit = str(jsontext.entry(metric, "unit", source, str)).lower()
+    if unit not in _UNITS:
+        raise source.corrupt(None, f"{key} is in {unit!r}", "a unit of time such as ms")
+    return _UNITS[unit]
+
+
+def sniff_nvidia_summary(head: Head) -> Confidence:
+    """Recognize metrics with unit, average and percentiles."""
+    keys = ('"request_latency"', '"time_to_first_token"')
+    begin = re.search(r'"request_latency"\s*:\s*\{\s*"unit"', head.text)
+    known = any(re.search(rf'{key}\s*:\s*\{{\s*"unit"\s*:', head.text) for key in keys)
+    return certain(head.text.lstrip()[:1] == "{" and (begin or known) and '"avg"' in head.text)
+
+
+def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the statistics of every latency type."""
+    record = jsontext.load(source)
+    config = record.get("input_config") or {}
+    own = "aiperf_version" in record or "cli_command" in config
+    given = _scalar(record, "request_count")
+    failed = _scalar(record, "error_request_count")
+    if failed is None:
+        failed = sum(int(row.get("count") or 0) for row in record.get("error_summary") or [])
+    run = Run(
+        tool="AIPerf" if own else "GenAI-Perf", version=record.get("aiperf_version"),
+        command=config.get("cli_command") if isinstance(config, dict) else None,
+        measure="service", corrected="none", unit="ms",
+        unit_from="file", duration=_scalar(record, "benchmark_duration"),
+        achieved=_scalar(record, "request_throughput"), failed=int(failed),
+        start=jsontext.epoch_seconds(record["start_time"]) if record.get("start_time") else None,
+    )  # fmt: skip
+    series: dict[str, Data] = {}
+    for name, key in (_AIPERF | {"itl": "inter_chunk_latency"}).items():
+        metric = record.get(key)
+        if not isinstance(metric, dict) or metric.get("avg") is None:
+            continue
+        unit = _unit_of(metric, key, source)
+        points = {
+            float(match[1]): value
+            for stat, value in metric.items()
+            if (match := re.fullmatch(r"p([\d.]+)", stat))
+        }
+        stats = {"mean": metric["avg"]} | {stat: metric.get(stat) for stat in ("min", "max", "std")}
+        # Of the intervals of a request, none is independent: their number supports no percentile.
+        count = None if name == "itl" else metric.get("count") or given
+        series[name] = data_from_points(
+            in_nanoseconds(points, unit), None if count is None else int(count),
+            in_nanoseconds(stats, unit), run.replace(unit=unit),
+        )  # fmt: skip
+    return _explained(_in_order(series), _AIPERF_NOTE)
+
+
+def _scalar(record: dict[str, Any], key: str) -> float | None:
+    """A metric of one number: its average."""
+    metric = record.get(key)
+    value = metric.get("avg") if isinstance(metric, dict) else None
+    return None if value is None else float(value)
+
+
+# ------------------------------------------------------------
+# GenAI-Perf: what perf_analyzer recorded, with the moment of every chunk.
+
+
+def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read one row per request of every experiment, from the moments of its chunks."""
+    record = jsontext.load(source)
+    experiments = jsontext.entry(record, "experiments", source, list)
+    series: dict[str, Data] = {}
+    for experiment in experiments:
+        about = experiment.get("experiment") or {}
+        mode, level = about.get("mode"), about.get("value")
+        requests = jsontext.entry(experiment, "requests", source, list)
+        arrivals = [_chunks(row) for row in requests]
+        began = np.array([row["timestamp"] for row in requests], np.int64)
+        outcome = [
+            _OK if row and request.get("success", True) else _ERROR
+            for row, request in zip(arrivals, requests, strict=True)
+        ]
+        first, last = (
+            np.array(
+                [
+                    row[at] if row else at_start
+                    for row, at_start in zip(arrivals, began.tolist(), strict=True)
+                ],
+                np.int64,
+            )
+            for at in (0, -1)
+        )
+        further = np.array([max(len(row) - 1, 0) for row in arrivals], np.float64)
+        values = {"e2el": (last - began).astype(np.float64)}
+        gaps: list[list[float]] = []
+        notes: tuple[str, ...] = ()
+        if further.any():  # a stream
+            values["ttft"] = (first - began).astype(np.float64)
+            values["tpot"] = np.where(further > 0, (last - first) / np.maximum(further, 1), np.nan)
+            gaps = [np.diff(np.array(row, np.int64)).tolist() for row in arrivals]
+            notes = ("its tokens are counted as chunks of the stream, which may hold several",)
+        run = Run(
+            tool="GenAI-Perf", measure="service", corrected="none", unit="ns", unit_from="format",
+            loop="closed" if mode == "concurrency" else "open" if mode == "request_rate"
+            else "unknown",
+            rate=float(level) if mode == "request_rate" and level else None,
+            connections=int(level) if mode == "concurrency" and level else None, notes=notes,
+        )  # fmt: skip
+        label = f"{mode} {level} " if len(experiments) > 1 else ""
+        for name, data in _per_request(run, values, outcome, began, gaps, "ns").items():
+            series[distinct(label + name, series)] = data
+    return series
+
+
+_NO_TOKEN = re.compile(r'^(?:data:)?\s*(?:\[DONE\])?\s*$|"choices":\s*\[\]|"content":\s*""')
+
+
+def _chunks(request: dict[str, Any]) -> list[int]:
+    """The moments of the responses that carry tokens; of all where their text was not kept."""
+    moments = [int(moment) for moment in request.get("response_timestamps") or []]
+    outputs = request.get("response_outputs") or []
+    if len(outputs) != len(moments):
+        return moments
+    texts = [str(one.get("response", "x")) if isinstance(one, dict) else "x" for one in outputs]
+    return [
+        moment
+        for moment, text in zip(moments, texts, strict=True)
+        if not _NO_TOKEN.search(text) or text.count("data:") > 1
+    ]
+
+
+# ------------------------------------------------------------
+# inference-perf: requests with the moments of their tokens, and summaries.
+
+_INFERENCE_PERF = {
+    "time_to_first_token": "ttft", "inter_token_latency": "itl", "time_per_output_token": "tpot",
+    "request_latency": "e2el",
+}  # fmt: skip
+
+
+def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read one row per request: its start, its end, and when each token arrived."""
+    rows = jsontext.entry({"requests": jsontext.load(source)}, "requests", source, list)
+    began, ended = (
+        whole_nanoseconds([float(row[key]) for row in rows], "s")
+        for key in ("start_time", "end_time")
+    )
+    outcome = [_ERROR if row.get("error") else _OK for row in rows]
+    info = [row.get("info") or {} for row in rows]
+    about = [one.get("response_metrics") or one for one in info]
+    arrivals = [one.get("output_token_times") or [] for one in about]
+    first, last = (_numbers([row[at] if row else None for row in arrivals], "s") for at in (0, -1))
+    tokens = _numbers(
+        [one.get("output_tokens") or len(row) for one, row in zip(about, arrivals, strict=True)],
+        "ns",
+    )
+    values = {"e2el": (ended - began).astype(np.float64)}
+    streamed = np.array([len(row) > 1 for row in arrivals])
+    gaps: list[list[float]] = []
+    if streamed.any():
+        values["ttft"] = first - began
+        further = np.where(streamed, tokens - 1, 0)
+        values["tpot"] = np.where(further > 0, (last - first) / np.maximum(further, 1), np.nan)
+        gaps = [np.diff(np.array(row, np.float64)).tolist() for row in arrivals]
+    run = Run(
+        tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format"
+    )
+    return _per_request(run, values, outcome, began, gaps)
+
+
+def read_inference_summary(
+    source: Source, options: ReadOptions  # noqa: ARG001
+) -> dict[str, Data]:  # fmt: skip
+    """Read the statistics of every latency type, of a stage or of the entire run."""
+    record = jsontext.load(source)
+    good = jsontext.entry(record, "successes", source)
+    load = record.get("load_summary") or {}
+    run = Run(
+        tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format",
+        duration=load.get("send_duration"), rate=load.get("requested_rate"),
+        achieved=load.get("achieved_rate"), connections=load.get("concurrency"),
+        failed=int((record.get("failures") or {}).get("count") or 0),
+    )  # fmt: skip
+    series: dict[str, Data] = {}
+    for key, name in _INFERENCE_PERF.items():
+        metric = (good.get("latency") or {}).get(key)
+        if metric:
+            series[name] = _from_statistics(
+                metric, None if name == "itl" else int(good["count"]), run, "std_dev"
+            )
+    return series
+
+
+def _from_statistics(metric: dict[str, Any], count: int | None, run: Run, deviation: str) -> Data:
+    """Percentiles, mean and extremes in seconds, by their keys."""
+    points = {
+        float(match[1]): value
+        for key, value in metric.items()
+        if (match := re.fullmatch(r"p([\d.]+)", key))
+    } | {50.0: metric.get("median", metric.get("p50"))}
+    stats = {name: metric.get(name) for name in ("mean", "min", "max")}
+    stats["std"] = metric.get(deviation)
+    return data_from_points(in_nanoseconds(points, "s"), count, in_nanoseconds(stats, "s"), run)
+
+
+# ------------------------------------------------------------
+# LLMPerf: individual responses, and a summary of flat keys.
+
+_LLMPERF = {"ttft": "ttft_s", "tpot": "inter_token_latency_s", "e2el": "end_to_end_latency_s"}
+_LLMPERF_NOTE = "its inter_token_latency_s, the total time per token, is the series tpot"
+
+
+def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read one row per request; the file does not state when they were sent."""
+    rows = jsontext.entry({"responses": jsontext.load(source)}, "responses", source, list)
+    outcome = [_OK if row.get("error_code") is None else _ERROR for row in rows]
+    between = [row.get(_LLMPERF["tpot"]) for row in rows]
+    keys, gaps = dict(_LLMPERF), []
+    if any(isinstance(one, list) for one in between):  # early versions kept every interval
+        gaps = [one if isinstance(one, list) else [] for one in between]
+        del keys["tpot"]
+    values = {name: _numbers([row.get(key) for row in rows], "s") for name, key in keys.items()}
+    run = Run(
+        tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",
+        unit_from="format",
+    )  # fmt: skip
+    return _explained(_per_request(run, values, outcome, None, gaps), _LLMPERF_NOTE)
+
+
+def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the statistics of every latency type."""
+    record = jsontext.load(source)
+    clients = record.get("num_concurrent_requests")
+    run = Run(
+        tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",
+        unit_from="format", connections=int(clients) if clients else None,
+        failed=int(record.get("results_number_errors") or 0),
+    )  # fmt: skip
+    count = record.get("results_num_completed_requests")
+    series: dict[str, Data] = {}
+    for name, key in _LLMPERF.items():
+        begin = f"results_{key}_"
+        metric = {
+            stat.removeprefix(begin).removeprefix("quantiles_"): value
+            for stat, value in record.items()
+            if stat.startswith(begin)
+        }
+        if metric:
+            series[name] = _from_statistics(
+                metric, None if count is None else int(count), run, "stddev"
+            )
+    return _explained(series, _LLMPERF_NOTE)
+
+
 FORMATS = (
     Format(
-        "vllm", "vLLM serving benchmark (JSON)", "samples", (".json",),
-        has_json_keys(
-            ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
-        ),
+        "vllm", "vLLM serving benchmark (JSON)", "samples", (".json", ".jsonl"), sniff_vllm,
         read_vllm,
         example="vllm bench serve --save-result --save-detailed --result-filename run.json …",
     ),
     Format(
+        "sglang", "SGLang serving benchmark (JSONL)", "samples", (".jsonl",), sniff_sglang,
+        read_sglang,
+        example="python -m sglang.bench_serving --output-details --output-file run.jsonl …",
+    ),
+    Format(
         "guidellm", "GuideLLM (JSON)", "samples", (".json",), sniff_guidellm, read_guidellm,
         example="guidellm benchmark --output-path benchmarks.json …",
+    ),
+    Format(
+        "aiperf", "AIPerf, one line per request (profile_export.jsonl)", "samples", (".jsonl",),
+        has_json_keys(("metadata", "metrics", "request_start_ns"),
+                      ("metadata", "metrics", "benchmark_phase"),
+                      ("metadata", "metrics", "credit_phase")),
+        read_aiperf, example="aiperf profile --streaming …",
+    ),
+    Format(
+        "aiperf-json", "AIPerf and GenAI-Perf summary (JSON)", "histogram", (".json",),
+        sniff_nvidia_summary, read_nvidia_summary, example="aiperf profile --streaming …",
+    ),
+    Format(
+        "genai-perf", "GenAI-Perf, one entry per request (profile_export.json)", "samples",
+        (".json",), has_json_keys(("experiments", "response_timestamps")), read_genai_perf,
+        example="genai-perf profile --streaming --profile-export-file profile_export.json …",
+    ),
+    Format(
+        "inference-perf", "inference-perf, one entry per request (JSON)", "samples", (".json",),
+        has_json_keys(("start_time", "end_time", "output_token_times"),
+                      ("start_time", "end_time", "response_metrics"),
+                      ("start_time", "end_time", "info", "request")),
+        read_inference_perf, example="report.request_lifecycle.per_request: true",
+    ),
+    Format(
+        "inference-perf-summary", "inference-perf summary (JSON)", "histogram", (".json",),
+        has_json_keys(("load_summary", "successes", "failures")), read_inference_summary,
+        example="inference-perf --config_file config.yml",
+    ),
+    Format(
+        "llmperf", "LLMPerf, individual responses (JSON)", "samples", (".json",),
+        has_json_keys(("end_to_end_latency_s", "ttft_s")), read_llmperf,
+        example="python token_benchmark_ray.py --results-dir results …",
+    ),
+    Format(
+        "llmperf-summary", "LLMPerf summary (JSON)", "histogram", (".json",),
+        has_json_keys(("results_ttft_s_mean",), ("results_ttft_s_quantiles_p25",)),
+        read_llmperf_summary, example="python token_benchmark_ray.py --results-dir results …",
     ),
 )  # fmt: skip
