@@ -126,7 +126,8 @@ class Search:
             The time that is left.
         """
         if not tried:
-            return Probe(self.start, self._seconds(self.duration / 4), "warm-up")
+            brief = max(self.duration / 4, min(self.duration, 1.0))
+            return Probe(self.start, self._seconds(brief), "warm-up")
         probe = self._wanted(tried, estimate)
         if isinstance(probe, Stop):
             return probe
@@ -202,8 +203,9 @@ class Search:
                 rate = near.rate if close else rate
                 if not close or near.duration * 1.5 <= self.longest:
                     # Twice as far from the limit, a quarter of the time decides.
-                    nearer = math.log(near.rate / estimate) / math.log(rate / estimate)
-                    needed = near.duration * near.longer * nearer**2
+                    away = math.log(near.rate / estimate)
+                    nearer = away / math.log(rate / estimate) if rate != estimate else 1.0
+                    needed = near.duration * (near.longer * nearer**2 if nearer else 1.0)
                     seconds = max(1.5 * needed, 4 * self.duration, 2 * near.duration * close)
                     seconds = self.longest if left <= _FEW_RUNS else seconds
                     purpose: Purpose = "longer" if close else "bisect"
@@ -229,6 +231,7 @@ class Search:
 
     def _seconds(self, seconds: float) -> float:
         """Return a duration as load generators take it: whole seconds where it is longer."""
+        seconds = min(seconds, self.longest)
         return min(float(math.ceil(seconds)) if seconds > 1 else seconds, self.longest)
 
 

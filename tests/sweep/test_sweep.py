@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
@@ -172,14 +172,65 @@ def test_a_run_without_a_verdict_is_repeated() -> None:
     assert search.next([warm, void]) == Probe(100, 20, "repeat")
 
 
+@pytest.mark.parametrize("estimate", [100, 200, 400, 1000, math.nan])
+@pytest.mark.parametrize("longer", [1.0, 7.0, math.inf])
+@pytest.mark.parametrize("purpose", ["double", "longer"])
+def test_an_undecided_run_is_followed_by_a_valid_one(
+    estimate: float, longer: float, purpose: Literal["double", "longer"]
+) -> None:
+    """Even where no length would decide, or the estimate is a load that was measured."""
+    search = Search(100, 1000, 20, 50.5)
+    tried = [Tried(100, 5, "warm-up", "void")]
+    for rate, within in ((100, True), (200, True), (400, True), (1000, False)):
+        tried.append(Tried(rate, 20, purpose, "unknown", within, longer))
+        following = search.next(tried, estimate)
+        assert isinstance(following, Probe)
+        assert 100 <= following.rate <= 1000
+        assert 0 < following.duration <= 50.5
+
+
 def test_a_known_omission_is_refused_or_marked() -> None:
     def measure(rate: float, duration: float) -> Samples:
         return simulate.paced_loop(simulate.Server("1ms"), rate, duration, connections=4)
 
     with pytest.raises(InvalidArgumentError, match="times requests from the send"):
         lk.sweep(measure, QUEUE, duration="20s")
-    found = lk.sweep(measure, QUEUE, duration="20s", stop=200, accept_omission=True)
+    found = lk.sweep(measure, QUEUE, duration="20s", stop=100, runs=3, accept_omission=True)
     assert "overestimated" in found.notes[0]
+
+
+def test_a_load_generator_without_a_set_load_is_refused_or_marked() -> None:
+    run = lk.Run(loop="closed", measure="response", corrected="tool", duration=20)
+    with pytest.raises(InvalidArgumentError, match="offers no set load"):
+        lk.sweep(lambda *_: lk.Histogram.of([1e6] * 100).with_run(**vars(run)), QUEUE)
+    found = lk.sweep(lambda _, duration: known(lambda _: 1e6)(900, duration), QUEUE, runs=3)
+    assert sum("does not keep to {rate}" in note for note in found.notes) == 1
+
+
+def test_one_load_alone_is_measured_for_longer() -> None:
+    """Where the highest load is the lowest, nothing can be bisected."""
+    found = lk.sweep(known(lambda _: 1e6), "p99.9=20ms", start=50, stop=50)
+    assert [run.duration for run in found.runs] == sorted(run.duration for run in found.runs)
+    assert found.runs[-1].duration == 160
+    assert found.capacity is not None
+    assert found.capacity.high == math.inf
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "verdict"), [(0, "met"), (3, "met"), (400, "unknown")], ids=str
+)
+def test_requests_under_way_at_the_end_did_not_fail(unfinished: int, verdict: str) -> None:
+    """At 500/s and 2 ms one is under way on average; 400 may have met a stall, or not."""
+    data = known(lambda _: 2e6)(500, 60).histogram().with_run(unfinished=unfinished)
+    curve = lk.load_curve({"500": data}, "p99=20ms, failed=0.1%")
+    assert curve.verdict("500")[0] == verdict
+    failed = lk.load_curve({"500": data.with_run(failed=400)}, "p99=20ms, failed=0.1%")
+    assert failed.verdict("500")[0] == "missed"
+
+
+def test_an_answered_miss_stays_one() -> None:
+    data = known(lambda _: 1e8)(500, 60).histogram().with_run(unfinished=400)
+    assert lk.load_curve({"500": data}, "p99=20ms").verdict("500")[0] == "missed"
 
 
 def test_runs_and_time_are_limited() -> None:
