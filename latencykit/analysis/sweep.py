@@ -66,6 +66,8 @@ class Tried:
         True if the estimates are within the limits, whether surely or not.
     longer : float
         How many times longer a run would have to be for a verdict, where it is unknown.
+    failed : bool
+        The load generator failed, or was stalled twice: nothing is known at that load.
     """
 
     rate: float
@@ -74,6 +76,7 @@ class Tried:
     verdict: Outcome | Literal["void"]
     within: bool = True
     longer: float = 2.0
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,8 @@ class Search:
             if sum(voids[-MOST_VOID:]) == MOST_VOID:
                 return Stop("the load generator was stalled again and again", complete=False)
             return Probe(last.rate, last.duration, "repeat")
+        if len(tried) > 1 and last.failed and tried[-2].failed:
+            return Stop("the load generator failed twice in a row", complete=False)
         judged = [run for run in tried if run.verdict != "void"]
         if not judged:
             return Probe(self.start, self.duration, "double")
@@ -153,7 +158,8 @@ class Search:
             np.array([run.verdict == "missed" for run in judged]),
         )
         highest = max(run.rate for run in judged)
-        if not any(run.verdict == "missed" for run in judged) and highest < self.stop:
+        barred = any(run.verdict == "missed" or run.failed for run in judged)
+        if not barred and highest < self.stop:
             return Probe(min(_even(2 * highest), self.stop), self.duration, "double")
         narrower = self._narrower(judged, low, high, estimate, self.runs - len(tried))
         retests = self._retests(judged, low, high, last.rate)

@@ -231,6 +231,11 @@ def sweep(
     (True, True)
     """
     limits = SLO.parse(slo) if isinstance(slo, str) else slo
+    bare = [limit.statistic for limit in limits.limits if limit.bare]
+    if bare and not callable(load):
+        raise InvalidArgumentError(
+            f"the limit of {bare[0]} has no unit; write it with one, such as {bare[0]}=20ms"
+        )
     usual = parse_duration(duration, "s") / 1e9
     left = math.inf if budget is None else parse_duration(budget, "s") / 1e9
     longest = min(LONGER * usual, max(usual, left / 6))
@@ -289,6 +294,9 @@ class _State:
                     estimate = self.curve.capacity.rate
         except KeyboardInterrupt:
             self.generator.forget(len(self.runs) + 1)
+        except Exception as error:
+            error.add_note(f"after {len(self.runs)} runs of the sweep; {bracket_text(self.curve)}")
+            raise
         return Sweep(
             tuple(self.runs), self.curve, self.slo, stopped.reason, stopped.complete,
             self.confidence, tuple(self.notes), self.generator.words, self.generator.folder,
@@ -397,7 +405,7 @@ class _State:
             stalled_again = run.verdict == before.verdict == "void" and again
             if run.purpose != "warm-up" and (run.data is None or stalled_again):
                 # A load that the load generator cannot send: nothing is known from here on.
-                one = replace(one, verdict="unknown", within=False, longer=math.inf)
+                one = replace(one, verdict="unknown", within=False, longer=math.inf, failed=True)
             elif run.verdict in ("unknown", "missed") and self.curve is not None:
                 index = [row.name for row in self.curve.rows].index(run.name)
                 checks = self.curve.checks[index]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SYSTEMS = {"M/M/1": (1, 0.001, 0.020), "M/M/4": (4, 0.010, 0.100)}
 """Servers, mean service time and limit of p99, in seconds."""
 
+LIVE = (4, 0.020, 0.100, 90)
+"""Of the live server, with the percentile that is limited."""
+
 FORMS = {
     "samples": lambda data: data,
     "log": lambda data: data.to_log("1s"),
@@ -45,14 +48,14 @@ def simulated(name: str, form: str, count: int) -> Iterable[lk.Sweep]:
 
 
 def live(count: int) -> Iterable[lk.Sweep]:
-    """Sweep a live server of M/M/4 by a real load generator."""
-    servers, mean, limit = SYSTEMS["M/M/4"]
-    truth = mmc_capacity(limit, 99, mean, servers)
+    """Sweep a live server of four workers by a load generator that sends at random times."""
+    servers, mean, limit, percentile = LIVE
+    truth = mmc_capacity(limit, percentile, mean, servers)
     for seed in range(count):
         with live_server(f"{1e3 * mean}", f"{servers}") as url, tempfile.TemporaryDirectory() as to:
             yield lk.sweep(
                 [sys.executable, str(CLIENT), url, "{rate}", "{duration}", "{out.csv}"],
-                f"p99={limit}s", start=truth / 2 * 2 ** (seed / count), duration="8s",
+                f"p{percentile}={limit}s", start=truth / 4 * 2 ** (seed / count), duration="4s",
                 folder=Path(to) / "runs",
             )  # fmt: skip
 
@@ -67,9 +70,9 @@ def main() -> None:
     print("| system, data | holds the capacity | finds both ends | median width | most runs |")
     print("|---|--:|--:|--:|--:|")
     for row in given.only or [*rows, "live"]:
-        name, form = rows.get(row, ("M/M/4", ""))
-        servers, mean, limit = SYSTEMS[name]
-        truth = mmc_capacity(limit, 99, mean, servers)
+        name, form = rows.get(row, ("", ""))
+        servers, mean, limit, percentile = (*SYSTEMS[name], 99) if name else LIVE
+        truth = mmc_capacity(limit, percentile, mean, servers)
         swept = simulated(name, form, given.count or 100) if form else live(given.count or 10)
         brackets = []
         for found in swept:

@@ -16,7 +16,7 @@ import pytest
 
 import latencykit as lk
 from latencykit import Samples, simulate
-from latencykit.analysis.sweep import Probe, Search, Tried
+from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
 from latencykit.errors import InvalidArgumentError
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
@@ -54,7 +54,7 @@ def known(delay: Callable[[float], float], seed: int = 0) -> Callable[[float, fl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["samples", "log", "histogram"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bracket_holds_the_capacity_of_a_queue(form: str, seed: int) -> None:
     measure = queue(0.001, 1, seed)
 
@@ -84,6 +84,7 @@ def test_ends_are_measured_twice_the_lower_one_after_an_overload() -> None:
     assert rates[again - 1] > found.capacity.low
 
 
+@pytest.mark.slow
 def test_a_system_that_does_not_recover_from_overload_is_not_credited() -> None:
     """Once overloaded it stays slow above 300/s: what was met on the way up is missed after."""
     worst = [0.0]
@@ -150,6 +151,7 @@ def test_random_arrivals_are_no_overload() -> None:
     assert sum(row.saturated for row in rows) <= 3
 
 
+@pytest.mark.slow
 def test_unknown_takes_longer_runs() -> None:
     found = lk.sweep(queue(0.001, 1, 3), QUEUE, start=400, duration="20s")
     assert max(run.duration for run in found.runs) > 60
@@ -233,6 +235,29 @@ def test_an_answered_miss_stays_one() -> None:
     assert lk.load_curve({"500": data}, "p99=20ms").verdict("500")[0] == "missed"
 
 
+def test_a_load_generator_that_fails_is_not_asked_for_more() -> None:
+    """It may fail at a load that is too high for it; a server that died answers no other either."""
+    search = Search(100, 1000, 20, 160)
+    tried = [Tried(100, 5, "warm-up", "void"), Tried(100, 20, "double", "met")]
+    tried.append(Tried(200, 20, "double", "unknown", False, math.inf, failed=True))
+    following = search.next(tried)
+    assert isinstance(following, Probe)
+    assert 100 < following.rate < 200
+    tried.append(Tried(following.rate, 20, "bisect", "unknown", False, math.inf, failed=True))
+    assert search.next(tried) == Stop("the load generator failed twice in a row", complete=False)
+
+
+def test_an_exception_says_what_was_measured() -> None:
+    def measure(rate: float, duration: float) -> Samples:
+        if rate > 100:
+            raise ConnectionRefusedError("no server")
+        return known(lambda _: 1e6)(rate, duration)
+
+    with pytest.raises(ConnectionRefusedError) as caught:
+        lk.sweep(measure, QUEUE, duration="60s")
+    assert caught.value.__notes__ == ["after 2 runs of the sweep; bracket 100 to ?/s"]
+
+
 def test_runs_and_time_are_limited() -> None:
     found = lk.sweep(queue(0.001, 1, 1), QUEUE, duration="20s", runs=4)
     assert len(found.runs) == 4
@@ -269,7 +294,7 @@ def test_a_command_is_swept_kept_drawn_and_read_again(
     run: Run, tmp_path: Path, generator: list[str]
 ) -> None:
     folder, chart = tmp_path / "runs", tmp_path / "knee.png"
-    common = ("--from", "350", "--to", "2000", "--duration", "40s")
+    common = ("--from", "350", "--to", "2000", "--duration", "80s", "--runs", "7")
     status, out, err = run(
         "sweep", "--slo", "99=20ms,failed=0.1%", *common, "--folder", folder, "-o", chart,
         "--format", "json", "--", *generator,
@@ -308,6 +333,7 @@ def test_exit_1_where_no_load_meets_the_slo(run: Run, tmp_path: Path, generator:
         (["true", "{rate}", "{duration}", "{url}"], "--url"),
         (["true", "{rate_per_connection}", "{duration}"], "--connections"),
         (["no-such-program", "{rate}", "{duration}"], "cannot be started"),
+        (["false", "{rate}", "{duration}"], "false 100 5 failed (exit status 1)"),
         (["true", "{rate}", "{duration}"], "output is kept in"),
     ],
 )
@@ -316,6 +342,14 @@ def test_usage(run: Run, tmp_path: Path, words: list[str], message: str) -> None
     assert (status, out) == (2, "")
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_limit_without_a_unit_is_refused_before_the_first_run(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    words = ("--folder", folder, "--", "true", "{rate}", "{duration}")
+    status, _, err = run("sweep", "--slo", "99=20", *words)
+    assert (status, folder.exists()) == (2, False)
+    assert "p99=20ms" in err
 
 
 @pytest.mark.slow
@@ -349,17 +383,16 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
 
 @pytest.mark.slow
 def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
-    """Four workers of 10 ms each on average; p99 reaches 100 ms at 350 requests per second."""
-    truth = mmc_capacity(0.100, 99, 0.010, 4)
-    with live_server("10", "4") as url:
+    """Four workers of 20 ms each on average; p90 reaches 100 ms at 181 requests per second."""
+    truth = mmc_capacity(0.100, 90, 0.020, 4)
+    with live_server("20", "4") as url:
         status, out, _ = run(
-            "sweep", "--slo", "99=100ms", "--from", "200", "--to", "800", "--duration", "2s",
-            "--runs", "6", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
+            "sweep", "--slo", "90=100ms", "--from", "60", "--to", "400", "--duration", "3s",
+            "--runs", "7", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
             sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
         )  # fmt: skip
     record = validated("sweep", out)
     assert status == 0
-    assert record["capacity"]["low"] < truth
-    assert truth < (record["capacity"]["high"] or math.inf)
+    assert 0 < record["capacity"]["low"] < truth < record["capacity"]["high"] <= 400
     assert all(row["hiccup"] is not None for row in record["rows"])
     assert list((tmp_path / "runs").glob("*/hiccups.hlog"))
