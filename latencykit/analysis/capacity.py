@@ -557,7 +557,7 @@ def load_curve(
 
 
 def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
-    """Check a run; requests under way at its end count as failed only where that is no miss."""
+    """Check a run; requests under way at its end count as failed unless that alone is a miss."""
     evidence = row.evidence
     checks = slo.check(evidence or row.data, confidence, rare=False)
     if not row.data.run.unfinished:

