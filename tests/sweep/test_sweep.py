@@ -19,6 +19,7 @@ from latencykit import Samples, simulate
 from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
 from latencykit.errors import InvalidArgumentError
+from latencykit.plot.load_chart import _finding
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
 from tests.test_schemas import validated
 
@@ -265,6 +266,19 @@ def test_runs_and_time_are_limited() -> None:
     brief = lk.sweep(queue(0.001, 1, 1), QUEUE, duration="20s", budget="10s")
     assert [run.purpose for run in brief.runs] == ["warm-up"]
     assert brief.passed is None
+
+
+def test_the_title_credits_no_load_that_was_not_met() -> None:
+    for delay, stop, title in (
+        (1e6, 100, "met up to 100 requests/s, the highest load measured"),
+        (1e8, 400, "No load that was measured meets the SLO"),
+    ):
+        found = lk.sweep(known(lambda _, delay=delay: delay), QUEUE, duration="60s", stop=stop)
+        assert found.curve is not None
+        assert title in _finding(found.curve)
+    brief = lk.sweep(known(lambda _: 1e6), QUEUE, duration="2s", stop=200, runs=4)
+    assert brief.curve is not None
+    assert _finding(brief.curve) == "No load measured surely meets the SLO"
 
 
 def test_wrong_arguments() -> None:
