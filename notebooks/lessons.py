@@ -328,7 +328,7 @@ def _number(given, unit):
     if shape:
         return 0.0, 0, f"One number is expected, not {int(np.prod(shape))} of them."
     if not isinstance(given, str | Real | np.generic):
-        return 0.0, 0, f"A {type(given).__name__} is not a number; expected {name}, for example 12.5."
+        return 0.0, 0, f"A value of type {type(given).__name__} is not a number; expected {name}, for example 12.5."
     text = given if isinstance(given, str) else repr(given.item() if hasattr(given, "item") else given)
     found = re.fullmatch(r"\s*[<>≥≤~≈]?\s*p?([+-]?[\d_,]*\.?\d+(?:e[+-]?\d+)?|[+-]?[\d_,]+\.)\s*(.*?)\s*", text, re.IGNORECASE)
     said = _SPELLED.get(found[2].lower(), found[2].lower()) if found else ""

@@ -686,7 +686,9 @@ def sniff(head: Head) -> Confidence:
     text = head.text
     if _PAYLOAD.search(text):
         return Confidence.CERTAIN
-    if re.search(r"^#\s*Tag,Interval_Start,Interval_Length,count,", text, re.MULTILINE):
+    if re.search(
+        r"^#\s*Tag,Interval_Start,Interval_Length,count,|\"Int_Count\"", text, re.MULTILINE
+    ):
         return Confidence.NO  # statistics of intervals, with the head of a log
     if "#[Histogram log format version" in text or (
         "#[StartTime:" in text and _LEGEND.search(text)

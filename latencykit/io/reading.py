@@ -28,7 +28,17 @@ from latencykit.errors import (
 from latencykit.io import registry
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
-from latencykit.io.source import Confidence, Data, Format, ReadOptions, Source, Tally, level_name
+from latencykit.io.source import (
+    Confidence,
+    Data,
+    DocumentSource,
+    Format,
+    ReadOptions,
+    Source,
+    Tally,
+    level_name,
+)
+from latencykit.io.text import SeveralDocuments
 from latencykit.units import NANOSECONDS, did_you_mean, parse_moment, printable, without_login
 
 if TYPE_CHECKING:
@@ -117,6 +127,16 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
         asked += [(_sniffed(one, source, broken), one) for one in registry.last_resort()]
     best = max(confidence for confidence, _ in asked)
+    claims = {one.name: confidence for confidence, one in asked if confidence}
+    claims.pop("hlog", None)  # by its name only
+    if not source.is_dir and all(
+        claim is Confidence.GENERIC and name not in ("csv", "numbers")
+        for name, claim in claims.items()
+    ):
+        from latencykit.io.other_files import hint_for
+
+        if (hint := hint_for(source.head, source.shown, readable=bool(claims))) is not None:
+            raise UnknownFormatError(f"{source.shown}: {hint}")
     candidates = [one for confidence, one in asked if confidence == best and best]
     if len(candidates) == 1:
         return candidates[0]
@@ -309,7 +329,17 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
     """
     try:
         with np.errstate(invalid="raise", over="raise"):
-            series = chosen.read(source, options)
+            try:
+                series = chosen.read(source, options)
+            except SeveralDocuments as several:
+                series = {
+                    f"run {number} {name}".rstrip(): data
+                    for number, (text, before) in enumerate(several.parts, 1)
+                    for name, data in chosen.read(
+                        DocumentSource(source, text.encode("utf-8", "surrogateescape"), before),
+                        options,
+                    ).items()
+                }
         return {name: settled(data, source) for name, data in series.items()}
     except LatencyKitError as error:
         named = source.shown in str(error)

@@ -49,6 +49,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "access-json access-log",
         '] "', "] ", '"request_time"', '"duration"', r"^\d{9,11}\.\d{3} ",
     ),
+    "tools.artillery": ("artillery", '"aggregate"'),
     "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
     "tools.bombardier": ("bombardier-json bombardier", '"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("bpftrace bpftrace-json bcc", "\n@", "\r@", "^@", '{"type":', ": count"),
@@ -64,6 +65,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "cyclictest cyclictest-verbose cyclictest-json",
         "# histogram", " act:", " interval:", '"cyclictest',
     ),
+    "tools.ddsketch": ("ddsketch-json", '"gamma"'),
     "tools.fio": (
         "fio-json fio-terse fio fio-log fio-histograms",
         '"fio version"', ";fio-", "(groupid=", r"^\d+, \d+, \d",
@@ -79,7 +81,9 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:\t",
     ),
     "tools.gobench": ("go-bench go-bench-json", "ns/op", '"action":'),
+    "tools.google_benchmark": ("google-benchmark", '"real_time"'),
     "tools.h2load": ("h2load-log h2load", " started, ", r"^\d{15,17}\t"),
+    "tools.hdr_base64": ("hdr-base64", "hist", "dhis", "\x1c\ufffd\ufffd", "\x0cr\x12"),
     "tools.hyperfine": (
         "hyperfine-json hyperfine-csv hyperfine-markdown hyperfine",
         '"stddev"', "command,mean,stddev", "mean [", "time (",
@@ -99,6 +103,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "locust-csv locust-history locust-failures locust-json locust",
         "request count", "# requests", "occurrences", "traceback", '"num_none_requests"', "# reqs",
     ),
+    "tools.log_processor": ("log-processor", "intervalpercentiles:", '"int_count"'),
     "tools.messaging": (
         (
             "nats-latency nats-latency-raw nats-bench nats-bench-csv bench "
@@ -135,7 +140,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
     ),
     "tools.prometheus": ("prometheus prometheus-json", "# type ", "_bucket{", '"resulttype"'),
-    "tools.python_benchmarks": ("pyperf pytest-benchmark", '"machine_info"', '"benchmarks"'),
+    "tools.python_benchmarks": (
+        "pyperf pytest-benchmark pyperf-text pytest-benchmark-text",
+        '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
+    ),
     "tools.redis": (
         "memtier-json memtier redis-benchmark redis-benchmark-csv",
         '"run information"', "all stats", "aggregated average results",
@@ -146,6 +154,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     "tools.sysbench": (
         "sysbench",
         "sysbench ", "latency histogram (values are", "threads fairness:",
+    ),
+    "tools.two_columns": (
+        "time-latency", r"^\s*\d{1,18}[ \t]+\d{1,15}\s*$",
+        r"^#?\s*(?:S?TIME|END|START|TS|s?time|end|start|ts)\b|^#?\s*(?:S?TIME|s?time)[nums(]",
     ),
     "tools.vegeta": (
         "vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist vegeta-hdrplot",

@@ -711,6 +711,26 @@ class Source:
         )
 
 
+class DocumentSource(Source):
+    """One of several documents of a source, in memory; its errors name the line of the file."""
+
+    def __init__(self, source: Source, data: bytes, lines_before: int) -> None:
+        vars(self).update(vars(source), compressed=False, size=len(data), is_dir=False)
+        vars(self).pop("head", None)
+        self._data, self._lines_before = data, lines_before
+
+    def open(self) -> IO[bytes]:
+        """Open the document's bytes."""
+        return io.BytesIO(self._data)
+
+    def corrupt(
+        self, line: int | None, seen: str, expected: str = "", hint: str = ""
+    ) -> CorruptInputError:
+        """Return the error that names the file and its line."""
+        at = None if line is None else line + self._lines_before
+        return super().corrupt(at, seen, expected, hint)
+
+
 def _spooled(source: Source) -> Path:
     """Standard input on disk, where it can be read again; it goes away with the source."""
     if sys.stdin is None:

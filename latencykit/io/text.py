@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from latencykit.core.samples import as_nanoseconds
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io.rows import CUT_LINE, line_chunks
 from latencykit.io.source import Confidence
 from latencykit.units import parse_duration, printable
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.errors import CorruptInputError
     from latencykit.io.source import Head, ReadOptions, Source
 
     Sniff = Callable[[Head], Confidence]
 
 __all__ = [
     "Section",
+    "SeveralDocuments",
     "batch",
     "below",
     "certain",
@@ -295,13 +295,55 @@ def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
     return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
 
 
+class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own
+    """Documents one after the other where a reader takes one.
+
+    Attributes
+    ----------
+    parts : list of (str, int)
+        Text of each, and the number of lines before it.
+    """
+
+    def __init__(self, parts: list[tuple[str, int]]) -> None:
+        super().__init__(f"{len(parts)} documents")
+        self.parts = parts
+
+
+def _several(text: str, at: int) -> SeveralDocuments | None:
+    """The documents of a text that holds nothing else from `at` on; None if it is one, or none."""
+    decoder, parts, line = json.JSONDecoder(), [], text.count("\n", 0, at)
+    try:
+        while match := re.compile(r"[{[]").match(text, at):
+            end = decoder.raw_decode(text, match.start())[1]
+            parts.append((text[at:end], line))
+            begin = len(text) - len(text[end:].lstrip())
+            line += text.count("\n", at, begin)
+            at = begin
+    except (ValueError, RecursionError):
+        return None
+    return SeveralDocuments(parts) if len(parts) > 1 and at == len(text) else None
+
+
 def load(source: Source, *, after_noise: bool = False) -> Any:
-    """Return the whole document."""
+    """Return the document; of several one after the other, `reading` reads each."""
     text = source.text()
     begin = _BEGIN.search(text) if after_noise else None
     if after_noise and begin is None:
         raise source.corrupt(1, "it contains no JSON", "an object or a list", _WAY_OUT)
-    return parse(text, source, begin.start() if begin else 0, whole=not after_noise)
+    at = (
+        len(text) - len(text.lstrip())
+        if begin is None
+        else text.index(begin[0].strip()[0], begin.start())
+    )
+    try:
+        value = parse(text, source, at)
+    except CorruptInputError as error:
+        if "Extra data" in error.seen and (several := _several(text, at)) is not None:
+            raise several from None
+        if not after_noise or "near '{" in error.seen:  # the begin of another, which is cut
+            raise
+        value = parse(text, source, at, whole=False)
+    return value
 
 
 def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
@@ -317,8 +359,6 @@ def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
 
 def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return the consecutive objects of a file, and a note if the last of several is truncated."""
-    from latencykit.errors import CorruptInputError
-
     text = without_halves(plain_report(source.text()))
     found: list[dict[str, Any]] = []
     at = len(text) - len(text.lstrip())
@@ -405,8 +445,6 @@ def numbered(
 
     Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
     """
-    from latencykit.errors import CorruptInputError
-
     closed = chunk.endswith(b"\n")
     rows = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     for number, line in enumerate(rows, first):

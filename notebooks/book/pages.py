@@ -253,19 +253,22 @@ _GROUPS = {
     "io": "Read and write",
     "core": "Data types",
     "analysis": "Analyse",
+    "views.explanation": "Analyse",
     "views": "Interactive pages",
     "record": "Measure",
+    "ctrlz": "Measure",
     "": "Packages and limits",
     "errors": "Errors",
 }
+"""Package, or module where it differs from its package → the heading of its public names."""
 
 
 def _reference(folder: Path) -> None:
     """A page per public class and function, in groups; modules and errors have one page each."""
     groups: dict[str, list[str]] = {title: [] for title in _GROUPS.values()}
     for name, where in lk._MODULE_OF.items():
-        package = where.split(".")[0]
-        groups[_GROUPS.get(package, _GROUPS[""])].append(name)
+        package = where.partition(".")[0]
+        groups[_GROUPS.get(where) or _GROUPS.get(package, _GROUPS[""])].append(name)
     parts = [
         "# Reference\n\nThe public names, as `import latencykit as lk` gives them. What is not listed here is private and may "
         "change at any time. The examples are run by the tests.\n"
@@ -275,12 +278,14 @@ def _reference(folder: Path) -> None:
         rows, entries = [], []
         for name in sorted(names, key=str.lower):
             thing = getattr(lk, name)
-            entries.append(name)
-            rows.append(f"| [`lk.{name}`]({name}.md) | {_first_line(thing)} |")
+            # lk.Sweep and lk.sweep are one file where the case of names does not count.
+            page = f"{name}-class" if name != name.lower() and name.lower() in lk._MODULE_OF else name
+            entries.append(page)
+            rows.append(f"| [`lk.{name}`]({page}.md) | {_first_line(thing)} |")
             if inspect.ismodule(thing):
-                _write(folder / f"{name}.md", _module_page(thing.__name__, thing.__all__, thing))
+                _write(folder / f"{page}.md", _module_page(thing.__name__, thing.__all__, thing))
             else:
-                _write(folder / f"{name}.md", _object_page(name, thing))
+                _write(folder / f"{page}.md", _object_page(name, thing))
         parts += [f"## {title}\n", "| name | |\n|---|---|", *rows, "", _toctree(entries, hidden="")]
     _write(folder / "errors.md", _errors_page(errors))
     testing = importlib.import_module("latencykit.testing")
@@ -296,7 +301,7 @@ def _reference(folder: Path) -> None:
 
 
 def _first_line(thing: Any) -> str:
-    text = (inspect.getdoc(thing) or "").strip().split("\n\n")[0].replace("\n", " ")
+    text = (inspect.getdoc(thing) or "").strip().split("\n\n")[0].replace("\n", " ").replace("::", ".")
     return re.sub(r"``?([^`]+)``?", r"`\1`", text).replace("|", "\\|")
 
 
@@ -357,7 +362,8 @@ class _Markdown(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
             if paragraph.startswith("\b"):
-                shown = "\n".join(f"$ {line}" for line in paragraph.strip("\b\n").splitlines())
+                shown = re.sub(r"(?m)^(?=\S)", "$ ", paragraph.strip("\b\n"))
+                shown = re.sub(r"\n(?=\s)", " \\\\\n>", shown)  # a command of two lines
                 self.write(f"```console\n{shown}\n```\n\n")
             else:
                 self.write(f"{_escaped(paragraph)}\n\n")
@@ -412,6 +418,7 @@ def _load_generators(folder: Path) -> None:
     source = ROOT / "notebooks"
     text = (source / "load-generators.md").read_text("utf-8")
     text = re.sub(r"\[([^\]]+)\]\(league/?\)", r"\1", text)  # a folder is no page
+    text = text.replace(f"|{'---|' * 9}", f"|{'---|' * 4}{'--:|' * 3}---|---|")  # durations to the right
     rows = _table(text)
     reasons = {}
     for path in (source / "load-generators.json", *sorted((source / "league").glob("*.json"))):
@@ -428,7 +435,8 @@ def _load_generators(folder: Path) -> None:
         _write(folder / f"{tool}.md", _load_generator_page(tool, own, entry, reasons))
     links = ", ".join(f"[{tool}]({tool}.md)" for tool in sorted(tools, key=str.lower))
     text += f"\n## Load generator by load generator\n\nWhat each one omits, which flags make it honest, and how to get p99.99 out of it: {links}.\n\n"
-    _write(folder / "index.md", text + _toctree(sorted(tools, key=str.lower), hidden=""))
+    wide = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # room for nine columns
+    _write(folder / "index.md", wide + text + _toctree(sorted(tools, key=str.lower), hidden=""))
 
 
 def _table(text: str) -> list[dict[str, str]]:
@@ -450,8 +458,8 @@ def _load_generator_page(
     lines.append("")
     for row in rows:
         verdict = row["verdict"].strip("*")
-        why = [_escaped(text) for text in reasons.get((tool, row["mode"]), [])]
-        lines.append(f"- {row['mode']}: **{verdict}**, {_VERDICTS.get(verdict, 'not decided')}.{''.join(f' {text}.' for text in why)}")
+        why = "; ".join(_escaped(text) for text in reasons.get((tool, row["mode"]), []))
+        lines.append(f"- {row['mode']}: **{verdict}**, {_VERDICTS.get(verdict, 'not decided')}" + (f" ({why})." if why else "."))
     lines.append("\n## Flags that make it honest\n")
     advice = {row["mode"]: row["flags that make it honest"] for row in rows}
     lines += [f"- {mode}: {text}" for mode, text in advice.items()]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["chart_command", "page"]
 
-_RUNGS = {
+_DETAIL = {
     "samples": "every request",
     "log": "a histogram per interval",
     "histogram": "a histogram",
@@ -24,8 +24,8 @@ _RUNGS = {
 _TOP = """# From what a tool prints to a chart
 
 Every format that latencykit reads, in two lines each: how to make such a file, and how to chart it. The format is recognised by
-what the file holds, not by its name; `latencykit summary` prints the same numbers, `latencykit report` makes an interactive page.
-Beside each title stands how much the output still knows: the more, the more can be asked of it.
+the content of the file, not by its name; `latencykit summary` prints the same numbers, `latencykit report` makes an interactive page.
+The level of detail is in brackets: the more an output contains, the more questions it can answer.
 
 Written by `python -m tests.formats.page > notebooks/formats.md`.
 """
@@ -48,7 +48,7 @@ def page() -> str:
 
     parts = [_TOP]
     for one in sorted(builtin_formats(), key=lambda one: one.title.lower()):
-        known = f"`{one.name}`, {_RUNGS[one.level]}{', also written' if one.write else ''}"
+        known = f"`{one.name}`, {_DETAIL[one.level]}{', also written' if one.write else ''}"
         parts.append(
             f"**{one.title}** ({known})\n\n```sh\n{one.example}\n{chart_command(one)}\n```\n"
         )

@@ -128,7 +128,9 @@ def main() -> None:
     root = Path(__file__).resolve().parents[2]
     named = [Path(name).resolve() for name in sys.argv[1:]]
     with Runner(root / "notebooks", pythonpath=str(root)) as runner:
-        for path in named or sorted((root / "notebooks").rglob("*.ipynb")):
+        folders = (root / "notebooks", root / "notebooks" / "solutions")
+        every = [path for folder in folders for path in sorted(folder.glob("*.ipynb"))]
+        for path in named or every:
             path.write_text(tidied(runner.run(nbformat.read(path, 4), path.parent)), "utf-8")
             sys.stdout.write(f"{path.name}\n")
 

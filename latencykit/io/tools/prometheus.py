@@ -422,7 +422,7 @@ def _classic(rows: list[dict[str, Any]], run: Run, source: Source) -> Data | Non
     else:
         step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
         counts, starts, lengths = table * step, times - step, np.full(times.size, step)
-        note = "the values are taken as rates a second (rate())"
+        note = "the values are taken as rates per second (rate())"
         run = run.with_notes(f"{note}; counts are rate x step, rounded")
     if not counts.size or not counts.any():
         return None
@@ -499,7 +499,7 @@ def _native(samples: list[Any], run: Run, source: Source) -> Data | None:
         starts, lengths = times - step, np.full(times.size, step)
         if times.size > 1:
             counts = counts * step
-            run = run.with_notes("the values are taken as rates a second (rate())")
+            run = run.with_notes("the values are taken as rates per second (rate())")
     low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
     log = _log(EdgeBuckets(low, high), np.rint(counts).astype(np.int64), starts, lengths, run)
     return log if times.size > 1 else log.histogram()

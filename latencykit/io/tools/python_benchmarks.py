@@ -1,4 +1,4 @@
-"""Benchmarks of Python code: the JSON of pyperf and of pytest-benchmark.
+"""Benchmarks of Python code: the JSON of pyperf and of pytest-benchmark, and what they print.
 
 pyperf keeps the values of every process, each already divided by the loops of its run;
 pytest-benchmark every round where it was saved, else the quartiles.
@@ -6,6 +6,7 @@ pytest-benchmark every round where it was saved, else the quartiles.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
@@ -18,7 +19,8 @@ from latencykit.io.build import (
     nanoseconds_of,
 )
 from latencykit.io.source import Format
-from latencykit.io.text import has_json_keys
+from latencykit.io.text import durations, fact, has_json_keys, has_match, plain_report
+from latencykit.units import printable
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -29,6 +31,19 @@ _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")
 _STATS = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
 _QUARTILES = {25.0: "q1", 50.0: "median", 75.0: "q3"}
+_PYPERF_TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|sec)"
+_PYPERF_MEAN = re.compile(
+    rf"^(?:(?P<name>\S[^\n:]*): )?Mean \+- std dev: (?P<mean>{_PYPERF_TIME}) \+- "
+    rf"(?P<std>{_PYPERF_TIME})$",
+    re.MULTILINE,
+)
+_PYPERF_ROW = re.compile(rf"^ *(\d+)th percentile: +({_PYPERF_TIME}) \(", re.MULTILINE)
+_PYTEST_HEADER = re.compile(
+    r"Name \(time in (?P<unit>ns|us|µs|ms|s)\) +(?P<columns>(?:Min|Max|Mean|StdDev|Median)\b.*)"
+)
+_PYTEST_HINT = (
+    "the table keeps no distribution; --benchmark-json=out.json --benchmark-save-data does"
+)
 _HINT = "only quartiles are saved; --benchmark-save-data keeps every round: the distribution"
 
 
@@ -83,6 +98,79 @@ def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
     return series
 
 
+def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the mean of every benchmark, and what ``--stats`` prints above it."""
+    text = plain_report(source.text())
+    series: dict[str, Data] = {}
+    begin = 0
+    for mean in _PYPERF_MEAN.finditer(text):
+        report, start = text[begin : mean.end()], begin
+        begin = mean.end()
+        # With --stats, a line of that form stands amid the statistics, the final one below them.
+        if "Total duration: " in report and "percentile: " not in report:
+            begin = start
+            continue
+        line = text.count("\n", 0, mean.start()) + 1
+        cells = {"mean": mean["mean"], "std": mean["std"]}
+        found = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
+        extremes = {0.0: "min", 100.0: "max"}
+        stats = durations(
+            cells | {extremes[p]: v for p, v in found.items() if p in extremes},
+            source, "12.2 us", line=line,
+        )  # fmt: skip
+        points = durations(
+            {p: v for p, v in found.items() if 0 < p < 100}, source, "12.2 us", line=line
+        )
+        count = fact(report, r"^Total number of values: (\d+)", int)
+        run = Run(
+            tool="pyperf", loop="closed", measure="service", corrected="none", connections=1,
+            unit="ns", notes=("pyperf -o out.json keeps every value: the distribution",),
+        )  # fmt: skip
+        name = distinct(mean["name"] or "", series) if mean["name"] or series else ""
+        series[name] = data_from_points(points, count, stats, run)
+    return series
+
+
+def read_pytest_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every row of every table that pytest-benchmark prints."""
+    series: dict[str, Data] = {}
+    columns: list[str] = []
+    unit, cells = "s", re.compile("")
+    for number, line in enumerate(plain_report(source.text()).split("\n"), 1):
+        if header := _PYTEST_HEADER.match(line):
+            unit = header["unit"].replace("µ", "u")
+            columns = re.sub(r"\([^)]*\)", "", header["columns"]).split()
+            cells = re.compile(
+                r"(?P<name>\S.*?)" + r"\s+([-+\d.,;einfa]+)(?: \([^)]*\))?" * len(columns) + r"\s*"
+            )
+        elif not line.strip():
+            columns = []
+        elif columns and not line.startswith("--"):
+            match = cells.fullmatch(line)
+            values = match.groups()[1:] if match else ()
+            row = {k: v.replace(",", "") for k, v in zip(columns, values, strict=False)}
+            times = {
+                key: row[key] for key in ("Min", "Max", "Mean", "StdDev", "Median") if key in row
+            }
+            if not times or not all(re.fullmatch(r"\d+(?:\.\d+)?", v) for v in times.values()):
+                seen = f"{printable(line.strip(), 50)!r}"
+                raise source.corrupt(number, seen, "a name and its times", "run pytest again")
+            iterations = int(row.get("Iterations") or 1)
+            run = Run(
+                tool="pytest-benchmark", loop="closed", measure="service", corrected="none",
+                connections=1, unit=unit, notes=(_PYTEST_HINT,),
+            )  # fmt: skip
+            if iterations > 1:
+                run = run.with_notes(f"each value is the mean of {iterations:,} calls")
+            names = {"Min": "min", "Max": "max", "Mean": "mean", "StdDev": "std"}
+            stats = in_nanoseconds({names[k]: v for k, v in times.items() if k in names}, unit)
+            points = in_nanoseconds({50.0: times.get("Median")}, unit)
+            count = int(row["Rounds"]) if row.get("Rounds", "").isdigit() else None
+            name = distinct(match["name"] if match else "", series)
+            series[name] = data_from_points(points, count, stats, run)
+    return series
+
+
 FORMATS = (
     Format(
         "pyperf", "pyperf (JSON)", "samples", (".json",),
@@ -95,5 +183,14 @@ FORMATS = (
             ("machine_info", "commit_info"), ("benchmarks", "fullname", "stats", "rounds")
         ),
         read_pytest, unit="s", example="pytest --benchmark-json=out.json --benchmark-save-data",
+    ),
+    Format(
+        "pyperf-text", "pyperf (text)", "summary", (".txt",), has_match(_PYPERF_MEAN),
+        read_pyperf_text, example="python -m pyperf timeit --stats CODE > out.txt",
+    ),
+    Format(
+        "pytest-benchmark-text", "pytest-benchmark (table)", "summary", (".txt",),
+        has_match(rf"^{_PYTEST_HEADER.pattern}"), read_pytest_text,
+        example="pytest --benchmark-only > out.txt",
     ),
 )  # fmt: skip

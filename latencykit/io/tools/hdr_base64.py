@@ -1,0 +1,188 @@
+"""Encoded HdrHistograms in whatever holds them: base64 in JSON, logs or alone, and their bytes.
+
+HdrHistogram's ports print a histogram as base64 that begins with ``HIST`` (``DHIST`` for doubles),
+which services log and tools put into their JSON. A payload states its length, so one that is
+wrapped over lines, or followed by another, is known by that.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any
+
+from latencykit.core.run import Run
+from latencykit.errors import CorruptInputError
+from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
+from latencykit.io import text as jsontext
+from latencykit.io.build import distinct, histogram_of_payload, several
+from latencykit.io.raw.cells import named, unit_in
+from latencykit.io.source import Confidence, Format
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from latencykit.io.source import Data, Head, ReadOptions, Source
+
+__all__ = ["FORMATS"]
+
+_BLOB = re.compile(r"""D?HIST(?!OG)[^\s"',;:<>=\\]{16,}=*""")  # not the word HISTOGRAM
+_MORE = re.compile(r"(?:[ \t]*\n[ \t]*[A-Za-z0-9+/]+=*)*")  # lines of 64 or 76 characters
+_COOKIES = (b"\x1c\x84\x93", b"\x0c\x72\x12")
+_DOUBLES = {DOUBLE & ~0xF0, DOUBLE_COMPRESSED & ~0xF0}
+_KINDS = {V0, V1, V2, *COMPRESSED, *_DOUBLES}
+_JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*[\[{"])')
+_LABEL = re.compile(r"""([^\W\d][^,;:="'\s]*(?: [^,;:="'\s]+)*)["']?\s*[:=]?\s*["']?$""")
+_LEVEL = re.compile(r"^(?:TRACE|DEBUG|INFO|WARN(?:ING)?) +", re.IGNORECASE)
+_UNIT_KEYS = ("unit", "units", "timeunit", "time_unit", "latency_unit")
+
+_Found = tuple[str, int, str, str | None]  # label, line, payload, unit
+
+
+def _kind(begin: bytes) -> int:
+    """The cookie that a payload begins with, without the bits of its width."""
+    return int.from_bytes(begin[:4], "big") & ~0xF0
+
+
+def _begin(text: str) -> bytes:
+    """The first bytes of base64, whatever follows them."""
+    valid = next(iter(re.findall(r"^[A-Za-z0-9+/]{4,32}", text)), "")
+    valid = valid[: len(valid) - (len(valid) % 4 == 1)]
+    return base64.b64decode(valid + "=" * (-len(valid) % 4))
+
+
+def _blobs(text: str, at: int = 0) -> Iterator[tuple[re.Match[str], str]]:
+    """Payloads of a text, and where each begins."""
+    while (match := _BLOB.search(text, at)) is not None:
+        at = match.end()
+        if _kind(_begin(match[0])) in _KINDS:
+            payload, at = _payload_at(text, match)
+            yield match, payload
+
+
+def _bytes_of(begin: bytes) -> int:
+    """The length that a payload announces, in bytes; 0 where its version states none."""
+    ahead = 16 if _kind(begin) in _DOUBLES else 0
+    kind = _kind(begin[ahead:])
+    length = int.from_bytes(begin[ahead + 4 : ahead + 8], "big", signed=True)
+    if kind in COMPRESSED:
+        return ahead + 8 + length
+    return ahead + 40 + length if kind in (V1, V2) else 0
+
+
+def _payload_at(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """The payload that begins at a match, as long as it announces, and where it ends."""
+    chars = -(-_bytes_of(_begin(match[0])) // 3) * 4
+    end = match.end()
+    if chars <= 0:
+        return match[0], end
+    run = match[0]
+    if len(run) < chars - 2 and (more := _MORE.match(text, end)):
+        run += re.sub(r"\s", "", more[0])
+        end = more.end()
+    if len(run) > chars and end == match.end() and _kind(_begin(run[chars:])) in _KINDS:
+        return run[:chars], match.start() + chars  # the next one follows at once
+    return run.rstrip("=") + "=" * (-len(run.rstrip("=")) % 4), end
+
+
+def _in_text(text: str) -> Iterator[_Found]:
+    """Payloads of lines, each with the words that stand before it."""
+    line = counted = 0
+    for match, payload in _blobs(text):
+        start = max(text.rfind("\n", 0, match.start()) + 1, counted)
+        line += text.count("\n", counted, match.start())
+        before, counted = text[start : match.start()], match.end()
+        label = _LABEL.search(before[-80:])
+        name = _LEVEL.sub("", label[1]) if label else ""
+        yield name, line + 1, payload, named(name).unit
+
+
+def _in_json(text: str, source: Source) -> Iterator[_Found]:
+    """Payloads of documents one after the other, each with the keys that lead to it."""
+    text = jsontext.without_halves(text)
+    at = seen = line = 0
+    while (begin := re.compile(r"\S").search(text, at)) is not None:
+        value, at = jsontext.parse_next(text, source, begin.start())
+        for name, blob, unit in _strings(value, (), None):
+            where = text.find(blob[:24], seen)
+            line += text.count("\n", seen, max(where, seen))
+            seen = max(where, seen)
+            yield name, line + 1, blob, unit
+
+
+def _strings(
+    value: Any, path: tuple[str, ...], unit: str | None
+) -> Iterator[tuple[str, str, str | None]]:
+    """Payloads below a value: path, payload, and the unit that a key beside it states."""
+    if isinstance(value, str):
+        own = next((found for key in path[::-1] if (found := named(key).unit)), unit)
+        for _, payload in _blobs(value):
+            yield ".".join(path), payload, own
+    elif isinstance(value, dict):
+        stated = (unit_in(str(v)) for k, v in value.items() if k.lower() in _UNIT_KEYS)
+        unit = next(filter(None, stated), unit)
+        title = next((value[k] for k in ("name", "label", "tag", "operation") if k in value), None)
+        inside = (*path, title) if isinstance(title, str) and (title,) != path[-1:] else path
+        for key, inner in value.items():
+            yield from _strings(inner, (*inside, key), unit)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner, path, unit)
+
+
+def _in_bytes(data: bytes) -> Iterator[_Found]:
+    """Payloads as bytes, one after the other."""
+    at = 0
+    while at < len(data):
+        size = _bytes_of(data[at : at + 24])
+        end = at + size if size > 0 else len(data)
+        yield "", 1, base64.b64encode(data[at:end]).decode(), None
+        at = end
+
+
+def sniff(head: Head) -> Confidence:
+    """Recognize a payload anywhere; a tool's own format that holds one is surer."""
+    if head.data.startswith(_COOKIES):
+        return Confidence.CERTAIN
+    return Confidence.LIKELY if any(_blobs(head.text)) else Confidence.NO
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read histogram after histogram, named by key or by the words before it."""
+    if source.head.data.startswith(_COOKIES):
+        found = _in_bytes(source.bytes())
+    else:
+        text = source.text()
+        found = _in_json(text, source) if _JSON.match(text) else _in_text(text)
+    series: dict[str, Data] = {}
+    empty = 0
+    for number, (label, line, payload, stated) in enumerate(found, 1):
+        unit, origin = options.resolve_unit("ns", "assumed")
+        if stated:
+            unit, origin = stated, "file"
+        run = Run(tool="HdrHistogram", unit=unit, unit_from=origin)
+        try:
+            data = histogram_of_payload(payload, unit, run, source, label or f"line {line}")
+        except CorruptInputError as error:
+            hint = "--lenient skips it"
+            options.reject(source.corrupt(line, error.seen, error.expected, hint))
+            continue
+        if data.count:
+            series[distinct(printable(label, 80) or f"histogram {number}", series)] = data
+        else:
+            empty += 1
+    if len(series) == 1:
+        ((label, lone),) = series.items()
+        series = {"" if label.startswith("histogram ") else label: lone}
+    note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
+    return {name: one.with_run(notes=(*one.run.notes, *note)) for name, one in series.items()}
+
+
+FORMATS = (
+    Format(
+        "hdr-base64", "HdrHistogram payloads (base64 or bytes, in any text or JSON)", "histogram",
+        (".txt", ".json", ".log", ".bin"), sniff, read,
+        example="my-service 2>&1 | grep HIST > payloads.txt",
+    ),
+)  # fmt: skip

@@ -1,0 +1,76 @@
+"""HdrHistogram's HistogramLogProcessor: the intervals that it prints beside the ``.hgrm``.
+
+Each row has the percentiles of its interval and, behind them, those of all values so far; the last
+row's are those of the whole log. Values are divided by ``-outputValueUnitRatio`` (1,000,000, ns to
+ms, unless it is given), which the output does not state. Source: HistogramLogProcessor.java.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from latencykit.core.run import Run
+from latencykit.io.build import data_from_points, in_nanoseconds
+from latencykit.io.source import Format, refuse_line
+from latencykit.io.text import fact, has_match
+from latencykit.units import printable
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Source
+
+__all__ = ["FORMATS"]
+
+_LEGEND = re.compile(
+    r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"
+    r'"Timestamp","Int_Count","Int_50%","Int_90%","Int_Max","Total_Count",)',
+    re.MULTILINE,
+)
+_NUMBER = r"(-?\d+(?:\.\d+)?)"
+_TEXT_ROW = re.compile(
+    rf"\s*{_NUMBER}: I:(\d+) \( +{_NUMBER} +{_NUMBER} +{_NUMBER} \) T:(\d+) "
+    rf"\( +{_NUMBER} +{_NUMBER} +{_NUMBER} +{_NUMBER} +{_NUMBER} +{_NUMBER} \)\s*"
+)
+_CSV_ROW = re.compile(rf"{_NUMBER},(\d+)" + rf",{_NUMBER}" * 3 + r",(\d+)" + rf",{_NUMBER}" * 6)
+_POINTS = (50.0, 90.0, 99.0, 99.9, 99.99)
+_HINT = "the .hlog that it was made from has every percentile, over time"
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the totals of the last row."""
+    text = source.text()
+    last: list[str] = []
+    first = before = 0.0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not re.match(r'\s*[^#\s"T]', line):
+            continue  # comments, the legend, blank lines
+        row = _TEXT_ROW.fullmatch(line) or _CSV_ROW.fullmatch(line)
+        if row is None or (last and int(row[6]) < int(last[5])):
+            seen = f"{printable(line.strip(), 50)!r}"
+            refuse_line(
+                source, options, number, seen, "percentiles of an interval and of all so far"
+            )
+            continue
+        first = first or float(row[1])
+        before, last = float(row[1]), list(row.groups())
+    unit, origin = options.resolve_unit("ms", "assumed")
+    run = Run(
+        tool="HdrHistogram", unit=unit, unit_from=origin,
+        start=fact(text, r"^#\[StartTime: (\d+\.\d+)", float),
+        duration=before if before > first else None, notes=(_HINT,),
+    )  # fmt: skip
+    if not last:
+        raise source.corrupt(None, "it has no interval", "one row per interval", "run it again")
+    points = in_nanoseconds(dict(zip(_POINTS, last[6:11], strict=True)), unit)
+    stats = in_nanoseconds({"max": last[11]}, unit)
+    return {"": data_from_points(points, int(last[5]), stats, run)}
+
+
+FORMATS = (
+    Format(
+        "log-processor", "HistogramLogProcessor's intervals (text, CSV)", "histogram",
+        (".txt", ".csv"), has_match(_LEGEND), read,
+        example="java -cp HdrHistogram.jar org.HdrHistogram.HistogramLogProcessor -i run.hlog "
+        "-o out.txt",
+    ),
+)  # fmt: skip

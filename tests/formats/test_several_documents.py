@@ -1,0 +1,57 @@
+"""Several JSON documents in one file: each is read as a run, and a cut one is an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
+KINDS = {
+    "google-benchmark": "repetitions/out.json",
+    "artillery": "two-endpoints/out.json",
+    "vllm": "detailed/vllm.json",
+    "hyperfoil": "*/all.json",
+    "fortio": "*/*.json",
+    "hyperfine-json": "*/*.json",
+    "jmh-json": "*/*.json",
+}
+
+
+def sample(kind: str) -> str:
+    found = sorted(DATA.glob(f"{kind}/{KINDS[kind]}"))
+    return next(one for one in found if one.name != "expect.json").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("between", ["\n", "", "\n\n \n"])
+def test_each_is_a_run_with_its_numbers(read_text, kind, between):
+    one = sample(kind).strip()
+    alone = read_text(one, "one.json")
+    both = read_text(one + between + one + "\n", "two.json")
+    assert len(both) == 2 * len(alone)
+    runs = ["run 1"] * len(alone) + ["run 2"] * len(alone)
+    assert all(
+        name == run or name.startswith(f"{run} ") for name, run in zip(both, runs, strict=True)
+    )
+    for copy, data in zip(both.values(), [*alone.values()] * 2, strict=True):
+        assert copy.to_frame().equals(data.to_frame())
+
+
+def test_an_error_names_the_line_of_the_file(read_text):
+    good = json.dumps(
+        {"benchmarks": [{"name": "a", "real_time": 1, "cpu_time": 1, "time_unit": "ns"}]}
+    )
+    bad = good.replace('"ns"', '"parsec"')
+    with pytest.raises(CorruptInputError, match="parsec"):
+        read_text(f"{good}\n{bad}\n")
+
+
+@pytest.mark.parametrize("kind", ["google-benchmark", "artillery", "vllm"])
+def test_a_cut_one_is_an_error_and_not_left_out_in_silence(read_text, kind):
+    one = sample(kind).strip()
+    with pytest.raises(CorruptInputError):
+        read_text(f"{one}\n{one[: len(one) // 2]}")
