@@ -570,11 +570,10 @@ def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
         rare=False,
     )
     reason = f"{row.data.run.unfinished:,} requests were still under way at the end of the run"
-    unknown = {"high": math.inf, "outcome": "unknown", "reason": reason}
     return [
         check if check.outcome != "missed"
         else other if other.outcome == "missed"
-        else replace(other, **unknown)
+        else replace(other, high=math.inf, outcome="unknown", reason=reason)
         for check, other in zip(checks, answered, strict=True)
     ]  # fmt: skip
 

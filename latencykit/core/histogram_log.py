@@ -1108,9 +1108,7 @@ class _Table:
         """Column of each bucket of a layout."""
         known = self._columns.get(buckets, np.zeros(0, np.int64))
         if known.size < size:
-            if isinstance(
-                buckets, HdrBuckets
-            ):  # without end; spares doing it often
+            if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 256
             step = column_of(buckets.high(np.arange(known.size, size)))
             for one in np.unique(step).tolist():

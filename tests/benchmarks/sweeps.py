@@ -10,7 +10,7 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ import latencykit as lk
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 SYSTEMS = {"M/M/1": (1, 0.001, 0.020), "M/M/4": (4, 0.010, 0.100)}
 """Servers, mean service time and limit of p99, in seconds."""
@@ -26,7 +26,7 @@ SYSTEMS = {"M/M/1": (1, 0.001, 0.020), "M/M/4": (4, 0.010, 0.100)}
 LIVE = (4, 0.020, 0.100, 90)
 """Of the live server, with the percentile that is limited."""
 
-FORMS = {
+FORMS: dict[str, Callable[[Any], Any]] = {
     "samples": lambda data: data,
     "log": lambda data: data.to_log("1s"),
     "histogram": lambda data: data.histogram(),
@@ -40,7 +40,7 @@ def simulated(name: str, form: str, count: int) -> Iterable[lk.Sweep]:
     for seed in range(count):
         measure = queue(mean, servers, seed)
 
-        def load(rate, duration, measure=measure):
+        def load(rate: float, duration: float, measure: Any = measure) -> Any:
             return FORMS[form](measure(rate, duration))
 
         start = truth / 8 * 2 ** (seed / count)

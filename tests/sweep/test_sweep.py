@@ -61,7 +61,9 @@ def test_the_bracket_holds_the_capacity_of_a_queue(form: str, seed: int) -> None
 
     def load(rate: float, duration: float) -> lk.Samples | lk.HistogramLog | lk.Histogram:
         data = measure(rate, duration)
-        return {"samples": data, "log": data.to_log("1s"), "histogram": data.histogram()}[form]
+        if form == "samples":
+            return data
+        return data.to_log("1s") if form == "log" else data.histogram()
 
     found = lk.sweep(load, QUEUE, start=100 * 2 ** (seed / 3), duration="20s")
     assert found.capacity is not None
@@ -163,7 +165,7 @@ def test_a_stalled_client_has_no_verdict() -> None:
     calm, stalled = np.full(60_000, 1e5), np.full(60_000, 1e5)
     stalled[:3000] = np.arange(3e9, 0, -1e6)
     for mean, voids in ((1e6, True), (1e8, False)):  # a miss that no hiccup explains remains one
-        curve = lk.load_curve({"400": known(lambda _, mean=mean: mean)(400, 60)}, slo)
+        curve = lk.load_curve({"400": known({400.0: mean}.__getitem__)(400, 60)}, slo)
         row, checks = curve.rows[0], curve.checks[0]
         assert not _stalled(calm, row, checks, slo)
         assert bool(_stalled(stalled, row, checks, slo)) is voids
@@ -273,7 +275,8 @@ def test_the_title_credits_no_load_that_was_not_met() -> None:
         (1e6, 100, "met up to 100 requests/s, the highest load measured"),
         (1e8, 400, "No load that was measured meets the SLO"),
     ):
-        found = lk.sweep(known(lambda _, delay=delay: delay), QUEUE, duration="60s", stop=stop)
+        delays = {100.0 * 2**k: delay for k in range(4)}
+        found = lk.sweep(known(delays.__getitem__), QUEUE, duration="60s", stop=stop)
         assert found.curve is not None
         assert title in _finding(found.curve)
     brief = lk.sweep(known(lambda _: 1e6), QUEUE, duration="2s", stop=200, runs=4)
