@@ -528,11 +528,7 @@ def load_curve(
     checks = tuple(
         tuple(
             _throughout(row, check, limit.percentile)
-            for check, limit in zip(
-                limits.check(row.evidence or row.data, confidence, rare=False),
-                limits.limits,
-                strict=True,
-            )
+            for check, limit in zip(_checked(row, limits, confidence), limits.limits, strict=True)
         )
         for row in rows
     )
@@ -558,6 +554,28 @@ def load_curve(
         min(max(estimate, low), high), low, high, _explained(curve, low, high, remark)
     )
     return replace(curve, capacity=together, limited_by=limits.limits[worst].statistic)
+
+
+def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
+    """Check a run; requests under way at its end count as failed unless that alone is a miss."""
+    evidence = row.evidence
+    checks = slo.check(evidence or row.data, confidence, rare=False)
+    if not row.data.run.unfinished:
+        return checks
+    answered = slo.check(
+        row.data.with_run(unfinished=0)
+        if evidence is None
+        else replace(evidence, whole=evidence.whole.with_run(unfinished=0)),
+        confidence,
+        rare=False,
+    )
+    reason = f"{row.data.run.unfinished:,} requests were still under way at the end of the run"
+    return [
+        check if check.outcome != "missed"
+        else other if other.outcome == "missed"
+        else replace(other, high=math.inf, outcome="unknown", reason=reason)
+        for check, other in zip(checks, answered, strict=True)
+    ]  # fmt: skip
 
 
 def _explained(curve: LoadCurve, low: float, high: float, remark: str) -> str:
@@ -611,6 +629,12 @@ def _row(name: str, data: Any, confidence: float) -> LoadRow:
     """A run with its rates."""
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
+    if known and counted.run.unfinished and counted.run.duration:
+        # Those under way when the run ended did not fail: on average L = λW (Little's law).
+        mean = (counted.histogram() if hasattr(counted, "histogram") else counted).mean
+        under_way = (counted.run.achieved or _named(name) or 0.0) * mean / 1e9
+        if counted.run.unfinished <= under_way + 3 * math.sqrt(under_way) + 1:
+            counted = counted.with_run(unfinished=0)
     timed, evidence = counted, None
     if not isinstance(data, Summary):
         evidence = counted.evidence() if hasattr(counted, "evidence") else None

@@ -66,6 +66,8 @@ class Tried:
         True if the estimates are within the limits, whether surely or not.
     longer : float
         How many times longer a run would have to be for a verdict, where it is unknown.
+    failed : bool
+        The load generator failed, or was stalled twice: nothing is known at that load.
     """
 
     rate: float
@@ -74,6 +76,7 @@ class Tried:
     verdict: Outcome | Literal["void"]
     within: bool = True
     longer: float = 2.0
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,8 @@ class Search:
             The time that is left.
         """
         if not tried:
-            return Probe(self.start, self._seconds(self.duration / 4), "warm-up")
+            brief = max(self.duration / 4, min(self.duration, 1.0))
+            return Probe(self.start, self._seconds(brief), "warm-up")
         probe = self._wanted(tried, estimate)
         if isinstance(probe, Stop):
             return probe
@@ -143,6 +147,8 @@ class Search:
             if sum(voids[-MOST_VOID:]) == MOST_VOID:
                 return Stop("the load generator was stalled again and again", complete=False)
             return Probe(last.rate, last.duration, "repeat")
+        if len(tried) > 1 and last.failed and tried[-2].failed:
+            return Stop("the load generator failed twice in a row", complete=False)
         judged = [run for run in tried if run.verdict != "void"]
         if not judged:
             return Probe(self.start, self.duration, "double")
@@ -152,7 +158,8 @@ class Search:
             np.array([run.verdict == "missed" for run in judged]),
         )
         highest = max(run.rate for run in judged)
-        if not any(run.verdict == "missed" for run in judged) and highest < self.stop:
+        barred = any(run.verdict == "missed" or run.failed for run in judged)
+        if not barred and highest < self.stop:
             return Probe(min(_even(2 * highest), self.stop), self.duration, "double")
         narrower = self._narrower(judged, low, high, estimate, self.runs - len(tried))
         retests = self._retests(judged, low, high, last.rate)
@@ -202,8 +209,9 @@ class Search:
                 rate = near.rate if close else rate
                 if not close or near.duration * 1.5 <= self.longest:
                     # Twice as far from the limit, a quarter of the time decides.
-                    nearer = math.log(near.rate / estimate) / math.log(rate / estimate)
-                    needed = near.duration * near.longer * nearer**2
+                    away = math.log(near.rate / estimate)
+                    nearer = away / math.log(rate / estimate) if rate != estimate else 1.0
+                    needed = near.duration * (near.longer * nearer**2 if nearer else 1.0)
                     seconds = max(1.5 * needed, 4 * self.duration, 2 * near.duration * close)
                     seconds = self.longest if left <= _FEW_RUNS else seconds
                     purpose: Purpose = "longer" if close else "bisect"
@@ -229,6 +237,7 @@ class Search:
 
     def _seconds(self, seconds: float) -> float:
         """Return a duration as load generators take it: whole seconds where it is longer."""
+        seconds = min(seconds, self.longest)
         return min(float(math.ceil(seconds)) if seconds > 1 else seconds, self.longest)
 
 

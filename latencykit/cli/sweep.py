@@ -123,9 +123,10 @@ def command(
 
     The load doubles until the SLO is missed; then the bracket is narrowed, by longer runs where one
     decides nothing; at last both ends are measured again, the lower one coming from an overload.
-    {rate} {duration} {requests} {connections} {rate_per_connection} {url} {host} {port} {out}
-    {out.json} {out.csv} in CMD are filled in. `latencykit load FOLDER` reads the outputs again.
-    Exit status 1 if no load meets the SLO.
+    {rate} (per second) {duration} (seconds) {requests} {connections} {rate_per_connection} {url}
+    {host} {port} {out} {out.json} {out.csv} in CMD are filled in. CMD must be an open loop, and its
+    output one that `latencykit summary` reads. Ctrl+C keeps what was measured; `latencykit load
+    FOLDER` reads the outputs again. Exit status 1 if no load meets the SLO.
 
     \b
     latencykit sweep --slo 99=20ms --url URL -- wrk2 -R {rate} -d {duration} --latency {url}

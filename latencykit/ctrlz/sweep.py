@@ -231,6 +231,11 @@ def sweep(
     (True, True)
     """
     limits = SLO.parse(slo) if isinstance(slo, str) else slo
+    bare = [limit.statistic for limit in limits.limits if limit.bare]
+    if bare and not callable(load):
+        raise InvalidArgumentError(
+            f"the limit of {bare[0]} has no unit; write it with one, such as {bare[0]}=20ms"
+        )
     usual = parse_duration(duration, "s") / 1e9
     left = math.inf if budget is None else parse_duration(budget, "s") / 1e9
     longest = min(LONGER * usual, max(usual, left / 6))
@@ -289,6 +294,9 @@ class _State:
                     estimate = self.curve.capacity.rate
         except KeyboardInterrupt:
             self.generator.forget(len(self.runs) + 1)
+        except Exception as error:
+            error.add_note(f"after {len(self.runs)} runs of the sweep; {bracket_text(self.curve)}")
+            raise
         return Sweep(
             tuple(self.runs), self.curve, self.slo, stopped.reason, stopped.complete,
             self.confidence, tuple(self.notes), self.generator.words, self.generator.folder,
@@ -314,6 +322,13 @@ class _State:
         if data is not None:
             data = data.with_run(rate=probe.rate)
             self._admit(data.run)
+            sent = data.run.achieved or (data.count or 0) / (data.run.duration or math.inf)
+            noted = any("keep to {rate}" in note for note in self.notes)
+            if (data.count or 0) > 100 and sent > 1.5 * probe.rate and not noted:
+                self.notes[
+                    f"{sent:,.0f}/s were sent where {probe.rate:g}/s were asked for: the load "
+                    "generator does not keep to {rate}, or sends several requests each time"
+                ] = None
         self.runs.append(replace(run, data=data, hiccup=hiccup))
         self.hiccups.append(late)
         self._judge()
@@ -325,6 +340,12 @@ class _State:
         """Refuse or mark a load generator that is known to omit what a stall delays."""
         tool = run.tool or "the load generator"
         timed = run.measure == "response" or run.corrected in ("tool", "schedule", "us")
+        if run.loop == "closed" and timed and not self.accept_omission:
+            raise InvalidArgumentError(
+                f"{tool} sends a request when a reply arrives (closed loop), so that it offers no "
+                "set load; use an open loop (wrk2, vegeta, k6's arrival rates, "
+                "oha --latency-correction)"
+            )
         if run.loop in ("closed", "paced") and not timed:
             omits = f"{tool} times requests from the send, so that those which a stall delays are "
             omits += "missing from its report"
@@ -356,7 +377,9 @@ class _State:
                 number = next(k for k, run in enumerate(self.runs) if run.name == row.name)
                 stalls[row.name] = _stalled(self.hiccups[number], row, checks, self.slo)
             usable = {name: data for name, data in usable.items() if not stalls[name]}
-            curve = load_curve(usable, self.slo, self.confidence) if usable else None
+            curve = first if len(usable) == len(stalls) else None
+            if curve is None and usable:
+                curve = load_curve(usable, self.slo, self.confidence)
         judged = []
         for run in self.runs:
             verdict: Outcome | Literal["void"] = "void"
@@ -382,7 +405,7 @@ class _State:
             stalled_again = run.verdict == before.verdict == "void" and again
             if run.purpose != "warm-up" and (run.data is None or stalled_again):
                 # A load that the load generator cannot send: nothing is known from here on.
-                one = replace(one, verdict="unknown", within=False, longer=math.inf)
+                one = replace(one, verdict="unknown", within=False, longer=math.inf, failed=True)
             elif run.verdict in ("unknown", "missed") and self.curve is not None:
                 index = [row.name for row in self.curve.rows].index(run.name)
                 checks = self.curve.checks[index]
@@ -586,14 +609,15 @@ class _Command(_Generator):
             ended = tool.code is not None
         # One that was stopped, by whatever signal, was late for all that was due meanwhile.
         self.paused = np.concatenate([np.arange(stop, 0, -_RESOLUTION) for stop in stops or [0.0]])
-        why = f"; it said: {tool.last_output()}" if tool.code else ""
-        if not ended:
-            why = f"; it had not ended {_GRACE:g} s after its time"
         try:
-            return _read(folder, self.words, self.series, self.format, self.options)
+            return _read(folder, argv, self.series, self.format, self.options)
         except LatencyKitError as error:
-            text = f"{error}{why}; the output is kept in {folder}"
-            raise _RunFailedError(text) from None
+            text = str(error)
+            if not ended:
+                text = f"{shlex.join(argv)} had not ended {_GRACE:g} s after its time"
+            elif tool.code:
+                text = f"{shlex.join(argv)} failed (exit status {tool.code}): {tool.last_output()}"
+            raise _RunFailedError(f"{text}; the output is kept in {folder}") from None
 
 
 def _make(folder: Path) -> None:

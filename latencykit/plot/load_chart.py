@@ -244,8 +244,12 @@ def _finding(curve: LoadCurve) -> str:
         return f"{format_count(len(rows))} runs from {ends}"
     if math.isnan(capacity.rate):
         return "No load that was measured meets the SLO"
+    if not capacity.low:
+        missed = f"; {_rate(capacity.high)} requests/s misses it"
+        return f"No load measured surely meets the SLO{missed * math.isfinite(capacity.high)}"
     if math.isinf(capacity.high):
-        return f"The SLO is met up to {_rate(capacity.rate)} requests/s, the highest load measured"
+        highest = ", the highest load measured" * (capacity.low == rows[-1].rate)
+        return f"The SLO is met up to {_rate(capacity.low)} requests/s{highest}"
     bracket = f"between {_rate(capacity.low)} (met) and {_rate(capacity.high)} (not)"
     return f"About {_rounded(capacity.rate)} requests/s within the SLO: {bracket}"
 

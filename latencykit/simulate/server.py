@@ -264,9 +264,15 @@ class Server:
                 taken &= (shard != one) | (sent < begin) | (sent >= end)
         done = np.full(sent.size, -np.inf)
         if self.servers > 1 and not self.sharded and not self.ideal:
-            queue = Queue(self)
-            columns = zip(sent[taken].tolist(), work[taken].tolist(), strict=True)
-            done[taken] = [queue.take(at, time, 0) for at, time in columns]
+            queue, free = Queue(self), [0.0] * self.servers
+
+            def take(at: float, time: float) -> float:
+                end = max(at, free[0]) + time
+                heapq.heapreplace(free, end)
+                return end
+
+            answered = (lambda at, time: queue.take(at, time, 0)) if self.stalls else take
+            done[taken] = list(map(answered, sent[taken].tolist(), work[taken].tolist()))
             return done
         for one in range(self.servers if self.sharded else 1):
             mine = np.flatnonzero(taken & (shard == one))

@@ -855,7 +855,10 @@ def sweep_words(found: Sweep) -> list[str]:
             f"{_rate(rate)} met the SLO in one run and missed it in another: "
             "the load before matters (hysteresis), or the system varies"
         )
-    lines.append(f"{len(found.runs)} runs; the search ended because {_because(found)}")
+    count = len(found.runs)
+    lines.append(
+        f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(found)}"
+    )
     return [*lines, *found.notes]
 
 

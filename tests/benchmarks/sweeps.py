@@ -1,41 +1,95 @@
 """How often the bracket of `sweep` holds the known capacity: ``python -m tests.benchmarks.sweeps``.
 
-100 sweeps of at most 12 runs each on simulated queues, printed as Markdown.
+100 sweeps of at most 12 runs each on simulated queues, and 10 on a live server, printed as
+Markdown. ``--only "M/M/4 log" --count 20`` runs some of it.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import latencykit as lk
-from tests.sweep.worlds import mmc_capacity, queue
+from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+SYSTEMS = {"M/M/1": (1, 0.001, 0.020), "M/M/4": (4, 0.010, 0.100)}
+"""Servers, mean service time and limit of p99, in seconds."""
+
+LIVE = (4, 0.020, 0.100, 90)
+"""Of the live server, with the percentile that is limited."""
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "samples": lambda data: data,
+    "log": lambda data: data.to_log("1s"),
+    "histogram": lambda data: data.histogram(),
+}
 
 
-def main(count: int = 100) -> None:
-    """Print one row per queue and data type."""
-    print("| queue | data | holds the capacity | median width | most runs |\n|---|---|---|---|---|")
-    for servers, mean, limit in ((1, 0.001, 0.020), (4, 0.010, 0.100)):
-        truth = mmc_capacity(limit, 99, mean, servers)
-        for form in ("histogram", "log"):
-            held, widths, runs = 0, [], 0
-            for seed in range(count):
-                measure = queue(mean, servers, seed)
+def simulated(name: str, form: str, count: int) -> Iterable[lk.Sweep]:
+    """Sweep a queue again and again, each time from another load."""
+    servers, mean, limit = SYSTEMS[name]
+    truth = mmc_capacity(limit, 99, mean, servers)
+    for seed in range(count):
+        measure = queue(mean, servers, seed)
 
-                def load(rate, duration, measure=measure, form=form):
-                    data = measure(rate, duration)
-                    return data.histogram() if form == "histogram" else data.to_log("1s")
+        def load(rate: float, duration: float, measure: Any = measure) -> Any:
+            return FORMS[form](measure(rate, duration))
 
-                start = truth / 8 * 2 ** (seed / count)
-                found = lk.sweep(load, f"p99={limit}s", start=start, duration=20_000 * mean)
-                capacity = found.capacity
-                held += capacity.low <= truth <= capacity.high
-                widths.append(capacity.high / max(capacity.low, 1e-9))
-                runs = max(runs, len(found.runs))
-            width = float(np.median(widths))
-            print(f"| M/M/{servers} | {form} | {held}/{count} | {width:.2f} | {runs} |", flush=True)
+        start = truth / 8 * 2 ** (seed / count)
+        yield lk.sweep(load, f"p99={limit}s", start=start, duration=20_000 * mean)
+
+
+def live(count: int) -> Iterable[lk.Sweep]:
+    """Sweep a live server of four workers by a load generator that sends at random times."""
+    servers, mean, limit, percentile = LIVE
+    truth = mmc_capacity(limit, percentile, mean, servers)
+    for seed in range(count):
+        with live_server(f"{1e3 * mean}", f"{servers}") as url, tempfile.TemporaryDirectory() as to:
+            yield lk.sweep(
+                [sys.executable, str(CLIENT), url, "{rate}", "{duration}", "{out.csv}"],
+                f"p{percentile}={limit}s", start=truth / 4 * 2 ** (seed / count), duration="4s",
+                folder=Path(to) / "runs",
+            )  # fmt: skip
+
+
+def main() -> None:
+    """Print one row per system and data type."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", help="rows such as 'M/M/4 log', 'live'")
+    parser.add_argument("--count", type=int, help="number of sweeps per row")
+    given = parser.parse_args()
+    rows = {f"{name} {form}": (name, form) for name in SYSTEMS for form in FORMS}
+    print("| system, data | holds the capacity | finds both ends | median width | most runs |")
+    print("|---|--:|--:|--:|--:|")
+    for row in given.only or [*rows, "live"]:
+        name, form = rows.get(row, ("", ""))
+        servers, mean, limit, percentile = (*SYSTEMS[name], 99) if name else LIVE
+        truth = mmc_capacity(limit, percentile, mean, servers)
+        swept = simulated(name, form, given.count or 100) if form else live(given.count or 10)
+        brackets = []
+        for found in swept:
+            known = found.capacity
+            low, high = (known.low, known.high) if known is not None else (0.0, np.inf)
+            brackets.append((low, high, len(found.runs)))
+            if not low <= truth <= high:
+                print(f"{row}: {low:g} to {high:g}/s, not {truth:.1f}/s", file=sys.stderr)
+        lows, highs, runs = np.array(brackets).T
+        both = (lows > 0) & np.isfinite(highs)
+        width = float(np.median(highs[both] / lows[both])) if both.any() else np.nan
+        held = int(((lows <= truth) & (truth <= highs)).sum())
+        print(
+            f"| {row} | {held}/{len(lows)} | {int(both.sum())}/{len(lows)} | {width:.2f} "
+            f"| {int(runs.max())} |", flush=True,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    main()

@@ -23,7 +23,7 @@ def main(url: str, rate: float, duration: float, out: Path) -> None:
         while (due := due + rng.expovariate(rate) * 1e9) < begin + duration * 1e9:
             yield round(due)
 
-    client._Run.dues = dues  # type: ignore[method-assign]
+    client._Run.dues = dues  # type: ignore[method-assign, assignment]
     raise_file_limit()
     rows = client.generate(client.Load("open", url, duration, rate, 32))
     lines = client.csv_lines(rows, intended=True)

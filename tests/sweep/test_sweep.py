@@ -9,16 +9,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
 
 import latencykit as lk
 from latencykit import Samples, simulate
-from latencykit.analysis.sweep import Probe, Search, Tried
+from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
 from latencykit.errors import InvalidArgumentError
+from latencykit.plot.load_chart import _finding
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
 from tests.test_schemas import validated
 
@@ -54,13 +55,15 @@ def known(delay: Callable[[float], float], seed: int = 0) -> Callable[[float, fl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["samples", "log", "histogram"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bracket_holds_the_capacity_of_a_queue(form: str, seed: int) -> None:
     measure = queue(0.001, 1, seed)
 
     def load(rate: float, duration: float) -> lk.Samples | lk.HistogramLog | lk.Histogram:
         data = measure(rate, duration)
-        return {"samples": data, "log": data.to_log("1s"), "histogram": data.histogram()}[form]
+        if form == "samples":
+            return data
+        return data.to_log("1s") if form == "log" else data.histogram()
 
     found = lk.sweep(load, QUEUE, start=100 * 2 ** (seed / 3), duration="20s")
     assert found.capacity is not None
@@ -84,6 +87,7 @@ def test_ends_are_measured_twice_the_lower_one_after_an_overload() -> None:
     assert rates[again - 1] > found.capacity.low
 
 
+@pytest.mark.slow
 def test_a_system_that_does_not_recover_from_overload_is_not_credited() -> None:
     """Once overloaded it stays slow above 300/s: what was met on the way up is missed after."""
     worst = [0.0]
@@ -150,6 +154,7 @@ def test_random_arrivals_are_no_overload() -> None:
     assert sum(row.saturated for row in rows) <= 3
 
 
+@pytest.mark.slow
 def test_unknown_takes_longer_runs() -> None:
     found = lk.sweep(queue(0.001, 1, 3), QUEUE, start=400, duration="20s")
     assert max(run.duration for run in found.runs) > 60
@@ -160,7 +165,7 @@ def test_a_stalled_client_has_no_verdict() -> None:
     calm, stalled = np.full(60_000, 1e5), np.full(60_000, 1e5)
     stalled[:3000] = np.arange(3e9, 0, -1e6)
     for mean, voids in ((1e6, True), (1e8, False)):  # a miss that no hiccup explains remains one
-        curve = lk.load_curve({"400": known(lambda _, mean=mean: mean)(400, 60)}, slo)
+        curve = lk.load_curve({"400": known({400.0: mean}.__getitem__)(400, 60)}, slo)
         row, checks = curve.rows[0], curve.checks[0]
         assert not _stalled(calm, row, checks, slo)
         assert bool(_stalled(stalled, row, checks, slo)) is voids
@@ -172,14 +177,88 @@ def test_a_run_without_a_verdict_is_repeated() -> None:
     assert search.next([warm, void]) == Probe(100, 20, "repeat")
 
 
+@pytest.mark.parametrize("estimate", [100, 200, 400, 1000, math.nan])
+@pytest.mark.parametrize("longer", [1.0, 7.0, math.inf])
+@pytest.mark.parametrize("purpose", ["double", "longer"])
+def test_an_undecided_run_is_followed_by_a_valid_one(
+    estimate: float, longer: float, purpose: Literal["double", "longer"]
+) -> None:
+    """Even where no length would decide, or the estimate is a load that was measured."""
+    search = Search(100, 1000, 20, 50.5)
+    tried = [Tried(100, 5, "warm-up", "void")]
+    for rate, within in ((100, True), (200, True), (400, True), (1000, False)):
+        tried.append(Tried(rate, 20, purpose, "unknown", within, longer))
+        following = search.next(tried, estimate)
+        assert isinstance(following, Probe)
+        assert 100 <= following.rate <= 1000
+        assert 0 < following.duration <= 50.5
+
+
 def test_a_known_omission_is_refused_or_marked() -> None:
     def measure(rate: float, duration: float) -> Samples:
         return simulate.paced_loop(simulate.Server("1ms"), rate, duration, connections=4)
 
     with pytest.raises(InvalidArgumentError, match="times requests from the send"):
         lk.sweep(measure, QUEUE, duration="20s")
-    found = lk.sweep(measure, QUEUE, duration="20s", stop=200, accept_omission=True)
+    found = lk.sweep(measure, QUEUE, duration="20s", stop=100, runs=3, accept_omission=True)
     assert "overestimated" in found.notes[0]
+
+
+def test_a_load_generator_without_a_set_load_is_refused_or_marked() -> None:
+    run = lk.Run(loop="closed", measure="response", corrected="tool", duration=20)
+    with pytest.raises(InvalidArgumentError, match="offers no set load"):
+        lk.sweep(lambda *_: lk.Histogram.of([1e6] * 100).with_run(**vars(run)), QUEUE)
+    found = lk.sweep(lambda _, duration: known(lambda _: 1e6)(900, duration), QUEUE, runs=3)
+    assert sum("does not keep to {rate}" in note for note in found.notes) == 1
+
+
+def test_one_load_alone_is_measured_for_longer() -> None:
+    """Where the highest load is the lowest, nothing can be bisected."""
+    found = lk.sweep(known(lambda _: 1e6), "p99.9=20ms", start=50, stop=50)
+    assert [run.duration for run in found.runs] == sorted(run.duration for run in found.runs)
+    assert found.runs[-1].duration == 160
+    assert found.capacity is not None
+    assert found.capacity.high == math.inf
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "verdict"), [(0, "met"), (3, "met"), (400, "unknown")], ids=str
+)
+def test_requests_under_way_at_the_end_did_not_fail(unfinished: int, verdict: str) -> None:
+    """At 500/s and 2 ms one is under way on average; 400 may have met a stall, or not."""
+    data = known(lambda _: 2e6)(500, 60).histogram().with_run(unfinished=unfinished)
+    curve = lk.load_curve({"500": data}, "p99=20ms, failed=0.1%")
+    assert curve.verdict("500")[0] == verdict
+    failed = lk.load_curve({"500": data.with_run(failed=400)}, "p99=20ms, failed=0.1%")
+    assert failed.verdict("500")[0] == "missed"
+
+
+def test_an_answered_miss_stays_one() -> None:
+    data = known(lambda _: 1e8)(500, 60).histogram().with_run(unfinished=400)
+    assert lk.load_curve({"500": data}, "p99=20ms").verdict("500")[0] == "missed"
+
+
+def test_a_load_generator_that_fails_is_not_asked_for_more() -> None:
+    """It may fail at a load that is too high for it; a server that died answers no other either."""
+    search = Search(100, 1000, 20, 160)
+    tried = [Tried(100, 5, "warm-up", "void"), Tried(100, 20, "double", "met")]
+    tried.append(Tried(200, 20, "double", "unknown", False, math.inf, failed=True))
+    following = search.next(tried)
+    assert isinstance(following, Probe)
+    assert 100 < following.rate < 200
+    tried.append(Tried(following.rate, 20, "bisect", "unknown", False, math.inf, failed=True))
+    assert search.next(tried) == Stop("the load generator failed twice in a row", complete=False)
+
+
+def test_an_exception_says_what_was_measured() -> None:
+    def measure(rate: float, duration: float) -> Samples:
+        if rate > 100:
+            raise ConnectionRefusedError("no server")
+        return known(lambda _: 1e6)(rate, duration)
+
+    with pytest.raises(ConnectionRefusedError) as caught:
+        lk.sweep(measure, QUEUE, duration="60s")
+    assert caught.value.__notes__ == ["after 2 runs of the sweep; bracket 100 to ?/s"]
 
 
 def test_runs_and_time_are_limited() -> None:
@@ -189,6 +268,20 @@ def test_runs_and_time_are_limited() -> None:
     brief = lk.sweep(queue(0.001, 1, 1), QUEUE, duration="20s", budget="10s")
     assert [run.purpose for run in brief.runs] == ["warm-up"]
     assert brief.passed is None
+
+
+def test_the_title_credits_no_load_that_was_not_met() -> None:
+    for delay, stop, title in (
+        (1e6, 100, "met up to 100 requests/s, the highest load measured"),
+        (1e8, 400, "No load that was measured meets the SLO"),
+    ):
+        delays = {100.0 * 2**k: delay for k in range(4)}
+        found = lk.sweep(known(delays.__getitem__), QUEUE, duration="60s", stop=stop)
+        assert found.curve is not None
+        assert title in _finding(found.curve)
+    brief = lk.sweep(known(lambda _: 1e6), QUEUE, duration="2s", stop=200, runs=4)
+    assert brief.curve is not None
+    assert _finding(brief.curve) == "No load measured surely meets the SLO"
 
 
 def test_wrong_arguments() -> None:
@@ -218,7 +311,7 @@ def test_a_command_is_swept_kept_drawn_and_read_again(
     run: Run, tmp_path: Path, generator: list[str]
 ) -> None:
     folder, chart = tmp_path / "runs", tmp_path / "knee.png"
-    common = ("--from", "350", "--to", "2000", "--duration", "40s")
+    common = ("--from", "350", "--to", "2000", "--duration", "80s", "--runs", "7")
     status, out, err = run(
         "sweep", "--slo", "99=20ms,failed=0.1%", *common, "--folder", folder, "-o", chart,
         "--format", "json", "--", *generator,
@@ -257,6 +350,7 @@ def test_exit_1_where_no_load_meets_the_slo(run: Run, tmp_path: Path, generator:
         (["true", "{rate}", "{duration}", "{url}"], "--url"),
         (["true", "{rate_per_connection}", "{duration}"], "--connections"),
         (["no-such-program", "{rate}", "{duration}"], "cannot be started"),
+        (["false", "{rate}", "{duration}"], "false 100 5 failed (exit status 1)"),
         (["true", "{rate}", "{duration}"], "output is kept in"),
     ],
 )
@@ -265,6 +359,14 @@ def test_usage(run: Run, tmp_path: Path, words: list[str], message: str) -> None
     assert (status, out) == (2, "")
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_limit_without_a_unit_is_refused_before_the_first_run(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "f"
+    words = ("--folder", folder, "--", "true", "{rate}", "{duration}")
+    status, _, err = run("sweep", "--slo", "99=20", *words)
+    assert (status, folder.exists()) == (2, False)
+    assert "p99=20ms" in err
 
 
 @pytest.mark.slow
@@ -298,17 +400,19 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
 
 @pytest.mark.slow
 def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
-    """Four workers of 10 ms each on average; p99 reaches 100 ms at 350 requests per second."""
-    truth = mmc_capacity(0.100, 99, 0.010, 4)
-    with live_server("10", "4") as url:
+    """Four workers of 20 ms each on average; p90 reaches 100 ms at 173 requests per second."""
+    truth = mmc_capacity(0.100, 90, 0.020, 4)
+    with live_server("20", "4") as url:
         status, out, _ = run(
-            "sweep", "--slo", "99=100ms", "--from", "200", "--to", "800", "--duration", "2s",
-            "--runs", "6", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
+            "sweep", "--slo", "90=100ms", "--from", "60", "--to", "400", "--duration", "3s",
+            "--runs", "7", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
             sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
         )  # fmt: skip
     record = validated("sweep", out)
-    assert status == 0
     assert record["capacity"]["low"] < truth
-    assert truth < (record["capacity"]["high"] or math.inf)
     assert all(row["hiccup"] is not None for row in record["rows"])
     assert list((tmp_path / "runs").glob("*/hiccups.hlog"))
+    if max(row["hiccup"] for row in record["rows"]) > 25e6:
+        pytest.skip("this machine is busy: its server has less capacity than set")
+    assert status == 0
+    assert 0 < record["capacity"]["low"] < truth < record["capacity"]["high"] <= 400
