@@ -222,8 +222,9 @@ class _Run:
             end = (data.offsets + data.duration / 1e9)[slow]
             begin, weight = end - values[slow] / 1e9, np.ones(end.size)
             span = data.elapsed
-            ends = np.unique(data.start + data.duration)
-            grain = float(np.median(np.diff(ends))) / 1e9 if ends.size > 1 else 0.0
+            gaps = np.diff(np.sort(data.start + data.duration))
+            gaps = gaps[gaps > 0]
+            grain = float(np.median(gaps)) / 1e9 if gaps.size else 0.0
             tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
@@ -664,6 +665,8 @@ def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -
         lag = float(np.median(nearest)) + moved
     met = np.searchsorted(right, run.slow_begin[slow_hit])
     evidence = max(int(hit.sum()), np.unique(met).size)
+    by_chance = float(slow.shifted.mean()) if slow else 0.0
+    more = hit.sum() > expected or share > by_chance
     by_kind = {
         kind: float(min((p[k] for k, one in enumerate(looks) if one.kind in kinds), default=1.0))
         for kind, kinds in (("stalls", ("stalls", "start", "lag")), ("slow", ("slow",)))
@@ -675,11 +678,11 @@ def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -
         p=float(p[best]),
         lag=lag,
         share=share,
-        by_chance=float(slow.shifted.mean()) if slow else 0.0,
+        by_chance=by_chance,
         within=look.within,
         stall_p=by_kind["stalls"],
         slow_p=by_kind["slow"],
-        significant=bool(p[best] <= _ALPHA and evidence >= _FEWEST),
+        significant=bool(p[best] <= _ALPHA and evidence >= _FEWEST and more),
     )
 
 
@@ -771,13 +774,13 @@ def _sentences(run: _Run, stalls: Stalls, results: Sequence[_Result]) -> list[st
         parts = []
         number = int(one.hit.sum())
         after = f" (within {format_duration(one.within * 1e9)} after it)" if one.within else ""
-        if number and one.stall_p <= _ALPHA:
+        if number > one.expected and one.stall_p <= _ALPHA:
             chance = f"{one.expected:.1f}" if one.expected < 10 else f"{one.expected:.0f}"
             parts.append(
                 f"coincides with {number} of {_number(len(stalls), 'stall')}{after} "
                 f"(by chance {chance}; {_probability(max(one.p, one.stall_p))})"
             )
-        if one.slow_p <= _ALPHA or not parts:
+        if one.share > one.by_chance and (one.slow_p <= _ALPHA or not parts):
             share = f"{100 * one.share:.0f} %"
             chance = f"by chance {100 * one.by_chance:.0f} %"
             extra = "" if parts else f"; {_probability(one.p)}"
@@ -912,7 +915,8 @@ def _after_idle(run: _Run, samples: Samples) -> list[str]:
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
     limit = _IDLE * float(np.median(np.diff(start)))
     # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
-    if min(np.unique(start).size, np.unique(end).size) < _STAMPS * start.size:
+    apart = min(np.count_nonzero(np.diff(start)), np.count_nonzero(np.diff(np.sort(end))))
+    if apart < _STAMPS * start.size - 1:
         return []
     after = np.concatenate(([False], idle > limit))
     both, number = int((after & slow).sum()), int(after.sum())
