@@ -2,10 +2,10 @@
 
 How often events coincide with stalls by chance is measured by moving the clocks against each other:
 every shift keeps the rhythm of the events and that of the stalls, and breaks only what connects the
-two. Shifts are not wrapped around the end of the run, which would break the rhythm of periodic
-events; what leaves the run is not counted. Of periodic events and stalls only the phase is
-evidence. Irregular ones match one by one, which is stronger: gaps between such stalls are exchanged
-as well.
+two. Shifts are short, since both may be confined to the same busy hours, and not wrapped around the
+end of the run, which would break the rhythm of periodic events; what leaves the run is not counted.
+Of periodic events and stalls only the phase is evidence. Irregular ones match one by one, which is
+stronger: gaps between such stalls are exchanged as well.
 Several statistics of several sources are compared under the same shifts, so that the probability of
 the best of them under no connection is known (step-down min-p without the steps: Westfall and
 Young, Resampling-Based Multiple Testing, 1993, section 2.3).
@@ -327,6 +327,7 @@ def _expanded(events: Events, run: _Run) -> Events:
 
 _SHIFTS = 2000
 _PER_LOOK = 60  # more shifts where there are many looks
+_GAPS = 4.0  # between events or slow times: so far are clocks moved
 _LAGS = 30.0  # seconds that effects may lag behind events
 _EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
 _RHYTHM = 300  # events to find a rhythm in
@@ -434,18 +435,23 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
     shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
     rng = np.random.default_rng(2026)
-    # Evenly over half of the run to both sides, each at random within its step.
-    moves = ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5) * run.span
+    # Evenly to both sides, each at random within its step: as far as several gaps between events or
+    # slow times, since both may be confined to the same hours of a run.
+    moves = 2 * ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5)
+    apart = [_gap(sources[k].events.start, run.span) for k in active]
     rhythm = _periodic(run.begin, run.span)
     targets = {
-        (kind, irregular): _Targets.of(*columns, moves, rng if irregular else None)
+        (kind, irregular): _Targets.of(
+            *columns, moves * min(run.span / 2, _GAPS * max(*apart, _gap(columns[0], run.span))),
+            rng if irregular else None,
+        )
         for kind, columns in (
             ("stalls", (run.begin, run.end, np.ones(run.begin.size), run.tolerance)),
             ("slow", (run.slow_begin, run.slow_end, run.weight, run.tolerance)),
         )
         for irregular in ((False,) if rhythm else (False, True))
-        if columns[0].size
-    }
+        if columns[0].size and active
+    }  # fmt: skip
     looks = []
     for k in active:
         irregular = not rhythm and not _periodic(sources[k].events.start, run.span)
@@ -474,6 +480,12 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
         )
         for one, source in zip(results, sources, strict=True)
     ]
+
+
+def _gap(at: Floats, span: float) -> float:
+    """The usual time between times."""
+    gaps = np.diff(np.unique(at))
+    return float(np.median(gaps)) if gaps.size else span
 
 
 def _periodic(at: Floats, span: float) -> bool:
