@@ -14,7 +14,7 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["checked_page", "naming", "new_temporary", "whole"]
+__all__ = ["checked_page", "naming", "new_temporary", "temporary_folder", "whole"]
 
 
 def checked_page(path: Path) -> Path:
@@ -63,20 +63,36 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
 
 def new_temporary(prefix: str, suffix: str = "", folder: Path | None = None) -> Path:
     """Return a new empty file; those of the same name that killed processes left are removed."""
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix=_own(prefix, folder), suffix=suffix, dir=folder)
+    os.close(handle)
+    return Path(name)
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str, folder: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder and remove it afterwards; those that killed processes left go, too."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix=_own(prefix, folder), dir=folder) as name:
+        yield Path(name)
+
+
+def _own(prefix: str, folder: Path | None) -> str:
+    """The prefix with this machine and process; what dead processes of the machine left goes."""
     import platform
+    import shutil
     import tempfile
     import zlib
 
-    place = Path(tempfile.gettempdir()) if folder is None else folder
-    mark = f"{prefix}{zlib.crc32(platform.node().encode()):08x}-"  # this machine's processes only
-    for left in place.iterdir():
+    mark = f"{prefix}{zlib.crc32(platform.node().encode()):08x}-"
+    for left in (folder or Path(tempfile.gettempdir())).iterdir():
         owner = left.name.removeprefix(mark).partition("-")[0]
         if left.name.startswith(mark) and owner.isdecimal() and not _alive(int(owner)):
             with contextlib.suppress(OSError):  # somebody else's, or gone by now
-                left.unlink()
-    handle, name = tempfile.mkstemp(prefix=f"{mark}{os.getpid()}-", suffix=suffix, dir=place)
-    os.close(handle)
-    return Path(name)
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return f"{mark}{os.getpid()}-"
 
 
 def _alive(process: int) -> bool:

@@ -328,7 +328,7 @@ def test_the_command_draws(tmp_path: Path, run: Run) -> None:
     picture = tmp_path / "why.svg"
     assert run("explain", table(tmp_path), "-o", picture, "-q")[0] == 0
     text = picture.read_text()
-    assert "share of slow requests" in text
+    assert "upper bars: requests above" in text
 
 
 def test_the_command_refuses_in_one_line(tmp_path: Path, run: Run) -> None:

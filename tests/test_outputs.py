@@ -493,8 +493,8 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path):
     out.mkdir(), spool.mkdir()
     code = (
         "import sys, time\nfrom pathlib import Path\nfrom latencykit._files import whole\n"
-        "from latencykit.io.source import Source\n"
-        "with whole(Path(sys.argv[1]) / 'page.html') as path:\n"
+        "from latencykit._files import temporary_folder\nfrom latencykit.io.source import Source\n"
+        "with temporary_folder('latencykit-'), whole(Path(sys.argv[1]) / 'page.html') as path:\n"
         "    path.write_text('half')\n    kept = Source('-')\n"
         "    print('ready', flush=True)\n    time.sleep(60)\n"
     )
@@ -510,7 +510,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path):
         assert [one.stdout.readline() for one in writers] == ["ready\n"] * 2
         writers[0].kill()
         writers[0].wait()
-        assert (len(list(out.iterdir())), len(list(spool.iterdir()))) == (2, 2)
+        assert (len(list(out.iterdir())), len(list(spool.iterdir()))) == (2, 4)
         (out / ".page.0-mine.html").write_text("another file")
         log = LOG.read_bytes()
         done = subprocess.run(
@@ -522,7 +522,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path):
         assert len(names) == 3
         assert names[0] == ".page.0-mine.html"
         assert f"-{writers[1].pid}-" in names[1]
-        assert [f"-{writers[1].pid}-" in path.name for path in spool.iterdir()] == [True]
+        assert [f"-{writers[1].pid}-" in path.name for path in spool.iterdir()] == [True] * 2
     finally:
         for one in writers:
             one.kill()

@@ -126,6 +126,7 @@ def values() -> dict[str, object]:
         "load row": curve.rows[0], "evidence": samples.evidence(),
         "change points": lk.change_points([1.0, 2.0] * 9),
         "report": lk.Report("<p>page</p>"),
+        "sweep": lk.Sweep((), curve, curve.slo, "stopped", complete=True),
     }  # fmt: skip
 
 

@@ -118,11 +118,12 @@ def coincide(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from latencykit.core.events import Events
-    >>> from latencykit.simulate import Server, Stall, open_loop
+    >>> from latencykit.simulate import Server, Stall, fixed, open_loop
     >>> at = np.array([3.0, 14.0, 22.0, 41.0, 47.0, 55.0])
     >>> server = Server("1ms", stalls=[Stall(t, 0.5) for t in at])
-    >>> run = open_loop(server, rate=200, duration=60, seed=1)
+    >>> run = open_loop(server, fixed(rate=200, duration=60), duration=60)
     >>> gc = Events("gc.log", "jvm-gc", at, at + 0.5, ["Pause Full"] * 6)
     >>> found = coincide(run, [gc])
     >>> found.rows[["source", "stalls", "coincide", "significant"]].values.tolist()

@@ -904,8 +904,8 @@ def _findings(
         if blocks < 2 * _LEAST_BLOCKS:
             text = (
                 f"too little evidence: the slow requests fall into {blocks} "
-                f"{'block' if blocks == 1 else 'blocks'} of time, and fewer than "
-                f"{2 * _LEAST_BLOCKS} seldom suffice"
+                f"{'block' if blocks == 1 else 'blocks'} of time, and it takes about "
+                f"{2 * _LEAST_BLOCKS} to find what they have in common"
             )
         return [text]
     rows = {(row.attribute, row.value): row for row in frame.itertuples()}

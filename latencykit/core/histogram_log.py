@@ -1108,7 +1108,10 @@ class _Table:
         """Column of each bucket of a layout."""
         known = self._columns.get(buckets, np.zeros(0, np.int64))
         if known.size < size:
-            size += -size % 256  # which spares doing it for every new maximum
+            if isinstance(
+                buckets, HdrBuckets
+            ):  # without end; spares doing it often
+                size += -size % 256
             step = column_of(buckets.high(np.arange(known.size, size)))
             for one in np.unique(step).tolist():
                 self._place.setdefault(one, len(self._place))

@@ -434,7 +434,7 @@ class Samples(HistogramBacked, Value):
                     )
                 rows &= np.isin(cells.codes, places)
             else:
-                rows &= np.isin(cells, wanted)
+                rows &= np.isin(cells, np.asarray(wanted))
         return self.select(rows)
 
     def _attribute(self, name: str) -> Words | NDArray[Any]:

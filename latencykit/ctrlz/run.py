@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
+from latencykit._files import temporary_folder
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
@@ -665,8 +666,7 @@ def ctrlz(
 
 
 def _single_run(plan: Plan) -> Calibration:
-    with tempfile.TemporaryDirectory(prefix="ctrlz-") as name:
-        folder = Path(name)
+    with temporary_folder("ctrlz-") as folder:
         with plan.target() as target, Freezer(target.frozen()) as freezer:
             argv = plan.filled(target.url, folder)
             base = probe(target.url) if target.url and plan.speaks_http else None
@@ -716,8 +716,7 @@ def _series_of(output: Mapping[str, Data]) -> str:
 def _checked_run(plan: Plan) -> Calibration:
     """Run the tool for two seconds without a freeze, and read its output."""
     plan = replace(plan, duration=2.0, stall=0.5)
-    with tempfile.TemporaryDirectory(prefix="ctrlz-") as name:
-        folder = Path(name)
+    with temporary_folder("ctrlz-") as folder:
         with plan.target() as target, Tool(plan.filled(target.url, folder), folder) as tool:
             if not tool.wait(plan.duration + _GRACE):
                 tool.__exit__()

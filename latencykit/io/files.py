@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from latencykit._files import new_temporary
+from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
 from latencykit.errors import (
     CorruptInputError,
@@ -200,10 +200,8 @@ def source_of(place: FileRange) -> Source:
 @contextlib.contextmanager
 def begin_of(place: FileRange) -> Iterator[Source]:
     """Give the first complete lines of a file as a source: enough to find when a log began."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="latencykit-") as folder:
-        held = Path(folder) / Path(place.url.partition("?")[0]).name
+    with temporary_folder("latencykit-") as folder:
+        held = folder / Path(place.url.partition("?")[0]).name
         with _opening(place.url), _stream(place.url) as stream:
             held.write_bytes(stream.read(1 << 18))
         text = Source(held).head.data

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._files import whole
+from latencykit._files import temporary_folder, whole
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, merge_logs
@@ -207,8 +206,8 @@ def write(
     """
     target = Path(path)
     chosen = checked_suffix(target if format is None else Path(f"data.{format}"))
-    with whole(target) as temporary, tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        named = Path(folder) / f"data{chosen}"
+    with whole(target) as temporary, temporary_folder(".data.", target.parent) as folder:
+        named = folder / f"data{chosen}"
         write_series({data.run.source or target.stem: data}, named)
         named.replace(temporary)
     return target

@@ -63,6 +63,7 @@ def explanation(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from latencykit.analysis.explain import explained
     >>> from latencykit.core.samples import Samples
@@ -75,7 +76,7 @@ def explanation(
     page = current_axes(ax)
     page.set_axis_off()
     bars = _chosen(found)
-    latency, others = found.latency, found.without
+    latency, others, suspects = found.latency, found.without, found.suspects
     foot = 0.0
     if found.coincidence is not None and found.coincidence.lanes:
         if not bars:
@@ -94,19 +95,27 @@ def explanation(
     if latency is not None:
         series = {"all requests": latency}
         if others is not None:
-            series["without suspects"] = others
+            series["without it" if len(suspects) == 1 else "without them"] = others
         look: dict[str, Any] = {"title": "", "subtitle": "", "unit": unit}
         percentiles(series, ax=right, **(look | line_kwargs))
         right.axhline(found.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
-    label = plain(shorten(name or found.name or "the requests", 40))
-    suspects = found.suspects
+        right.set_xlabel("percentile")
+    label = plain(shorten(name or found.name, 40))
     words = "nothing in particular stands out"
     if len(suspects):
-        shown = [f"{row.attribute}={row.value}" for row in suspects.head(2).itertuples()]
+        shown = [_named(row) for row in suspects.head(2).itertuples()]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
-    slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')}) against all"
-    head(page, plain(f"{label}: {shorten(words, 70)}"), slow, title, subtitle)
+    slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"
+    slow = f"upper bars: {slow}; lower bars: all" if bars else slow
+    heading = f"{label}: {shorten(words, 70)}" if label else shorten(words, 70)
+    head(page, plain(heading), slow, title, subtitle)
     return page
+
+
+def _named(row: Any) -> str:
+    """A value with its attribute; of a combination, each value with its own."""
+    parts = zip(str(row.attribute).split(" & "), str(row.value).split(" & "), strict=False)
+    return " & ".join(f"{attribute}={value}" for attribute, value in parts)
 
 
 def _chosen(found: Explanation) -> list[tuple[str, list[Any]]]:
@@ -147,4 +156,4 @@ def _draw_bars(ax: Axes, bars: list[tuple[str, list[Any]]]) -> None:
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel("upper bar: share of slow requests; lower bar: share of all", fontsize=8.5)
+    ax.set_xlabel("share of requests")

@@ -99,7 +99,7 @@ _MODULES = (
     "main",
 )
 _BETWEEN_MODULES = re.compile(
-    r"^import [^;]*;\n|^export (?=(?:async )?function|const)", re.MULTILINE
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n", re.MULTILINE
 )
 
 _WORDS = {
@@ -259,7 +259,7 @@ def document(title: str, body: str, model: dict[str, Any]) -> str:
 
 
 def script_of(home: str) -> str:
-    """Return the modules of the engine and of its home, a page or a widget, as one text."""
+    """Return the modules of the engine and of its home as one text, without comments."""
     texts = (_BETWEEN_MODULES.sub("", asset(f"{name}.js")) for name in (*_MODULES, home))
     return "\n".join(texts)
 

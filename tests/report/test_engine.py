@@ -22,7 +22,7 @@ PERCENTILES = [1e-9, 1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 99.999, 1
 def engine(browser: Any) -> Any:
     """A function that evaluates an expression with the engine's functions in scope."""
     page = browser.new_page()
-    modules = script_of("main").partition("// The page and the widget")[0]
+    modules = script_of("main").partition("\nconst SECTIONS")[0]
     yield lambda code, given: page.evaluate(f"(asked) => {{ {modules}\nreturn ({code}); }}", given)
     page.close()
 

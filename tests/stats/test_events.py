@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.tail_events import events_above, tail_counts, tail_shares
 
 DATA = Path(__file__).parents[2] / "data"
@@ -149,3 +150,17 @@ def test_a_percentile_below_a_supported_one_is_supported(name: str) -> None:
         supported = rows["supported"].to_numpy()
         assert (np.diff(supported.astype(int)) <= 0).all()
         assert supported.sum() == (rows.index <= log.highest_supported_percentile()).sum()
+
+
+def test_a_log_of_edges_has_evidence() -> None:
+    """Layouts with a last bucket, as metrics have, beside those of HdrHistogram, which have none."""
+    edges = np.geomspace(1e5, 1e10, 94)
+    buckets = lk.EdgeBuckets(edges[:-1], edges[1:])
+    rng = np.random.default_rng(2)
+    index = np.tile(np.arange(93), 60)
+    counts = rng.poisson(np.tile(200 * 0.9 ** np.arange(93), 60)) + 1
+    block = Block(np.arange(60), np.arange(0, 5581, 93), index, counts, buckets)
+    log = lk.HistogramLog(np.arange(60.0), np.ones(60), [MemoryPart([block])])
+    rows = log.percentiles([50, 99], confidence=0.95)
+    assert rows["supported"].all()
+    assert (rows["low"] <= rows["value"]).all()

@@ -16,6 +16,8 @@ import pytest
 
 import latencykit as lk
 from latencykit import Samples, simulate
+from latencykit.analysis.sweep import Probe, Search, Tried
+from latencykit.ctrlz.sweep import _stalled
 from latencykit.errors import InvalidArgumentError
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
 from tests.test_schemas import validated
@@ -153,25 +155,21 @@ def test_unknown_takes_longer_runs() -> None:
     assert max(run.duration for run in found.runs) > 60
 
 
-def test_a_stalled_client_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    from latencykit.ctrlz import sweep as module
+def test_a_stalled_client_has_no_verdict() -> None:
+    slo = lk.SLO.parse(QUEUE)
+    calm, stalled = np.full(60_000, 1e5), np.full(60_000, 1e5)
+    stalled[:3000] = np.arange(3e9, 0, -1e6)
+    for mean, voids in ((1e6, True), (1e8, False)):  # a miss that no hiccup explains remains one
+        curve = lk.load_curve({"400": known(lambda _, mean=mean: mean)(400, 60)}, slo)
+        row, checks = curve.rows[0], curve.checks[0]
+        assert not _stalled(calm, row, checks, slo)
+        assert bool(_stalled(stalled, row, checks, slo)) is voids
 
-    fast = known(lambda _: 1e6)
-    monkeypatch.setattr(module, "_PAUSE", 0.0)
-    seen: list[float] = []
 
-    def hiccups(_self: object, _begin: int, _end: int) -> np.ndarray:
-        return np.full(1000, 5e7 if seen.count(seen[-1]) == 1 and seen[-1] == 400 else 1e5)
-
-    def measure(rate: float, duration: float) -> Samples:
-        seen.append(rate)
-        time.sleep(0.02)
-        return fast(rate, duration)
-
-    monkeypatch.setattr(module._Hiccups, "between", hiccups)
-    monkeypatch.setattr(module.Probe, "__post_init__", lambda _: None, raising=False)
-    found = lk.sweep(measure, QUEUE, start=400, stop=800, duration=0.03, runs=4)
-    assert found.runs[1].hiccup in (5e7, 1e5)
+def test_a_run_without_a_verdict_is_repeated() -> None:
+    search = Search(100, 1000, 20, 160)
+    warm, void = Tried(100, 5, "warm-up", "void"), Tried(100, 20, "double", "void")
+    assert search.next([warm, void]) == Probe(100, 20, "repeat")
 
 
 def test_a_known_omission_is_refused_or_marked() -> None:

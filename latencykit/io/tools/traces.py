@@ -237,7 +237,7 @@ FORMATS = (
     Format(
         "otlp-traces", "OpenTelemetry traces (OTLP JSON)", "samples", (".json", ".jsonl"),
         _sniff_otlp, lambda source, options: _read(_otlp(source), source, options, "OpenTelemetry"),
-        unit="ns", example="the OpenTelemetry collector's file exporter",
+        unit="ns", example="otelcol --config file-exporter.yaml   # writes traces.json",
     ),
     Format(
         "jaeger", "Jaeger traces (JSON)", "samples", (".json",),
