@@ -412,6 +412,19 @@ def test_two_rhythms_of_one_period_agree_by_chance_as_often_as_their_phases(inte
     assert wrong <= 6  # 5 % of 40; more than 6 has probability 0.003
 
 
+@pytest.mark.slow
+def test_busy_hours_in_common_are_no_connection() -> None:
+    """Deploys and stalls are both of the day, and have nothing else to do with each other."""
+    wrong, day = 0, 86_400.0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        busy = [np.sort(day * rng.beta(10, 10, size)) for size in (25, 100)]
+        run = worlds.served(rng, 0.5, day, busy[0], 20 + rng.exponential(40, 25))
+        found = lk.coincide(run, [worlds.events("deploys.csv", busy[1], 5.0)])
+        wrong += bool(found.rows.significant.any())
+    assert wrong <= 1
+
+
 def test_one_period_leaves_the_phase_as_evidence_and_says_so() -> None:
     rng = np.random.default_rng(5)
     at = np.arange(5.0, 600.0, 37.0)

@@ -134,6 +134,29 @@ def test_a_changed_mix_adds_up() -> None:
     assert kind["mix"].sum() > 5 * abs(kind["within"].sum())
 
 
+def test_a_gauge_that_drifts_has_no_part_in_the_tail() -> None:
+    """Its mix changes all the time, and so does the latency; neither has to do with the other."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        start = np.sort(rng.uniform(0, 1800, 20_000))
+        place = start.astype(int)
+        took = rng.lognormal(0, 0.5, start.size) * np.where(start > 855, 1.6, 1)
+        walk = np.cumsum(rng.normal(size=1800))[place]
+        s = lk.Samples(start=start * 1e9, duration=took * 1e6, memory=walk, minute=place // 60)
+        for found in (lk.explain(s), lk.explain(s, between=(855, 1800))):
+            assert not len(found.mix)
+            assert not any("mix of" in text for text in found.findings)
+
+
+def test_a_host_in_a_url_is_no_identifier() -> None:
+    n = 400
+    rng = np.random.default_rng(1)
+    url = [f"http://127.0.0.1:8080/a/{k}" if k % 2 else "https://10.0.0.7/b" for k in range(n)]
+    s = lk.Samples(start=np.arange(n) * 1e9, duration=rng.lognormal(0, 1, n) * 1e6, url=url)
+    found = lk.explain(s).attributes
+    assert set(found["value"]) == {"http://127.0.0.1:8080/a/{id}", "https://10.0.0.7/b"}
+
+
 def test_two_names_of_the_same_requests_are_both_given() -> None:
     s = small()
     s = s.with_columns({"rack": [{"a": "1", "b": "2", "c": "1"}[one] for one in s.columns["host"]]})

@@ -2,10 +2,10 @@
 
 How often events coincide with stalls by chance is measured by moving the clocks against each other:
 every shift keeps the rhythm of the events and that of the stalls, and breaks only what connects the
-two. Shifts are not wrapped around the end of the run, which would break the rhythm of periodic
-events; what leaves the run is not counted. Of periodic events and stalls only the phase is
-evidence. Irregular ones match one by one, which is stronger: gaps between such stalls are exchanged
-as well.
+two. Shifts are short, since both may be confined to the same busy hours, and not wrapped around the
+end of the run, which would break the rhythm of periodic events; what leaves the run is not counted.
+Of periodic events and stalls only the phase is evidence. Irregular ones match one by one, which is
+stronger: gaps between such stalls are exchanged as well.
 Several statistics of several sources are compared under the same shifts, so that the probability of
 the best of them under no connection is known (step-down min-p without the steps: Westfall and
 Young, Resampling-Based Multiple Testing, 1993, section 2.3).
@@ -223,8 +223,9 @@ class _Run:
             end = (data.offsets + data.duration / 1e9)[slow]
             begin, weight = end - values[slow] / 1e9, np.ones(end.size)
             span = data.elapsed
-            ends = np.unique(data.start + data.duration)
-            grain = float(np.median(np.diff(ends))) / 1e9 if ends.size > 1 else 0.0
+            gaps = np.diff(np.sort(data.start + data.duration))
+            gaps = gaps[gaps > 0]
+            grain = float(np.median(gaps)) / 1e9 if gaps.size else 0.0
             tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
@@ -327,6 +328,7 @@ def _expanded(events: Events, run: _Run) -> Events:
 
 _SHIFTS = 2000
 _PER_LOOK = 60  # more shifts where there are many looks
+_GAPS = 4.0  # between events or slow times: so far are clocks moved
 _LAGS = 30.0  # seconds that effects may lag behind events
 _EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
 _RHYTHM = 300  # events to find a rhythm in
@@ -434,18 +436,23 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
     number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
     shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
     rng = np.random.default_rng(2026)
-    # Evenly over half of the run to both sides, each at random within its step.
-    moves = ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5) * run.span
+    # Evenly to both sides, each at random within its step: as far as several gaps between events or
+    # slow times, since both may be confined to the same hours of a run.
+    moves = 2 * ((np.arange(shifts) + rng.random(shifts)) / shifts - 0.5)
+    apart = [_gap(sources[k].events.start, run.span) for k in active]
     rhythm = _periodic(run.begin, run.span)
     targets = {
-        (kind, irregular): _Targets.of(*columns, moves, rng if irregular else None)
+        (kind, irregular): _Targets.of(
+            *columns, moves * min(run.span / 2, _GAPS * max(*apart, _gap(columns[0], run.span))),
+            rng if irregular else None,
+        )
         for kind, columns in (
             ("stalls", (run.begin, run.end, np.ones(run.begin.size), run.tolerance)),
             ("slow", (run.slow_begin, run.slow_end, run.weight, run.tolerance)),
         )
         for irregular in ((False,) if rhythm else (False, True))
-        if columns[0].size
-    }
+        if columns[0].size and active
+    }  # fmt: skip
     looks = []
     for k in active:
         irregular = not rhythm and not _periodic(sources[k].events.start, run.span)
@@ -474,6 +481,12 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
         )
         for one, source in zip(results, sources, strict=True)
     ]
+
+
+def _gap(at: Floats, span: float) -> float:
+    """The usual time between times."""
+    gaps = np.diff(np.unique(at))
+    return float(np.median(gaps)) if gaps.size else span
 
 
 def _periodic(at: Floats, span: float) -> bool:
@@ -665,6 +678,8 @@ def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -
         lag = float(np.median(nearest)) + moved
     met = np.searchsorted(right, run.slow_begin[slow_hit])
     evidence = max(int(hit.sum()), np.unique(met).size)
+    by_chance = float(slow.shifted.mean()) if slow else 0.0
+    more = hit.sum() > expected or share > by_chance
     by_kind = {
         kind: float(min((p[k] for k, one in enumerate(looks) if one.kind in kinds), default=1.0))
         for kind, kinds in (("stalls", ("stalls", "start", "lag")), ("slow", ("slow",)))
@@ -676,11 +691,11 @@ def _result(run: _Run, source: _Source, looks: Sequence[_Look], adjusted: Any) -
         p=float(p[best]),
         lag=lag,
         share=share,
-        by_chance=float(slow.shifted.mean()) if slow else 0.0,
+        by_chance=by_chance,
         within=look.within,
         stall_p=by_kind["stalls"],
         slow_p=by_kind["slow"],
-        significant=bool(p[best] <= _ALPHA and evidence >= _FEWEST),
+        significant=bool(p[best] <= _ALPHA and evidence >= _FEWEST and more),
     )
 
 
@@ -772,13 +787,13 @@ def _sentences(run: _Run, stalls: Stalls, results: Sequence[_Result]) -> list[st
         parts = []
         number = int(one.hit.sum())
         after = f" (within {format_duration(one.within * 1e9)} after it)" if one.within else ""
-        if number and one.stall_p <= _ALPHA:
+        if number > one.expected and one.stall_p <= _ALPHA:
             chance = f"{one.expected:.1f}" if one.expected < 10 else f"{one.expected:.0f}"
             parts.append(
                 f"coincides with {number} of {_number(len(stalls), 'stall')}{after} "
                 f"(by chance {chance}; {_probability(max(one.p, one.stall_p))})"
             )
-        if one.slow_p <= _ALPHA or not parts:
+        if one.share > one.by_chance and (one.slow_p <= _ALPHA or not parts):
             share = f"{100 * one.share:.0f} %"
             chance = f"by chance {100 * one.by_chance:.0f} %"
             extra = "" if parts else f"; {_probability(one.p)}"
@@ -913,7 +928,8 @@ def _after_idle(run: _Run, samples: Samples) -> list[str]:
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
     limit = _IDLE * float(np.median(np.diff(start)))
     # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
-    if min(np.unique(start).size, np.unique(end).size) < _STAMPS * start.size:
+    apart = min(np.count_nonzero(np.diff(start)), np.count_nonzero(np.diff(np.sort(end))))
+    if apart < _STAMPS * start.size - 1:
         return []
     after = np.concatenate(([False], idle > limit))
     both, number = int((after & slow).sum()), int(after.sum())

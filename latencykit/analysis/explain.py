@@ -84,7 +84,7 @@ _COLUMNS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
 )  # fmt: skip
 _ID = re.compile(
-    r"(?<=/)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"(?<=/)(?<!//)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     r"|(?=[^/?#\s]*\d)(?:[0-9a-fA-F]{8,}|(?=[^/?#\s]*[A-Za-z])[A-Za-z0-9_-]{16,}))(?=[/?#.:;\s]|$)"
 )
 _QUERY = re.compile(r"[?#][^\s]*")
@@ -201,12 +201,13 @@ def explained(
         if np.unique(world.block[world.late]).size < 2 * _LEAST_BLOCKS:
             pass  # too little evidence for rates
         elif between is None:
-            mix = mix_changes(attributes, chosen.offsets, slow, None)
+            mix = mix_changes(_named(accepted), chosen.offsets, slow, None)
         else:
             everyone = data.select(answered)
             late = everyone.values > threshold
             others = _attributes(everyone, everyone.values, listed, [])
-            mix = mix_changes(others, everyone.offsets, late, inside[answered])
+            causes = _causes(_World.of(everyone, everyone.values, late, []), others)
+            mix = mix_changes(_named(causes), everyone.offsets, late, inside[answered])
     elif events:
         raise DataNotAvailableError(
             "these samples do not state when each request was sent, so that events cannot be "
@@ -254,6 +255,8 @@ def _offset(moment: Moment, data: Samples) -> float:
 
 
 def _left_out(failed: int) -> str:
+    if failed == 1:
+        return "1 request without a good reply is left out"
     return f"{format_count(failed)} requests without a good reply are left out"
 
 
@@ -637,6 +640,12 @@ def _causes(world: _World, attributes: Sequence[_Attribute]) -> list[_Cause]:
         accepted.append(_with_aliases(cause, attributes, local, active))
         active &= ~cause.rows
     return accepted
+
+
+def _named(causes: Sequence[_Cause]) -> list[_Attribute]:
+    """Attributes that matter at any one time: of others, a changed mix is only one more change."""
+    parts = [part for cause in causes for part, _ in (*cause.parts, *cause.alias)]
+    return [part for k, part in enumerate(parts) if part not in parts[:k]]
 
 
 def _with_aliases(

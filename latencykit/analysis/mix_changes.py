@@ -83,7 +83,7 @@ def mix_changes(
             | {key: float(column[k]) for key, column in parts.items()}
             for k in range(size)
         ]
-        most = int(np.abs(parts["share_after"] - parts["share_before"]).argmax())
+        most = int(np.abs(parts["mix"]).argmax())
         moment = (
             f"after {format_duration(1e9 * at * span / _BINS)}" if at is not None
             else "in this window"

@@ -195,9 +195,10 @@ def explanation_text(
         parts = [head, "\n".join(lines)]
         if record["attributes"]:
             parts.append(rows.render(left=2))
+            star = "* goes with slow requests, adjusted for all comparisons; "
             parts.append(
-                "* goes with slow requests, adjusted for all comparisons; without it: the "
-                "threshold if these requests were like the rest of their time"
+                f"{star if any(row['significant'] for row in record['attributes']) else ''}"
+                "without it: the threshold if these requests were like the rest of their time"
             )
         if record["events"]:
             events = Table(style, out_unit)
