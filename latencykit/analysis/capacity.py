@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.analysis.slo import SLO
+from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company, normal_quantile
 from latencykit.core.histogram import Evidence, Histogram, histogram_of
 from latencykit.core.quantiles import values_at_ranks
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.analysis.slo import Outcome, SLORow
+    from latencykit.analysis.slo import SLO, Outcome, SLORow
     from latencykit.core import Data
     from latencykit.core.histogram import PercentileRow
 
@@ -522,9 +522,9 @@ def load_curve(
         (_row(str(name), data, confidence) for name, data in runs.items()), key=lambda row: row.rate
     )
     rows = tuple(_with_queues(given))
-    limits = SLO.parse(slo) if isinstance(slo, str) else slo
-    if limits is None:
+    if slo is None:
         return LoadCurve(rows)
+    limits = for_all_series(slo)
     checks = tuple(
         tuple(
             _throughout(row, check, limit.percentile)

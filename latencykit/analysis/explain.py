@@ -896,9 +896,10 @@ def _findings(
     if not attributes:
         return []
     if not accepted:
+        others = "others of their time" if world.seconds is not None else "rows around them"
         text = (
             f"nothing in particular stands out among {_several(attributes)}: slow requests have "
-            "the same mix as the others of their time"
+            f"the same mix as the {others}"
         )
         blocks = np.unique(world.block[world.late]).size
         if blocks < 2 * _LEAST_BLOCKS:

@@ -43,6 +43,7 @@ __all__ = [
     "Outcome",
     "SLORow",
     "check_limit",
+    "for_all_series",
     "joint_share",
     "passed",
     "slo_from_text",
@@ -471,7 +472,7 @@ class SLO:
         --------
         >>> import latencykit as lk
         >>> sent = range(0, 600_000_000_000, 1_000_000_000)
-        >>> ttft = lk.Samples(start=sent, duration=[200] * 300 + [900] * 300, unit="ns")
+        >>> ttft = lk.Samples(start=sent, duration=[200, 900] * 300, unit="ns")
         >>> slo = lk.SLO.parse("ttft 90=1us, e2el 90=2us")
         >>> rows = slo.check_all({"ttft": ttft, "e2el": ttft}, joint=0.9)
         >>> {name: row.outcome for name, (row,) in rows.items()}
@@ -600,6 +601,19 @@ def _series_and_statistic(name: str) -> tuple[str | None, str]:
 
 # ------------------------------------------------------------
 # Goodput: the share of the requests that meet the limits of all latency types.
+
+
+def for_all_series(slo: SLO | str) -> SLO:
+    """Return an SLO whose limits hold for any series; one that is for a named series is refused."""
+    given = SLO.parse(slo) if isinstance(slo, str) else slo
+    for limit in given.limits:
+        if limit.series is not None:
+            raise InvalidArgumentError(
+                f"the limit {f'{limit.series} {limit.statistic}'!r} is for one series, which only "
+                f"check judges apart; choose that series (--series {limit.series}) and leave its "
+                "name out of the limit"
+            )
+    return given
 
 
 def joint_share(

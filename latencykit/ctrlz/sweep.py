@@ -20,7 +20,7 @@ import numpy as np
 
 from latencykit._files import whole
 from latencykit.analysis.capacity import LoadCurve, load_curve
-from latencykit.analysis.slo import SLO, Outcome
+from latencykit.analysis.slo import Outcome, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.analysis.capacity import Capacity, LoadRow
-    from latencykit.analysis.slo import SLORow
+    from latencykit.analysis.slo import SLO, SLORow
     from latencykit.core.run import Run
     from latencykit.io.source import Data
 
@@ -230,7 +230,7 @@ def sweep(
     >>> found.capacity.low < 770 < found.capacity.high, len(found.runs) <= 12
     (True, True)
     """
-    limits = SLO.parse(slo) if isinstance(slo, str) else slo
+    limits = for_all_series(slo)
     bare = [limit.statistic for limit in limits.limits if limit.bare]
     if bare and not callable(load):
         raise InvalidArgumentError(

@@ -283,11 +283,10 @@ def slo_pairs(slo: Any) -> list[tuple[float, float]]:
     """Return an SLO's percentiles and limits in ns, ascending; of an `SLO`, its text, or pairs."""
     if slo is None:
         return []
-    if isinstance(slo, str):
-        from latencykit.analysis.slo import SLO
+    if isinstance(slo, str) or hasattr(slo, "limits"):
+        from latencykit.analysis.slo import for_all_series
 
-        slo = SLO.parse(slo)
-    if hasattr(slo, "limits"):
+        slo = for_all_series(slo)
         slo = [(row.percentile, row.limit) for row in slo.limits if row.percentile is not None]
     return sorted((float(percentile), float(limit)) for percentile, limit in slo)
 

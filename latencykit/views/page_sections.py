@@ -18,7 +18,7 @@ from latencykit.analysis.compare import compare
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_outs, samples_needed
 from latencykit.analysis.omission import diagnose
-from latencykit.analysis.slo import SLO
+from latencykit.analysis.slo import for_all_series
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -518,7 +518,7 @@ def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
     """Return the verdicts of each series, one per limit; empty without an SLO."""
     if slo is None:
         return []
-    stated = SLO.parse(slo) if isinstance(slo, str) else slo
+    stated = for_all_series(slo)
     checked = []
     for one in series:
         rows = stated.check(_timed(one))

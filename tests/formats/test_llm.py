@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -151,3 +152,18 @@ def test_names_of_latency_types():
     ]  # fmt: skip
     with pytest.raises(InvalidArgumentError, match="series 'tpot'"):
         SLO.parse("tpot 95=1ms").of_series(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "command", [("chart", "-o", "a.png"), ("report", "-o", "a.html"), ("load",)]
+)
+def test_a_limit_of_one_series_is_refused_where_series_are_not_judged_apart(command, tmp_path):
+    from latencykit.cli import main
+
+    log = Path(__file__).parents[2] / "data" / "ctrlz-scheduled.hlog"
+    out = [str(tmp_path / word) if word.startswith("a.") else word for word in command[1:]]
+    words = [command[0], str(log), *out, "--slo", "ttft 99=500ms"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert not list(tmp_path.iterdir())
