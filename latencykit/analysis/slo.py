@@ -470,9 +470,11 @@ class SLO:
 
         Examples
         --------
+        >>> import random
         >>> import latencykit as lk
         >>> sent = range(0, 600_000_000_000, 1_000_000_000)
-        >>> ttft = lk.Samples(start=sent, duration=[200, 900] * 300, unit="ns")
+        >>> took = random.Random(1).choices(range(200, 900), k=600)
+        >>> ttft = lk.Samples(start=sent, duration=took, unit="ns")
         >>> slo = lk.SLO.parse("ttft 90=1us, e2el 90=2us")
         >>> rows = slo.check_all({"ttft": ttft, "e2el": ttft}, joint=0.9)
         >>> {name: row.outcome for name, (row,) in rows.items()}
