@@ -139,7 +139,7 @@ WHOLE: dict[str, tuple[bytes, str]] = {
     "54 a lone row of percentiles": (b"1.0 0.5 1 2.00\n", "name one with --column"),
     "64 a pickle": (
         b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.",
-        "no reader knows",
+        "this is a Python pickle; pickles can run code and are never loaded",
     ),
 }
 

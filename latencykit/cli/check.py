@@ -83,11 +83,14 @@ def command(
     checked: dict[str, list[SLORow]] = {}
     with progress("checking"):
         loaded = load(given)
-        files: dict[str, list[Input]] = {}
-        for one in loaded:
-            files.setdefault(one.path, []).append(one)
-        for path, series in files.items():
-            checked |= _checked(path, series, slo, least, confidence)
+        files: list[list[Input]] = []
+        for one in loaded:  # a file may be named twice
+            known = {other.series for other in files[-1]} if files else set()
+            if not files or files[-1][0].path != one.path or one.series in known:
+                files.append([])
+            files[-1].append(one)
+        for series in files:
+            checked |= _checked(series, slo, least, confidence)
     good = passed((row for rows in checked.values() for row in rows), strict=strict)
     if junit is not None:
         with atomic(junit, given.files, spec) as temporary:
@@ -104,13 +107,13 @@ def command(
 
 
 def _checked(
-    path: str, loaded: Sequence[Input], slo: SLO, least: float | None, confidence: float
+    loaded: Sequence[Input], slo: SLO, least: float | None, confidence: float
 ) -> dict[str, list[SLORow]]:
     """Check the series of one file; the joint result is named after the file."""
     from latencykit.analysis.slo import joint_share
     from latencykit.views.record import in_nanoseconds
 
-    source = Path(path).name if path != "-" else "stdin"
+    source = Path(loaded[0].path).name if loaded[0].path != "-" else "stdin"
     names = {one.series: one for one in loaded}
     try:
         limits = slo.of_series(names)

@@ -13,7 +13,6 @@ DATA = Path(__file__).parents[1] / "data" / "formats"
 KINDS = {
     "google-benchmark": "repetitions/out.json",
     "artillery": "two-endpoints/out.json",
-    "vllm": "detailed/vllm.json",
     "hyperfoil": "*/all.json",
     "fortio": "*/*.json",
     "hyperfine-json": "*/*.json",
@@ -50,8 +49,15 @@ def test_an_error_names_the_line_of_the_file(read_text):
         read_text(f"{good}\n{bad}\n")
 
 
-@pytest.mark.parametrize("kind", ["google-benchmark", "artillery", "vllm"])
+@pytest.mark.parametrize("kind", ["google-benchmark", "artillery"])
 def test_a_cut_one_is_an_error_and_not_left_out_in_silence(read_text, kind):
     one = sample(kind).strip()
     with pytest.raises(CorruptInputError):
         read_text(f"{one}\n{one[: len(one) // 2]}")
+
+
+def test_a_run_that_is_still_appended_is_left_out_with_a_note(read_text):
+    """What `--append-result` writes line by line."""
+    one = (DATA / "vllm/detailed/vllm.json").read_text().strip()
+    read = read_text(f"{one}\n{one[: len(one) // 2]}")
+    assert all(any("left out" in note for note in data.run.notes) for data in read.values())

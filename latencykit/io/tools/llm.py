@@ -663,11 +663,12 @@ FORMATS = (
         has_json_keys(("metadata", "metrics", "request_start_ns"),
                       ("metadata", "metrics", "benchmark_phase"),
                       ("metadata", "metrics", "credit_phase")),
-        read_aiperf, example="aiperf profile --streaming …",
+        read_aiperf, example="aiperf profile --streaming …   # writes profile_export.jsonl",
     ),
     Format(
         "aiperf-json", "AIPerf and GenAI-Perf summary (JSON)", "histogram", (".json",),
-        sniff_nvidia_summary, read_nvidia_summary, example="aiperf profile --streaming …",
+        sniff_nvidia_summary, read_nvidia_summary,
+        example="aiperf profile --streaming …   # writes profile_export_aiperf.json",
     ),
     Format(
         "genai-perf", "GenAI-Perf, one entry per request (profile_export.json)", "samples",
@@ -679,21 +680,25 @@ FORMATS = (
         has_json_keys(("start_time", "end_time", "output_token_times"),
                       ("start_time", "end_time", "response_metrics"),
                       ("start_time", "end_time", "info", "request")),
-        read_inference_perf, example="report.request_lifecycle.per_request: true",
+        read_inference_perf,
+        example="inference-perf --config_file config.yml   "
+        "# writes per_request_lifecycle_metrics.json",
     ),
     Format(
         "inference-perf-summary", "inference-perf summary (JSON)", "histogram", (".json",),
         has_json_keys(("load_summary", "successes", "failures")), read_inference_summary,
-        example="inference-perf --config_file config.yml",
+        example="inference-perf --config_file config.yml   # writes summary_lifecycle_metrics.json",
     ),
     Format(
         "llmperf", "LLMPerf, individual responses (JSON)", "samples", (".json",),
         has_json_keys(("end_to_end_latency_s", "ttft_s")), read_llmperf,
-        example="python token_benchmark_ray.py --results-dir results …",
+        example="python token_benchmark_ray.py --results-dir results …   "
+        "# writes individual_responses.json",
     ),
     Format(
         "llmperf-summary", "LLMPerf summary (JSON)", "histogram", (".json",),
         has_json_keys(("results_ttft_s_mean",), ("results_ttft_s_quantiles_p25",)),
-        read_llmperf_summary, example="python token_benchmark_ray.py --results-dir results …",
+        read_llmperf_summary,
+        example="python token_benchmark_ray.py --results-dir results …   # writes summary.json",
     ),
 )  # fmt: skip
