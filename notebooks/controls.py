@@ -32,7 +32,7 @@ except ImportError:  # pictures stand for the controls
 __all__ = ["draw_prediction", "freeze_it", "play"]
 
 LIVE_HTML = "application/vnd.latencykit.live+html"
-"""An output that works in a page without a kernel; whoever does not know it shows the picture."""
+"""An output that works in a page without a kernel; a program that does not know it shows the picture."""
 
 _SCRIPT = Path(__file__).with_name("controls.js")
 _IN_BROWSER = ("nines_wall", "split_panel", "sharing_panel", "stall_panel", "queue_panel")

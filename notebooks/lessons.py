@@ -232,7 +232,7 @@ MODEL_ANSWERS = {
     "p99 was 38 ms. Four stalls of up to 70 ms caused nearly all of the tail, so p99.9 is based on "
     "few events. We do not know how often such stalls occur in an hour.'",
     "10.4": "One pause is one piece of evidence, however many requests it delayed. Somebody was "
-    "active in those ten seconds, and whoever it was has nearly all of the slow requests. I would "
+    "active in those ten seconds, and that user has nearly all of the slow requests. I would "
     "wait until several pauses, at different times, hit this user far more often than the user's "
     "share of the requests at those times.",
 }
@@ -251,7 +251,7 @@ def check(exercise, answer):
     enough unless a count is asked for. A wrong answer shows one more hint; `hint` does so, too.
     """
     if exercise not in ANSWERS:
-        print(f"There is no exercise {exercise}. The exercises are {', '.join(ANSWERS)}.")
+        print(f"Exercise {exercise} is unknown. The exercises are {', '.join(ANSWERS)}.")
         return None
     wanted, tolerance, unit, _ = ANSWERS[exercise]
     given = _single(answer)

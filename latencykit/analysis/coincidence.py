@@ -906,7 +906,7 @@ def _first_minutes(run: _Run) -> list[str]:
             length = format_duration(lead / _BLOCKS * run.span * 1e9, 2)
             text = (
                 f"the first {length} are slower than all the rest (median "
-                f"{format_duration(first)} against {format_duration(others)}): a warm-up"
+                f"{format_duration(first)} against {format_duration(others)}), as in a warm-up"
             )
             return [text]
     return []

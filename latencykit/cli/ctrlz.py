@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.options import Real, chart_option, format_option, note
+from latencykit.cli.options import chart_option, format_option, freeze_options, note
 from latencykit.cli.output import print_json, write_chart
 
 if TYPE_CHECKING:
@@ -19,34 +19,7 @@ __all__ = ["command"]
 @click.argument(
     "load_generator", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED
 )
-@click.option(
-    "--stall",
-    metavar="D",
-    default="4s",
-    show_default=True,
-    help="How long the server is frozen; a bare number is in seconds.",
-)
-@click.option(
-    "--duration",
-    metavar="D",
-    default="12s",
-    show_default=True,
-    help="Length of the run; a bare number is in seconds.",
-)
-@click.option(
-    "--rate",
-    type=Real(0, min_open=True),
-    default=200,
-    show_default=True,
-    help="Requests per second, over all connections.",
-)
-@click.option(
-    "--connections",
-    type=click.IntRange(1),
-    default=4,
-    show_default=True,
-    help="Number of connections.",
-)
+@freeze_options
 @click.option(
     "--at",
     type=click.Choice(["middle", "end"]),

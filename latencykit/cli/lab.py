@@ -83,7 +83,7 @@ def lesson_files() -> dict[str, Path]:
     for prefix, root in roots.items():
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root)
-            # What the site and `latencykit league` read is no lesson.
+            # What the site and `latencykit league` read belongs to no lesson.
             hidden = any(part.startswith((".", "__")) for part in name.parts)
             hidden |= name.parts[0] in ("book", "league")
             lesson = path.suffix in (".ipynb", ".md", ".py", ".js")

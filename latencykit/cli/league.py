@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.options import Real, format_option, note
+from latencykit.cli.options import format_option, freeze_options, note
 from latencykit.cli.output import atomic, print_json
 
 if TYPE_CHECKING:
@@ -36,34 +36,7 @@ class _ToolsOrFile(click.Command):
 @click.option(
     "--repeat", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs per mode."
 )
-@click.option(
-    "--stall",
-    metavar="D",
-    default="4s",
-    show_default=True,
-    help="How long the server is frozen; a bare number is in seconds.",
-)
-@click.option(
-    "--duration",
-    metavar="D",
-    default="12s",
-    show_default=True,
-    help="Length of a run; a bare number is in seconds.",
-)
-@click.option(
-    "--rate",
-    type=Real(0, min_open=True),
-    default=200,
-    show_default=True,
-    help="Requests per second, over all connections.",
-)
-@click.option(
-    "--connections",
-    type=click.IntRange(1),
-    default=4,
-    show_default=True,
-    help="Number of connections.",
-)
+@freeze_options
 @click.option("--list", "listing", is_flag=True, help="List the modes, and what is installed.")
 @click.option(
     "--from",

@@ -29,6 +29,7 @@ __all__ = [
     "confidence_option",
     "counts",
     "format_option",
+    "freeze_options",
     "inputs",
     "need_unit",
     "note",
@@ -184,6 +185,43 @@ def confidence_option(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Confidence level of the intervals.",
     )(function)
+
+
+def freeze_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a run during which a server is frozen."""
+    options = (
+        click.option(
+            "--stall",
+            metavar="D",
+            default="4s",
+            show_default=True,
+            help="How long the server is frozen; a bare number is in seconds.",
+        ),
+        click.option(
+            "--duration",
+            metavar="D",
+            default="12s",
+            show_default=True,
+            help="Length of a run; a bare number is in seconds.",
+        ),
+        click.option(
+            "--rate",
+            type=Real(0, min_open=True),
+            default=200,
+            show_default=True,
+            help="Requests per second, over all connections.",
+        ),
+        click.option(
+            "--connections",
+            type=click.IntRange(1),
+            default=4,
+            show_default=True,
+            help="Number of connections.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def chart_option(function: Callable[..., Any]) -> Callable[..., Any]:

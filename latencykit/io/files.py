@@ -439,7 +439,7 @@ class _Range(Source):
                 lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries
             )
         if version != place.version:
-            raise self._changed("it is no longer the file that was cut into ranges")
+            raise self._changed("it changed after it was cut into ranges")
         if self._at + len(self._body) < place.end:
             raise self._changed(f"the file had {place.end:,} bytes or more, and less is there now")
         self.restarted = _START.search(self._body) is not None

@@ -417,7 +417,7 @@ def _load_generators(folder: Path) -> None:
     """The league's table, and a page per load generator from its rows, its description and its formats."""
     source = ROOT / "notebooks"
     text = (source / "load-generators.md").read_text("utf-8")
-    text = re.sub(r"\[([^\]]+)\]\(league/?\)", r"\1", text)  # a folder is no page
+    text = re.sub(r"\[([^\]]+)\]\(league/?\)", r"\1", text)  # a folder has no page
     text = text.replace(f"|{'---|' * 9}", f"|{'---|' * 4}{'--:|' * 3}---|---|")  # durations to the right
     rows = _table(text)
     reasons = {}

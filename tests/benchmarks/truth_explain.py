@@ -75,7 +75,7 @@ def _times(rng: Rng, number: int, seconds: float = SECONDS) -> Floats:
 
 
 def _stall(run: Run, begin: float, length: float, who: NDArray[np.bool_]) -> None:
-    """Whoever of `who` arrives meanwhile waits for the end."""
+    """Those of `who` that arrive meanwhile wait for the end."""
     hit = who & (run.start >= begin) & (run.start < begin + length)
     run.latency[hit] += begin + length - run.start[hit]
 
@@ -287,7 +287,7 @@ def harmless_mix(rng: Rng) -> Run:
 
 
 def bursts(rng: Rng) -> Run:
-    """Requests of one user come in bursts, and stalls hit whoever is there."""
+    """Requests of one user come in bursts, and stalls hit all that are there."""
     run = plain(rng)
     place = (run.start * 2).astype(int)
     run.columns["session"] = np.char.add(

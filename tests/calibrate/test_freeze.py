@@ -169,7 +169,7 @@ def test_a_container_is_paused(tmp_path, monkeypatch) -> None:
         ProcessTarget("--help")
 
 
-def test_whoever_listens_on_a_port_is_known() -> None:
+def test_all_that_listen_on_a_port_are_known() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert listeners(port) == [os.getpid()]

@@ -1,4 +1,4 @@
-"""Whoever is killed, at whatever moment: what `ctrlz` started ends, and what it froze goes on."""
+"""Whatever process is killed, at whatever moment: what `ctrlz` started ends, and what it froze goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look of a page: nothing overlaps, nothing is cut, and every series can be told by its name."""
+"""The look of a page: nothing overlaps, nothing is cut, and names distinguish the series."""
 
 from __future__ import annotations
 
