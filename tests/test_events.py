@@ -391,6 +391,14 @@ def test_planted_causes_are_found_and_decoys_are_not(name: str) -> None:
 
 
 @pytest.mark.slow
+def test_phases_of_a_period_are_evidence_in_a_log_of_seconds() -> None:
+    """Each interval allows any phase within a second, so that not every run can show it."""
+    right, causes, wrong = worlds.planted_cell(("GC every 37 s, log of 1 s", 20, 20))
+    assert right >= 0.6 * causes
+    assert wrong <= 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", worlds.NULLS)
 def test_without_a_connection_nothing_is_said(name: str) -> None:
     wrong, anything = worlds.null_cell((name, 370.0, "", 10))

@@ -333,6 +333,7 @@ _LAGS = 30.0  # seconds that effects may lag behind events
 _EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
 _RHYTHM = 300  # events to find a rhythm in
 _EVEN = 0.08  # of the mean gap: gaps that differ by less are a rhythm
+_SLIGHT = 1e-3  # share of the slow times: less is taken for that much
 _NEARBY = 6.0  # places by which a gap of a surrogate may move
 _NEAR = 64  # stalls, the longest, whose starts are compared with those of events
 _PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
@@ -466,6 +467,9 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
         p = np.stack(
             [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
         )
+        # Of looks that are as rare, the one that accounts for more of the slow times goes first: many
+        # sources that each meet a few stalls by chance do not hide the one that meets all.
+        p /= np.maximum(table, _SLIGHT) ** 2
         best = np.sort(p.min(axis=0))
         adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size
     results: list[_Result] = []
@@ -590,6 +594,12 @@ def _looks_of(run: _Run, source: int, events: Events, targets: dict[str, _Target
             left, right = hulls(events.start - reach, events.end + within + reach)
             seen, shifted = target.shares(limits, lambda a, b: _overlap(left, right, a, b))  # noqa: B023
             looks.append(_Look(source, kind, seen, shifted, within=within))
+    slow, brief = targets.get("slow"), float(np.median(events.end - events.start))
+    if slow is not None and isinstance(run.data, HistogramLog) and 0 < brief < 2 * run.tolerance:
+        # What a brief stop delays is answered when it ends, and counted in that interval alone.
+        at = np.unique(events.end)
+        ends = slow.shares(limits, lambda a, b: _overlap(at, at, a, b))
+        looks.append(_Look(source, "slow", *ends))
     stalls = targets.get("stalls")
     if stalls is None or stalls.begin.size < _FEWEST:
         return looks

@@ -45,6 +45,21 @@ def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, un
     assert rung.histogram().min == pytest.approx(10.5 * unit, abs=0.5)
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "columns"),
+    [
+        ("start,duration\n", "x.csv", "start, duration"),
+        ('"start";"duration (ms)"\r\n', "x.csv", r"start, duration \(ms\)"),
+        ("\ufeffstart\tlatency_ms\n\n", "x.txt", "start, latency_ms"),
+        ("# written by hand\nhost,took", "x.csv", "host, took"),
+        ("latency_ms\n", "x.txt", "latency_ms"),
+    ],
+)
+def test_a_header_without_rows_is_named_as_such(read_text, text, name, columns):
+    with pytest.raises(CorruptInputError, match=rf"a header \({columns}\) and no rows; expected"):
+        read_text(text, name)
+
+
 @pytest.mark.parametrize("header", ["latency", "rt", "duration", "value", "x"])
 def test_without_a_unit_one_clear_question(read_text, header):
     with pytest.raises(

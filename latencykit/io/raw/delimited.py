@@ -189,8 +189,12 @@ def _share_of_numbers(dialect: Dialect) -> float:
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognise a table with numbers in it."""
+    """Recognise a table with numbers in it, or a header of one that has no rows."""
     dialect = dialect_of(head)
+    if dialect is not None and dialect.header and not dialect.rows:
+        names = list(dialect.columns)
+        table = head.suffix in (".csv", ".tsv") and len(names) > 1
+        return Confidence.GENERIC if table or _are_readable(names) else Confidence.NO
     if (
         dialect is None
         or (len(dialect.columns) == 1 and not dialect.header)
@@ -219,9 +223,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows, a chunk at a time."""
     dialect = dialect_of(source.head)
     if dialect is None or not dialect.rows:
-        raise source.corrupt(
-            1, "it contains no row of a table", "a header and rows, or one number per line", ""
-        )
+        seen = "it contains no row of a table"
+        if dialect is not None:
+            seen = f"a header ({printable(', '.join(dialect.columns), 50)}) and no rows"
+        expected = "a header and rows, or one number per line"
+        raise source.corrupt(1, seen, expected, "did the measurement write any?")
     plan = plan_of(dialect.frame(), options, source)
     used = (*plan.numbers, *plan.numbers_as_words)
     for name in used:
