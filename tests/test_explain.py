@@ -106,6 +106,48 @@ def test_paths_are_grouped_and_numbers_are_cut_at_quantiles() -> None:
     assert "others" in values["rare"]
 
 
+OUTCOMES = {
+    "status": lambda took: np.where(took > 5000, 504, 200),
+    "http_response_code": lambda took: np.where(took > 5000, "504 Gateway Timeout", "200 OK"),
+    "timed_out": lambda took: took > 5000,
+    "errorMessage": lambda took: [None if one <= 5000 else "read timed out" for one in took],
+    "breach": lambda took: np.where(took > 1000, "y", "n"),
+    "apdex": lambda took: np.where(took > 1000, "bad", np.where(took > 5, "fair", "good")),
+}
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_an_outcome_is_named_as_such_and_its_cause_is_found(name: str) -> None:
+    rng = np.random.default_rng(len(name))
+    n = 30_000
+    host = rng.choice(["a", "b", "c"], n)
+    sick = (host == "b") & (rng.random(n) < 0.06)
+    took = rng.lognormal(1.5, 0.5, n) + np.where(sick, rng.exponential(4000, n), 0)
+    took = np.minimum(took, 5000 + rng.random(n))
+    s = lk.Samples(start=np.sort(rng.uniform(0, 600, n)) * 1e9, duration=took * 1e6, host=host)
+    found = lk.explain(s.with_columns({name: OUTCOMES[name](took)}))
+    assert found.suspects[["attribute", "value"]].to_numpy().tolist() == [["host", "b"]]
+    table = found.attributes
+    assert set(table["attribute"][table["outcome"]]) == {name}
+    assert table["explains"][table["outcome"]].isna().all()
+    assert any(f"{name}=" in text and "is an outcome of slow" in text for text in found.findings)
+
+
+def test_what_only_looks_like_an_outcome_may_be_a_cause() -> None:
+    """A status of customers, the state of a cache, and an endpoint that is slow without exception."""
+    rng = np.random.default_rng(1)
+    n = 30_000
+    mine = rng.random(n) < 0.03
+    took = rng.lognormal(1.5, 0.5, n) * np.where(mine, 100, 1)
+    s = lk.Samples(start=np.sort(rng.uniform(0, 600, n)) * 1e9, duration=took * 1e6)
+    for name, values in (
+        ("status", ("gold", "silver")), ("cache_status", ("MISS", "HIT")),
+        ("endpoint", ("/report", "/")), ("error_budget_policy", ("strict", "none")),
+    ):  # fmt: skip
+        found = lk.explain(s.with_columns({name: np.where(mine, *values)}))
+        assert found.suspects[["attribute", "value"]].to_numpy().tolist() == [[name, values[0]]]
+
+
 def test_columns_without_use_are_named_and_left_out() -> None:
     s = small()
     n = len(s)

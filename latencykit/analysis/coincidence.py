@@ -467,8 +467,8 @@ def _results(run: _Run, sources: Sequence[_Source]) -> list[_Result]:
         p = np.stack(
             [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
         )
-        # Of looks that are as rare, the one that accounts for more of the slow times goes first: many
-        # sources that each meet a few stalls by chance do not hide the one that meets all.
+        # Of looks that are equally rare, the one that accounts for more of the slow times goes
+        # first: sources that meet a few stalls by chance do not hide the one that meets all.
         p /= np.maximum(table, _SLIGHT) ** 2
         best = np.sort(p.min(axis=0))
         adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size

@@ -21,17 +21,15 @@ that goes with slow requests only because it goes with another one does not stan
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
+from latencykit.analysis.attributes import OTHERS, Attribute, attributes_of, restates_latency
 from latencykit.analysis.coincidence import coincide
 from latencykit.analysis.mix_changes import mix_changes
-from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import OUTCOMES, Samples
@@ -68,27 +66,18 @@ _LEAST_LIFT = 1.1
 _NEAR = 40  # requests around a moment that say what is usual then
 _FEWEST_BLOCKS = 20  # that a run is cut into
 _PLATEAU = 0.7  # of the dispersion
-_DISTINCT = 20  # numbers; more are cut at quantiles
-_CUTS = (0.25, 0.5, 0.75, 0.9, 0.99)
 _SHOWN = 12  # values per attribute
 _SMALL = 0.01  # shares below it are folded into the others
-_MOST_VALUES = 400  # per attribute that are tested one by one
 _MOST_CAUSES = 6
 _MOST_SETS = 5  # sizes of blocks among which votes are counted
 _SAME = 0.98  # of the requests of two values in common: they cannot be distinguished
 _MOST_PAIRS = 12
 _BETTER = 1.2  # lift of a combination over that of its parts
 _PERIODS = 100  # in which requests are compared with the rest of their time
-OTHERS, NONE = "others", "(none)"
 _COLUMNS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
+    "outcome",
 )  # fmt: skip
-_ID = re.compile(
-    r"(?<=/)(?<!//)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|(?=[^/?#\s]*\d)(?:[0-9a-fA-F]{8,}|(?=[^/?#\s]*[A-Za-z])[A-Za-z0-9_-]{16,}))(?=[/?#.:;\s]|$)"
-)
-_QUERY = re.compile(r"[?#][^\s]*")
-_PATH = re.compile(r"(?:[A-Z]{3,8} )?(?:\w+://|/)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +97,9 @@ class Explanation(Value):
         ones (both add up to one exactly within an attribute), `lift` (their ratio) with its 95 %
         interval `low` to `high`, `significant`, and `explains`: the part (0..1) by which the
         threshold would be lower if these requests were as fast as all others of their time. A
-        combination of two attributes is named ``endpoint & host``.
+        combination of two attributes is named ``endpoint & host``. An `outcome`, such as a status
+        or a flag of late replies, is never significant: slow requests have it because they are
+        slow.
     mix : DataFrame
         Where the mix of an attribute changed: `attribute`, `value`, `share_before`, `share_after`,
         `slow_before`, `slow_after` (share of slow requests), and the difference in all slow
@@ -187,11 +178,11 @@ def explained(
         )
     notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
     chosen = data.select(kept)
-    attributes = _attributes(chosen, values, listed, notes)
+    attributes = attributes_of(chosen, values, listed, notes)
     if not attributes:
         notes.append(_no_columns(data, listed))
     world = _World.of(chosen, values, slow, notes)
-    accepted = _causes(world, attributes)
+    accepted, attributes = _causes(world, attributes)
     coincidence = None
     mix = mix_changes([], None, None, None)
     if data.start is not None:
@@ -205,8 +196,8 @@ def explained(
         else:
             everyone = data.select(answered)
             late = everyone.values > threshold
-            others = _attributes(everyone, everyone.values, listed, [])
-            causes = _causes(_World.of(everyone, everyone.values, late, []), others)
+            others = attributes_of(everyone, everyone.values, listed, [])
+            causes, _ = _causes(_World.of(everyone, everyone.values, late, []), others)
             mix = mix_changes(_named(causes), everyone.offsets, late, inside[answered])
     elif events:
         raise DataNotAvailableError(
@@ -219,10 +210,10 @@ def explained(
     top = np.zeros(slow.size, np.bool_)
     for cause in accepted:
         top |= cause.mask(slow.size)
-    findings = [*_findings(frame, accepted, world, attributes, wanted, threshold, level), *mix[1]]
+    findings = _findings(frame, accepted, world, attributes, wanted, threshold, level)
     return Explanation(
         name, wanted, threshold, frame, mix[0], coincidence,
-        (*findings, *(() if coincidence is None else coincidence.findings)),
+        (*findings, *mix[1], *(() if coincidence is None else coincidence.findings)),
         (*notes, *(() if coincidence is None else coincidence.notes)),
         Histogram.of(values, unit=data.unit),
         Histogram.of(values[~top], unit=data.unit) if top.any() and not top.all() else None,
@@ -264,180 +255,6 @@ def _no_columns(data: Samples, by: Sequence[str] | None) -> str:
     if by is not None or len(data.columns):
         return "no column has several values: there is nothing to compare"
     return "the source has no further columns, such as endpoint, host or status"
-
-
-# ------------------------------------------------------------
-# Attributes: columns as a few values each.
-
-
-@dataclass(frozen=True, eq=False)
-class _Attribute:
-    """An attribute: a code per request, and the value that each code stands for."""
-
-    name: str
-    codes: NDArray[np.int32]
-    values: list[str]
-    looks: int  # values before rare ones were folded
-    folded: bool  # the last value stands for all others
-
-
-def _attributes(
-    samples: Samples, values: Ints, by: Sequence[str] | None, notes: list[str]
-) -> list[_Attribute]:
-    names = list(samples.columns)
-    own = [name for name in ("tag", "connection") if getattr(samples, name) is not None]
-    if by is not None:
-        by = [_meant(name, (*names, *own)) for name in by]
-        unknown = [name for name in by if name not in (*names, *own)]
-        if unknown:
-            raise InvalidArgumentError(
-                f"no column {unknown[0]!r}; the columns are {', '.join([*names, *own]) or 'none'}"
-            )
-        names = list(dict.fromkeys(by))
-    else:
-        names += [name for name in own if not _is_copy(samples, name)]
-    found = []
-    for name in names:
-        cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
-        if name == "tag":
-            kinds, codes = np.unique(cells, return_inverse=True)
-            cells = Words(codes.reshape(-1).astype(np.int32), kinds.astype(object))
-        text = None
-        if isinstance(cells, Words):
-            one, text = _of_words(name, cells)
-        elif cells.dtype.kind in "iuf":
-            one, text = _of_numbers(name, cells, values, name == "connection", by is not None)
-        else:
-            one, text = None, f"column {name!r} contains times and is left out"
-        if text:
-            notes.append(text)
-        if one is not None and len(one.values) > 1:
-            found.append(one)
-    return found
-
-
-_SYNONYMS = {
-    "endpoint": (
-        "path", "uri", "url", "route", "request.uri", "RequestPath", "label", "name", "request",
-        "operation",
-    ),
-    "host": ("hostname", "server", "backend", "upstream", "node", "instance", "Hostname", "client"),
-}  # fmt: skip
-"""Columns that tools have in place of those that people ask for, the best first."""
-
-
-def _meant(name: str, columns: Sequence[str]) -> str:
-    """The column of a name, which may be written in another case, or be the tool's own word."""
-    alike = {column.lower(): column for column in columns}
-    others = (other for other in _SYNONYMS.get(name.lower(), ()) if other in columns)
-    return name if name in columns else alike.get(name.lower()) or next(others, name)
-
-
-def _is_copy(samples: Samples, name: str) -> bool:
-    """Whether a tag or connection is also among the further columns, under its own name."""
-    own = getattr(samples, name)[:2000].astype(str)
-    for other in samples.columns:
-        cells = samples.columns.cells(other)
-        if isinstance(cells, Words):
-            few = np.append(cells.names, "")[cells.codes[:2000]].astype(str)
-        else:
-            few = cells[:2000].astype(str)
-        one, two = (np.unique(array, return_inverse=True)[1].reshape(-1) for array in (own, few))
-        pairs = np.unique(one * (two.max() + 1) + two).size if one.size else 0
-        if pairs == one.max() + 1 == two.max() + 1:
-            return True
-    return False
-
-
-def _of_words(name: str, cells: Words) -> tuple[_Attribute | None, str | None]:
-    names, codes = cells.names, cells.codes
-    texts: list[str] = names.tolist()
-    if len(texts) > 1 and sum(_PATH.match(text) is not None for text in texts[:1000]) >= 0.5 * min(
-        len(texts), 1000
-    ):
-        grouped = [_ID.sub("{id}", _QUERY.sub("", text)) for text in texts]
-        place = {text: k for k, text in enumerate(dict.fromkeys(grouped))}
-        table = np.array([*(place[text] for text in grouped), -1], np.int32)
-        codes, texts = np.asarray(table[codes], np.int32), list(place)
-    if (codes < 0).any():
-        codes = np.where(codes < 0, np.int32(len(texts)), codes)
-        texts = [*texts, NONE]
-    counts = np.bincount(codes, minlength=len(texts))
-    if int((counts > 0).sum()) > 0.5 * codes.size and codes.size > 20:
-        return None, f"column {name!r} identifies requests (nearly every value is unique)"
-    return _folded(name, codes, texts, counts), None
-
-
-def _of_numbers(
-    name: str, cells: NDArray[Any], values: Ints, identity: bool, chosen: bool
-) -> tuple[_Attribute | None, str | None]:
-    import pandas as pd
-
-    some = slice(None, None, max(1, cells.size // 20_000))
-    known = np.isfinite(cells) if cells.dtype.kind == "f" else np.ones(cells.size, np.bool_)
-    sample, took = cells[some][known[some]].astype(np.float64), values[some][known[some]]
-    few = np.unique(sample)
-    if not identity and sample.size > 20 and sample.size >= 0.9 * cells[some].size:
-        if (np.diff(sample) >= 0).all() and few.size > 0.9 * sample.size:
-            return None, f"column {name!r} only counts upwards and is left out"
-        if not chosen and _is_part(sample, took.astype(np.float64)):
-            return (
-                None,
-                f"column {name!r} is a part of the latency and is left out; ask for it by name",
-            )
-    if identity or few.size <= _DISTINCT:
-        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
-        if identity or distinct.size <= _DISTINCT:
-            texts = [_number(one) for one in distinct.tolist()]
-            if (codes < 0).any():
-                codes = np.where(codes < 0, len(texts), codes)
-                texts = [*texts, NONE]
-            counts = np.bincount(codes, minlength=len(texts))
-            return _folded(name, codes.astype(np.int32), texts, counts), None
-    if not sample.size:
-        return None, None
-    edges = np.unique(np.quantile(sample, _CUTS, method="higher"))
-    edges = edges[edges > sample.min()]
-    if not edges.size:
-        return None, None
-    cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
-    shown = [_number(edge) for edge in edges.tolist()]
-    texts = [f"< {shown[0]}"]
-    texts += [f"{one} – {two}" for one, two in pairwise(shown)]
-    texts.append(f"≥ {shown[-1]}")
-    if not known.all():
-        cuts[~known] = len(texts)
-        texts.append(NONE)
-    return _Attribute(name, cuts, texts, len(texts), folded=False), None
-
-
-def _is_part(cells: Floats, took: Floats) -> bool:
-    """Whether numbers are the latency or a part of it: never more, in some unit, and in step."""
-    if not np.ptp(cells) > 0 or not np.ptp(took) > 0 or np.corrcoef(cells, took)[0, 1] < 0.8:
-        return False
-    return any(
-        bool((cells <= took * unit * 1.001 + step).mean() > 0.99)
-        and float(cells.sum()) > 0.2 * unit * float(took.sum())
-        for unit, step in ((1.0, 1.0), (1e-3, 1.0), (1e-6, 1.0), (1e-9, 0.002))
-    )
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
-
-
-def _folded(name: str, codes: NDArray[Any], texts: list[str], counts: Ints) -> _Attribute:
-    """Values with too few requests to be evidence, or too many values, as others."""
-    frequent = counts >= _LEAST_BLOCKS
-    looks = int(frequent.sum())
-    if looks > _MOST_VALUES:
-        frequent &= counts >= np.sort(counts)[-_MOST_VALUES]
-    used = np.flatnonzero(frequent)
-    rest = bool((counts[~frequent] > 0).any())
-    table = np.full(len(texts), used.size, np.int32)
-    table[used] = np.arange(used.size)
-    values = [texts[k] for k in used.tolist()] + ([OTHERS] if rest else [])
-    return _Attribute(name, table[codes], values, max(looks, 1), folded=rest)
 
 
 # ------------------------------------------------------------
@@ -593,9 +410,9 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
 class _Cause:
     """One value, or a combination of two, that goes with slow requests."""
 
-    parts: tuple[tuple[_Attribute, int], ...]
+    parts: tuple[tuple[Attribute, int], ...]
     rows: Flags  # which of `_World.rows` have it
-    alias: tuple[tuple[_Attribute, int], ...] = ()
+    alias: tuple[tuple[Attribute, int], ...] = ()
 
     def mask(self, size: int) -> Flags:
         """Return which of all requests have it."""
@@ -605,51 +422,85 @@ class _Cause:
         return mask
 
 
-def _causes(world: _World, attributes: Sequence[_Attribute]) -> list[_Cause]:
-    """The values that stand out, one after the other, each among the requests without the last."""
-    local = [attribute.codes[world.rows] for attribute in attributes]
+def _standing(
+    world: _World, attribute: Attribute, codes: NDArray[Any], active: Flags, looks: int
+) -> tuple[Floats, Flags]:
+    """Deviances of the values that surely stand out, else -1; and which values may, with others."""
+    size, late = len(attribute.values), world.late & active
+    total = max(int(world.late.sum()), 1)
+    p, deviance, blocks = _tested(_votes(world, codes, size, None if active.all() else active))
+    everyone = np.bincount(codes[active], minlength=size) / active.sum()
+    slow = np.bincount(codes[late], minlength=size) / total
+    lifted = (blocks >= _LEAST_BLOCKS) & (slow >= everyone * _LEAST_LIFT)
+    lifted &= slow - everyone * late.sum() / total >= _LEAST_EXCESS
+    if attribute.folded:
+        lifted[-1] = False
+    sure = lifted & (p * attribute.looks * looks <= _LEVEL * (1 - _PAIRS))
+    return np.where(sure, deviance, -1.0), lifted & (p <= 0.05)
+
+
+def _causes(
+    world: _World, attributes: Sequence[Attribute]
+) -> tuple[list[_Cause], Sequence[Attribute]]:
+    """The values that stand out, one after the other, each among the requests without the last.
+
+    Attributes whose value only restates the latency are returned as outcomes.
+    """
+    tested = [attribute for attribute in attributes if not attribute.outcome]
+    local = [attribute.codes[world.rows] for attribute in tested]
     accepted: list[_Cause] = []
     active = np.ones(world.rows.size, np.bool_)
-    total = max(int(world.late.sum()), 1)
-    while attributes and len(accepted) < _MOST_CAUSES and (world.late & active).any():
+    while tested and len(accepted) < _MOST_CAUSES and (world.late & active).any():
         best: tuple[float, _Cause] | None = None
         standing: list[Flags] = []
-        some = None if active.all() else active
-        for attribute, codes in zip(attributes, local, strict=True):
-            size = len(attribute.values)
-            p, deviance, blocks = _tested(_votes(world, codes, size, some))
-            now = codes if some is None else codes[some]
-            everyone = np.bincount(now, minlength=size) / now.size
-            slow = np.bincount(codes[world.late & active], minlength=size) / total
-            lifted = (blocks >= _LEAST_BLOCKS) & (slow >= everyone * _LEAST_LIFT)
-            lifted &= slow - everyone * (world.late & active).sum() / total >= _LEAST_EXCESS
-            if attribute.folded:
-                lifted[-1] = False
-            standing.append(lifted & (p <= 0.05))
-            sure = lifted & (p * attribute.looks * len(attributes) <= _LEVEL * (1 - _PAIRS))
-            if sure.any():
-                code = int(np.argmax(np.where(sure, deviance, -1.0)))
-                if best is None or deviance[code] > best[0]:
-                    best = deviance[code], _Cause(((attribute, code),), codes == code)
-        both = _combination(world, attributes, local, standing, active)
+        for attribute, codes in zip(tested, local, strict=True):
+            sure, perhaps = _standing(world, attribute, codes, active, len(attributes))
+            standing.append(perhaps)
+            code = int(np.argmax(sure))
+            if sure[code] > (best[0] if best else 0.0):
+                best = sure[code], _Cause(((attribute, code),), codes == code)
+        both = _combination(world, tested, local, standing, active)
         if both is not None and (best is None or both[0] > best[0]):
             best = both
         if best is None:
             break
         cause = best[1]
-        accepted.append(_with_aliases(cause, attributes, local, active))
+        flags = [
+            part
+            for part, code in cause.parts
+            if not part.ranges and restates_latency(world.values, part.codes == code)
+        ]
+        if flags:
+            marked = [
+                replace(one, outcome=True) if any(one is flag for flag in flags) else one
+                for one in attributes
+            ]
+            return _causes(world, marked)
+        accepted.append(_with_aliases(cause, tested, local, active))
         active &= ~cause.rows
-    return accepted
+    return accepted, attributes
 
 
-def _named(causes: Sequence[_Cause]) -> list[_Attribute]:
+def _outcomes(world: _World, attributes: Sequence[Attribute]) -> list[tuple[Attribute, int]]:
+    """The value of each outcome that stands out most, of those that do."""
+    found = []
+    for attribute in attributes:
+        if attribute.outcome:
+            everyone, codes = np.ones(world.rows.size, np.bool_), attribute.codes[world.rows]
+            sure, _ = _standing(world, attribute, codes, everyone, len(attributes))
+            if sure.max() > 0:
+                found.append((attribute, int(np.argmax(sure))))
+    return found
+
+
+def _named(causes: Sequence[_Cause]) -> list[Attribute]:
     """Attributes that matter at any one time: of others, a changed mix is only one more change."""
     parts = [part for cause in causes for part, _ in (*cause.parts, *cause.alias)]
     return [part for k, part in enumerate(parts) if part not in parts[:k]]
 
 
 def _with_aliases(
-    cause: _Cause, attributes: Sequence[_Attribute], local: Sequence[NDArray[Any]], active: Flags
+    cause: _Cause, attributes: Sequence[Attribute], local: Sequence[NDArray[Any]], active: Flags
 ) -> _Cause:
     """The cause with the values that nearly the same requests have."""
     mine = cause.rows & active
@@ -668,7 +519,7 @@ def _with_aliases(
 
 def _combination(
     world: _World,
-    attributes: Sequence[_Attribute],
+    attributes: Sequence[Attribute],
     local: Sequence[NDArray[Any]],
     standing: Sequence[Flags],
     active: Flags,
@@ -733,7 +584,7 @@ def _whole_shares(counts: Floats) -> Floats:
 
 def _rows(
     world: _World,
-    attributes: Sequence[_Attribute],
+    attributes: Sequence[Attribute],
     accepted: Sequence[_Cause],
     level: float,
     threshold: float,
@@ -746,7 +597,7 @@ def _rows(
             names = " & ".join(attribute.name for attribute, _ in cause.parts)
             value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
             mask = (~cause.mask(slow.size)).astype(np.int32)
-            one = _Attribute(names, mask, [value, OTHERS], 1, folded=True)
+            one = Attribute(names, mask, [value, OTHERS], 1, folded=True)
             rows += _rows_of(one, {0}, world, counter)
     for attribute in attributes:
         significant = {
@@ -765,7 +616,7 @@ def _rows(
 
 
 def _rows_of(
-    attribute: _Attribute, significant: set[int], world: _World, counter: _Counterfactual
+    attribute: Attribute, significant: set[int], world: _World, counter: _Counterfactual
 ) -> list[dict[str, Any]]:
     size = len(attribute.values)
     everyone = np.bincount(attribute.codes, minlength=size).astype(np.float64)
@@ -801,7 +652,8 @@ def _rows_of(
                 "low": float(low[k] / share) if share else None,
                 "high": float(high[k] / share) if share else None,
                 "significant": k < len(shown) and shown[k] in significant,
-                "explains": counter.explains(codes == k),
+                "explains": None if attribute.outcome else counter.explains(codes == k),
+                "outcome": attribute.outcome,
             }
         )  # fmt: skip
     folded = [row for row in rows if row["value"] == OTHERS]
@@ -877,7 +729,7 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=list(_COLUMNS))
     numbers = ("share", "share_above", "lift", "low", "high", "explains")
     kinds: dict[str, Any] = dict.fromkeys(numbers, np.float64)
-    return frame.astype(kinds | {"significant": np.bool_})
+    return frame.astype(kinds | {"significant": np.bool_, "outcome": np.bool_})
 
 
 # ------------------------------------------------------------
@@ -888,19 +740,22 @@ def _findings(
     frame: pd.DataFrame,
     accepted: Sequence[_Cause],
     world: _World,
-    attributes: Sequence[_Attribute],
+    attributes: Sequence[Attribute],
     above: str,
     threshold: float,
     level: float | None,
 ) -> list[str]:
-    if not attributes:
-        return []
-    if not accepted:
-        others = "others of their time" if world.seconds is not None else "rows around them"
-        text = (
-            f"nothing in particular stands out among {_several(attributes)}: slow requests have "
-            f"the same mix as the {others}"
+    what = f"above {above}" if level is not None else f"above {format_duration(threshold)}"
+    ends = []
+    for attribute, code in _outcomes(world, attributes):
+        mine = attribute.codes == code
+        ends.append(
+            f"{attribute.name}={attribute.values[code]} is an outcome of slow requests, not a "
+            f"cause: {_percent(mine.mean())} of all requests, "
+            f"{_percent(mine[world.slow].mean())} of those {what}"
         )
+    tested = sum(not attribute.outcome for attribute in attributes)
+    if not accepted and tested:
         blocks = np.unique(world.block[world.late]).size
         if blocks < 2 * _LEAST_BLOCKS:
             text = (
@@ -908,9 +763,15 @@ def _findings(
                 f"{'block' if blocks == 1 else 'blocks'} of time, and it takes about "
                 f"{2 * _LEAST_BLOCKS} to find what they have in common"
             )
-        return [text]
+        else:
+            others = "others of their time" if world.seconds is not None else "rows around them"
+            text = (
+                f"nothing in particular stands out among {tested} "
+                f"attribute{'' if tested == 1 else 's'}: slow requests have the same mix as the "
+                f"{others}"
+            )
+        return [text, *ends]
     rows = {(row.attribute, row.value): row for row in frame.itertuples()}
-    what = f"above {above}" if level is not None else f"above {format_duration(threshold)}"
     found = []
     for cause in accepted:
         names = " & ".join(attribute.name for attribute, _ in cause.parts)
@@ -937,11 +798,7 @@ def _findings(
                 f"{format_duration(threshold)}"
             )
         found.append(text)
-    return found
-
-
-def _several(attributes: Sequence[_Attribute]) -> str:
-    return f"{len(attributes)} attribute{'' if len(attributes) == 1 else 's'}"
+    return [*found, *ends]
 
 
 def _percent(share: float) -> str:

@@ -28,6 +28,7 @@ __all__ = ["explain", "explanation_record", "explanation_section", "explanation_
 
 _KEYS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
+    "outcome",
 )  # fmt: skip
 _EVENT_KEYS = ("source", "stalls", "coincide", "expected", "p", "lag", "share_above")
 
@@ -155,7 +156,7 @@ def explanation_section(series: Mapping[str, Data]) -> str:
     return section("explain", "What slow requests have in common", *parts)
 
 
-_WORDS = ("attribute", "value", "significant")
+_WORDS = ("attribute", "value", "significant", "outcome")
 
 
 def explanation_text(

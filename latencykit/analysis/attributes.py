@@ -1,0 +1,277 @@
+"""Attributes of requests: each column as a few values, one code per request.
+
+Numbers are cut at quantiles, paths lose their identifiers, rare values are folded into one. Columns
+that identify requests, count upwards, or repeat a part of the latency are left out. A column that
+reports how a request ended, such as a status, or restates how long it took, such as a flag of those
+above a limit, is an outcome: slow requests have it because they were slow.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.columns import Words
+from latencykit.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from latencykit.core.samples import Samples
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+__all__ = ["OTHERS", "Attribute", "attributes_of", "restates_latency"]
+
+_DISTINCT = 20  # numbers; more are cut at quantiles
+_CUTS = (0.25, 0.5, 0.75, 0.9, 0.99)
+_RARE = 5  # requests: values with fewer are folded
+_MOST_VALUES = 400  # that are tested one by one
+_BESIDE = 1.25  # times a limit, or less: latencies near it
+_LEAST_BESIDE = 5  # of them on either side
+_CROWD = 3.0  # times as many just above a limit as just below, at most
+_MISPLACED = 0.02  # of them: clocks of client and server differ
+OTHERS, NONE = "others", "(none)"
+_ID = re.compile(
+    r"(?<=/)(?<!//)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|(?=[^/?#\s]*\d)(?:[0-9a-fA-F]{8,}|(?=[^/?#\s]*[A-Za-z])[A-Za-z0-9_-]{16,}))(?=[/?#.:;\s]|$)"
+)
+_QUERY = re.compile(r"[?#][^\s]*")
+_PATH = re.compile(r"(?:[A-Z]{3,8} )?(?:\w+://|/)")
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """An attribute: a code per request, and the value that each code stands for."""
+
+    name: str
+    codes: NDArray[np.int32]
+    values: list[str]
+    looks: int  # values before rare ones were folded
+    folded: bool  # the last value stands for all others
+    ranges: bool = False  # values are ranges of numbers
+    outcome: bool = False  # how requests ended, not why
+
+
+# Names of outcomes: a word that can mean nothing else, or one that can and whose values decide;
+# either with words that only say whose outcome it is, and of what kind.
+_ENDED = re.compile(
+    r"outcome|err(or)?s?|exception|success(ful)?|succeeded|fail(ure|ed)?|fault|timed?out|aborted|"
+    r"cancell?ed|expired|rejected|dropped|late|slow"
+)
+_MAY_HAVE_ENDED = re.compile(r"status|code|result|state|ok|response")
+_WHOSE = re.compile(
+    r"is|has|was|did|timed|out|https?|g?rpc|return|exit|final|req(uest)?|call|reply|resp|upstream|"
+    r"origin|downstream|backend|server|client|sc|elb|target|edge|proxy|frontend|list|number|class|"
+    r"message|msg|reason|text|type|kind|name|family|flag"
+)
+_END = re.compile(
+    r"[1-5]\d\d\b.*|[1-5]xx|-?\d{1,2}|true|false|yes|no|-|.*(?:\bok\b|succe|error|err\b|fail|time|"
+    r"cancel|abort|exce|unavail|denied|refus|reset|reject|invalid|not.?found|unauth|exhaust).*",
+    re.IGNORECASE,
+)
+
+
+def _is_outcome(name: str, values: Sequence[str]) -> bool:
+    """Whether a column reports how requests ended, by its name and values."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+    rest = {word for word in words if _ENDED.fullmatch(word) is None}
+    unsure = {word for word in rest if _MAY_HAVE_ENDED.fullmatch(word)}
+    if any(_WHOSE.fullmatch(word) is None for word in rest - unsure):
+        return False
+    known = [text for text in values if text not in (OTHERS, NONE)]
+    ends = sum(_END.fullmatch(text) is not None for text in known)
+    sure = len(rest) < len(words) or {"timed", "out"} <= words
+    return sure or (bool(unsure) and ends >= max(0.5 * len(known), 1))
+
+
+def restates_latency(values: Ints, mine: Flags) -> bool:
+    """Return whether some requests are those above a limit, as a flag of slow requests marks them.
+
+    Latencies of a cause overlap with the others; where it has a least latency of its own, there are
+    many above it and few below. A limit cuts through a crowd.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered, flagged = values[order], mine[order]
+    # Misplaced requests for a limit below each position: flagged ones before it, others after it.
+    before = np.concatenate(([0], np.cumsum(flagged)))
+    misplaced = before + (~flagged).sum() - (np.arange(before.size) - before)
+    at = int(np.argmin(misplaced))
+    if not 0 < at < values.size:
+        return False
+    limit = float(ordered[at])
+    first, last = np.searchsorted(ordered, (limit / _BESIDE, limit * _BESIDE))
+    below, above = flagged[first:at], flagged[at:last]
+    wrong = int(below.sum()) + int((~above).sum())
+    crowd = below.size >= _LEAST_BESIDE and _LEAST_BESIDE <= above.size <= _CROWD * below.size
+    return crowd and wrong <= _MISPLACED * (below.size + above.size)
+
+
+def attributes_of(
+    samples: Samples, values: Ints, by: Sequence[str] | None, notes: list[str]
+) -> list[Attribute]:
+    """Return the columns of samples, all or those of `by`; what is left out is noted."""
+    names = list(samples.columns)
+    own = [name for name in ("tag", "connection") if getattr(samples, name) is not None]
+    if by is not None:
+        by = [_meant(name, (*names, *own)) for name in by]
+        unknown = [name for name in by if name not in (*names, *own)]
+        if unknown:
+            raise InvalidArgumentError(
+                f"no column {unknown[0]!r}; the columns are {', '.join([*names, *own]) or 'none'}"
+            )
+        names = list(dict.fromkeys(by))
+    else:
+        names += [name for name in own if not _is_copy(samples, name)]
+    found = []
+    for name in names:
+        cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
+        if name == "tag":
+            kinds, codes = np.unique(cells, return_inverse=True)
+            cells = Words(codes.reshape(-1).astype(np.int32), kinds.astype(object))
+        text = None
+        if isinstance(cells, Words):
+            one, text = _of_words(name, cells)
+        elif cells.dtype.kind in "iuf":
+            one, text = _of_numbers(name, cells, values, name == "connection", by is not None)
+        else:
+            one, text = None, f"column {name!r} contains times and is left out"
+        if text:
+            notes.append(text)
+        if one is not None and len(one.values) > 1:
+            found.append(one)
+    return found
+
+
+_SYNONYMS = {
+    "endpoint": (
+        "path", "uri", "url", "route", "request.uri", "RequestPath", "label", "name", "request",
+        "operation",
+    ),
+    "host": ("hostname", "server", "backend", "upstream", "node", "instance", "Hostname", "client"),
+}  # fmt: skip
+"""Columns that tools have in place of those that people ask for, the best first."""
+
+
+def _meant(name: str, columns: Sequence[str]) -> str:
+    """The column of a name, which may be written in another case, or be the tool's own word."""
+    alike = {column.lower(): column for column in columns}
+    others = (other for other in _SYNONYMS.get(name.lower(), ()) if other in columns)
+    return name if name in columns else alike.get(name.lower()) or next(others, name)
+
+
+def _is_copy(samples: Samples, name: str) -> bool:
+    """Whether a tag or connection is also among the further columns, under its own name."""
+    own = getattr(samples, name)[:2000].astype(str)
+    for other in samples.columns:
+        cells = samples.columns.cells(other)
+        if isinstance(cells, Words):
+            few = np.append(cells.names, "")[cells.codes[:2000]].astype(str)
+        else:
+            few = cells[:2000].astype(str)
+        one, two = (np.unique(array, return_inverse=True)[1].reshape(-1) for array in (own, few))
+        pairs = np.unique(one * (two.max() + 1) + two).size if one.size else 0
+        if pairs == one.max() + 1 == two.max() + 1:
+            return True
+    return False
+
+
+def _of_words(name: str, cells: Words) -> tuple[Attribute | None, str | None]:
+    names, codes = cells.names, cells.codes
+    texts: list[str] = names.tolist()
+    if len(texts) > 1 and sum(_PATH.match(text) is not None for text in texts[:1000]) >= 0.5 * min(
+        len(texts), 1000
+    ):
+        grouped = [_ID.sub("{id}", _QUERY.sub("", text)) for text in texts]
+        place = {text: k for k, text in enumerate(dict.fromkeys(grouped))}
+        table = np.array([*(place[text] for text in grouped), -1], np.int32)
+        codes, texts = np.asarray(table[codes], np.int32), list(place)
+    if (codes < 0).any():
+        codes = np.where(codes < 0, np.int32(len(texts)), codes)
+        texts = [*texts, NONE]
+    counts = np.bincount(codes, minlength=len(texts))
+    if int((counts > 0).sum()) > 0.5 * codes.size and codes.size > 20:
+        return None, f"column {name!r} identifies requests (nearly every value is unique)"
+    return _folded(name, codes, texts, counts), None
+
+
+def _of_numbers(
+    name: str, cells: NDArray[Any], values: Ints, identity: bool, chosen: bool
+) -> tuple[Attribute | None, str | None]:
+    import pandas as pd
+
+    some = slice(None, None, max(1, cells.size // 20_000))
+    known = np.isfinite(cells) if cells.dtype.kind == "f" else np.ones(cells.size, np.bool_)
+    sample, took = cells[some][known[some]].astype(np.float64), values[some][known[some]]
+    few = np.unique(sample)
+    if not identity and sample.size > 20 and sample.size >= 0.9 * cells[some].size:
+        if (np.diff(sample) >= 0).all() and few.size > 0.9 * sample.size:
+            return None, f"column {name!r} only counts upwards and is left out"
+        if not chosen and _is_part(sample, took.astype(np.float64)):
+            return (
+                None,
+                f"column {name!r} is a part of the latency and is left out; ask for it by name",
+            )
+    if identity or few.size <= _DISTINCT:
+        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+        if identity or distinct.size <= _DISTINCT:
+            texts = [_number(one) for one in distinct.tolist()]
+            if (codes < 0).any():
+                codes = np.where(codes < 0, len(texts), codes)
+                texts = [*texts, NONE]
+            counts = np.bincount(codes, minlength=len(texts))
+            return _folded(name, codes.astype(np.int32), texts, counts), None
+    if not sample.size:
+        return None, None
+    edges = np.unique(np.quantile(sample, _CUTS, method="higher"))
+    edges = edges[edges > sample.min()]
+    if not edges.size:
+        return None, None
+    cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
+    shown = [_number(edge) for edge in edges.tolist()]
+    texts = [f"< {shown[0]}"]
+    texts += [f"{one} – {two}" for one, two in pairwise(shown)]
+    texts.append(f"≥ {shown[-1]}")
+    if not known.all():
+        cuts[~known] = len(texts)
+        texts.append(NONE)
+    return Attribute(name, cuts, texts, len(texts), folded=False, ranges=True), None
+
+
+def _is_part(cells: Floats, took: Floats) -> bool:
+    """Whether numbers are the latency or a part of it: never more, in some unit, and in step."""
+    if not np.ptp(cells) > 0 or not np.ptp(took) > 0 or np.corrcoef(cells, took)[0, 1] < 0.8:
+        return False
+    return any(
+        bool((cells <= took * unit * 1.001 + step).mean() > 0.99)
+        and float(cells.sum()) > 0.2 * unit * float(took.sum())
+        for unit, step in ((1.0, 1.0), (1e-3, 1.0), (1e-6, 1.0), (1e-9, 0.002))
+    )
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
+
+
+def _folded(name: str, codes: NDArray[Any], texts: list[str], counts: Ints) -> Attribute:
+    """Values with too few requests to be evidence, or too many values, as others."""
+    frequent = counts >= _RARE
+    looks = int(frequent.sum())
+    if looks > _MOST_VALUES:
+        frequent &= counts >= np.sort(counts)[-_MOST_VALUES]
+    used = np.flatnonzero(frequent)
+    rest = bool((counts[~frequent] > 0).any())
+    table = np.full(len(texts), used.size, np.int32)
+    table[used] = np.arange(used.size)
+    values = [texts[k] for k in used.tolist()] + ([OTHERS] if rest else [])
+    return Attribute(
+        name, table[codes], values, max(looks, 1), folded=rest, outcome=_is_outcome(name, values)
+    )
