@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Coincidence", "coincide"]
 
-_ALPHA = 0.045  # of any false finding about events
+_ALPHA = 0.035  # of any false finding about events
 _OWN = 0.003  # of each question about the run itself
 
 

@@ -146,7 +146,7 @@ def command(
         **options,
     )
     if out is not None and found.curve is not None:
-        from latencykit.plot.sweep_chart import sweep as chart
+        from latencykit.plot.load_chart import sweep as chart
 
         write_chart(chart, found, out, (), spec)
         note(f"wrote {out}")

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram import PercentileRow
-    from latencykit.core.tail_events import Events
+    from latencykit.core.tail_events import TailEvents
     from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
@@ -685,7 +685,7 @@ class HistogramLog(HistogramBacked, Value):
             np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
         )[0]
 
-    def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[Events]:
+    def events(self, percentiles: Sequence[float] = (99, 99.9)) -> list[TailEvents]:
         """Return how many stalls, intervals and tags make up the tail above each percentile."""
         return self.evidence().events([float(p) for p in percentiles])
 
@@ -900,7 +900,7 @@ class Tails(Evidence):
         """How requests depend on each other."""
         return Dependence(self.table, self.value)
 
-    def events(self, percentiles: Sequence[float]) -> list[Events]:
+    def events(self, percentiles: Sequence[float]) -> list[TailEvents]:
         """Return what makes up the requests above each percentile."""
         found = events_above(*self._asked(percentiles))[: len(percentiles)]
         if len(self.tags) < 2:
@@ -1054,7 +1054,7 @@ class Tails(Evidence):
 class TailsByRequest(Tails):
     """The same without times: rows of the table are neighbouring requests, in order."""
 
-    def events(self, percentiles: Sequence[float]) -> list[Events]:
+    def events(self, percentiles: Sequence[float]) -> list[TailEvents]:
         """Return what makes up the rows above each percentile."""
         return [replace(one, seconds=math.nan) for one in super().events(percentiles)]
 

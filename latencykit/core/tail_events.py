@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
-    "Events",
+    "TailEvents",
     "events_above",
     "fewest",
     "solid_up_to",
@@ -44,7 +44,7 @@ _STEPS = 8  # percentiles per nine at which a curve is asked what it is based on
 
 
 @dataclass(frozen=True)
-class Events:
+class TailEvents:
     """What makes up the requests above one percentile.
 
     Attributes
@@ -155,7 +155,7 @@ def events_above(
     length: ArrayLike,
     longest: ArrayLike | None = None,
     tag: ArrayLike | None = None,
-) -> list[Events]:
+) -> list[TailEvents]:
     """Return what makes up the requests above each percentile."""
     tails = _Bursts.of(percentiles, tail, count, start, length, longest)
     codes = None if tag is None else np.asarray(tag, np.int64)[tails.order]
@@ -163,7 +163,7 @@ def events_above(
 
 
 def solid_up_to(
-    events_of: Callable[[list[float]], list[Events]], limit: float, confidence: float = 0.95
+    events_of: Callable[[list[float]], list[TailEvents]], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
     """Return the percentile up to which enough events support a curve, and its basis above."""
     last = -math.log10(max(1 - limit / 100, 1e-12))
@@ -183,8 +183,8 @@ def solid_up_to(
 
 
 def _first_weak(
-    events_of: Callable[[list[float]], list[Events]], asked: list[float], confidence: float
-) -> tuple[int, Events | None]:
+    events_of: Callable[[list[float]], list[TailEvents]], asked: list[float], confidence: float
+) -> tuple[int, TailEvents | None]:
     """Position and events of the first percentile from which on all have too few events."""
     found = events_of(asked) if asked else []
     enough = [k for k, one in enumerate(found) if one.supports(confidence)]
@@ -256,17 +256,17 @@ class _Bursts:
         first = np.flatnonzero(np.concatenate(([True], gap & (np.diff(at) > 1))))
         return np.add.reduceat(self.tail[k][at], first)
 
-    def events_of(self, k: int, tag: Ints | None) -> Events:
+    def events_of(self, k: int, tag: Ints | None) -> TailEvents:
         """What makes up the requests above one of the percentiles."""
         percentile, tail = float(self.percentiles[k]), self.tail[k]
         total = float(tail.sum())
         seconds = float(median(self.span)) if self.span.size else 0.0
         if total <= 0:
-            return Events(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
+            return TailEvents(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
         stalls = self._stalls(k)
         squares = float((stalls**2).sum()) + float(np.maximum(tail[~self.burst[k]], 0).sum())
         number, share = fewest(tail)
-        return Events(
+        return TailEvents(
             percentile,
             total,
             total * total / max(squares, total),

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from latencykit.plot.fan_out_chart import fan_out as fan_out
     from latencykit.plot.heatmap_chart import heatmap as heatmap
     from latencykit.plot.load_chart import load_curve as load_curve
+    from latencykit.plot.load_chart import sweep as sweep
     from latencykit.plot.percentile_chart import percentiles as percentiles
     from latencykit.plot.stall_chart import stall_strip as stall_strip
-    from latencykit.plot.sweep_chart import sweep as sweep
     from latencykit.plot.timeline_chart import timeline as timeline
 
 _MODULE_OF = {
@@ -44,7 +44,7 @@ _MODULE_OF = {
     "load_curve": "load_chart",
     "percentiles": "percentile_chart",
     "stall_strip": "stall_chart",
-    "sweep": "sweep_chart",
+    "sweep": "load_chart",
     "timeline": "timeline_chart",
 }
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-    from latencykit.plot._typing import Drawable, Limits
     from latencykit.plot.curves import Curve
+    from latencykit.plot.series import Drawable, Limits
 
 __all__ = ["ccdf"]
 
@@ -50,21 +50,13 @@ def ccdf(
     Parameters
     ----------
     data : data type with buckets, Distribution, or mapping of str to such
-    ax : Axes, optional
-        Where to draw; the current axes by default.
-    unit : str, optional
-        Unit of all ticks; by default a suitable one for each tick.
     slo : optional
         As in `percentiles`; each limit is a point at the share that it allows: curves should pass
         below and left of it.
     confidence : float, optional
         Draw the band of that confidence.
-    legend : bool, default True
-        Name the series.
-    title, subtitle : str, optional
-        By default what was measured, and the conditions. Empty for none.
-    **line_kwargs
-        For the lines.
+    ax, unit, legend, title, subtitle, **line_kwargs
+        As in `percentiles`.
 
     Returns
     -------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.analysis.compare import Change, Comparison
-    from latencykit.plot._typing import Runs
+    from latencykit.plot.series import Runs
 
     Floats = NDArray[np.float64]
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from latencykit.plot._typing import Drawable, Limits, StallRows
+    from latencykit.plot.series import Drawable, Limits, StallRows
 
 __all__ = ["dashboard"]
 

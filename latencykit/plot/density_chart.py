@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
-    from latencykit.plot._typing import Drawable, Limits
+    from latencykit.plot.series import Drawable, Limits
 
     Floats = NDArray[np.float64]
 
@@ -100,20 +100,12 @@ def density(
     ----------
     data : data type with buckets, Distribution, or mapping of str to such
         More than four series are drawn above each other, each with a base line of its own.
-    ax : Axes, optional
-        Where to draw; the current axes by default.
-    unit : str, optional
-        Unit of all ticks; by default a suitable one for each tick.
     slo : optional
         As in `percentiles`; the limits are drawn as upright lines.
     bins : int, default 120
         Evenly spaced in the logarithm of the value.
-    legend : bool, default True
-        Name the series.
-    title, subtitle : str, optional
-        By default what was measured, and the conditions. Empty for none.
-    **line_kwargs
-        For the lines.
+    ax, unit, legend, title, subtitle, **line_kwargs
+        As in `percentiles`.
 
     Returns
     -------

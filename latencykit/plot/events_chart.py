@@ -45,11 +45,8 @@ def events(
     ----------
     found : Coincidence
         Of `coincide`.
-    ax : Axes, optional
-        The page; its own frame is hidden and its panels are laid inside. The current axes by
-        default.
-    unit : str, optional
-        Unit of all ticks; by default a suitable one for each tick.
+    ax, unit
+        As in `diagnosis`.
     title, subtitle : str, optional
         By default the first findings. Empty for none.
 

@@ -44,17 +44,10 @@ def explanation(
     ----------
     found : Explanation
         Of `latencykit.explain`.
-    ax : Axes, optional
-        The page; its own frame is hidden and its panels are laid inside. The current axes by
-        default.
-    name : str
-        Of the series; the source's unless given.
-    unit : str, optional
-        Unit of all ticks; by default a suitable one for each tick.
+    ax, name, unit, **line_kwargs
+        As in `diagnosis`.
     title, subtitle : str, optional
         By default the first finding. Empty for none.
-    **line_kwargs
-        For the percentile curves.
 
     Returns
     -------

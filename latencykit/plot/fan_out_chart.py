@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from latencykit.analysis.fan_out import FanOut
-    from latencykit.plot._typing import Drawable
     from latencykit.plot.curves import Curve
+    from latencykit.plot.series import Drawable
 
 __all__ = ["fan_out"]
 

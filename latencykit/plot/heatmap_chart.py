@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram_log import HistogramLog
-    from latencykit.plot._typing import Drawable, Limits
+    from latencykit.plot.series import Drawable, Limits
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

@@ -1,8 +1,9 @@
-"""Latency against load: percentiles, the throughput achieved, and the capacity within the SLO."""
+"""Latency against load, of given runs or of a sweep: percentiles, throughput, and the capacity."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve, LoadRow
     from latencykit.analysis.slo import SLO
     from latencykit.core import Data
+    from latencykit.ctrlz.sweep import Sweep
 
     Floats = NDArray[np.float64]
 
-__all__ = ["load_curve"]
+__all__ = ["load_curve", "sweep"]
 
 _STRIP, _GAP = 0.2, 0.07
 _TAIL = 99.9
@@ -267,3 +269,73 @@ def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
         *(f"values assumed to be {unit}" for unit in assumed),
     ]
     return " · ".join(filter(None, parts))
+
+
+_VERDICTS = {"met": BLUE, "missed": RED, "unknown": GREY}
+
+
+def sweep(
+    data: Sweep,
+    *,
+    ax: Axes | None = None,
+    percentiles: Sequence[float] | None = None,
+    unit: str | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+) -> Axes:
+    """Draw percentiles against load, with the order and the verdict of each run.
+
+    Parameters
+    ----------
+    data : Sweep
+    ax : Axes, optional
+        Where to draw; the current axes by default.
+    percentiles : sequence of float, optional
+        One line each; the highest has bars for its intervals. By default the median and those that
+        the SLO limits.
+    unit, title, subtitle
+        As in `percentiles`.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DataNotAvailableError
+        For a sweep without a verdict.
+    """
+    curve = data.curve
+    if curve is None:
+        raise DataNotAvailableError("no run of the sweep has a verdict: there is nothing to draw")
+    ax = current_axes(ax)
+    # Lines go through the longest run at each load: that of several which is surest.
+    durations = {run.name: run.duration for run in data.runs}
+    rows = sorted(curve.rows, key=lambda row: durations[row.name])
+    surest = {row.rate: row for row in rows}
+    kept = [k for k, row in enumerate(curve.rows) if surest[row.rate] is row]
+    drawn = replace(
+        curve, rows=tuple(curve.rows[k] for k in kept), checks=tuple(curve.checks[k] for k in kept)
+    )
+    if percentiles is None:
+        limited = (limit.percentile for limit in data.slo.limits)
+        percentiles = sorted({50.0, *(p for p in limited if p is not None and p < 100)})
+    order = "numbers: order of the runs; blue met, red missed, grey undecided"
+    load_curve(
+        drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
+        title=title, subtitle=f"{data.slo} · {order}" if subtitle is None else subtitle,
+    )  # fmt: skip
+    # The numbers stand over each load, in the colour of the verdict.
+    left, right = ax.get_xlim()
+    stacks: dict[int, int] = {}
+    for run in data.runs:
+        if run.purpose == "warm-up":
+            continue
+        place = round(24 * (run.rate - left) / (right - left))
+        level = stacks[place] = stacks.get(place, -1) + 1
+        ax.annotate(
+            str(run.number), (run.rate, 1.0), xycoords=("data", "axes fraction"),
+            xytext=(0, -10 - 11 * level), textcoords="offset points", ha="center", va="top",
+            fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, INK), zorder=6,
+        )  # fmt: skip
+    return ax

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
-    from latencykit.plot._typing import Dashed, Drawable, Limits
     from latencykit.plot.curves import Curve
+    from latencykit.plot.series import Dashed, Drawable, Limits
 
     Floats = NDArray[np.float64]
 

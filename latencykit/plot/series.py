@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import in_force
 from latencykit.core.distribution import Distribution
@@ -29,11 +29,20 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    import pandas as pd
+
+    from latencykit.analysis.slo import SLO
+    from latencykit.core import Data
     from latencykit.core.histogram import Evidence
 
 __all__ = [
+    "Dashed",
+    "Drawable",
+    "Limits",
+    "Runs",
+    "StallRows",
     "as_histogram",
     "as_series",
     "chart_title",
@@ -55,6 +64,12 @@ __all__ = [
     "time_text",
     "weak_from",
 ]
+
+Drawable: TypeAlias = "Data | Distribution | Mapping[str, Data | Distribution]"
+Runs: TypeAlias = "Data | Sequence[Data] | Mapping[str, Data]"
+Dashed: TypeAlias = "float | tuple[float, str]"
+Limits: TypeAlias = "SLO | str | Sequence[tuple[float, float]]"
+StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None]]"
 
 
 def as_series(data: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from latencykit.plot._typing import Drawable, StallRows
+    from latencykit.plot.series import Drawable, StallRows
 
     Floats = NDArray[np.float64]
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from latencykit.plot._typing import Drawable, Limits, StallRows
+    from latencykit.plot.series import Drawable, Limits, StallRows
 
     Floats = NDArray[np.float64]
 
@@ -349,10 +349,6 @@ def timeline(
     data : HistogramLog or Samples, or mapping of str to such
         Of several series only the highest of `percentiles` is drawn, and the maximum as a thin
         line.
-    ax : Axes, optional
-        Where to draw; the current axes by default.
-    unit : str, optional
-        Unit of all ticks; by default a suitable one for each tick.
     slo : optional
         As in `percentiles`; the limit for the maximum, else for the highest percentile, is drawn as
         a line.
@@ -365,12 +361,8 @@ def timeline(
         Logarithmic values.
     rate : bool, default True
         A strip of the rate, and of failures where their time is known, underneath.
-    legend : bool, default True
-        Name the series.
-    title, subtitle : str, optional
-        By default what was measured, and the conditions. Empty for none.
-    **line_kwargs
-        For the lines.
+    ax, unit, legend, title, subtitle, **line_kwargs
+        As in `percentiles`.
 
     Returns
     -------
