@@ -111,8 +111,6 @@ def load(
     entries = [
         one for series in load_files(given, ask, counted=counted, again=again) for one in series
     ]
-    if not entries:
-        raise InvalidArgumentError("none of the files has the series or tags asked for")
     names = unique_names([(without_secrets(one.path), one.name, one.data) for one in entries])
     loaded = [
         Input(name, data, one.path, one.series)
@@ -194,6 +192,7 @@ def _selection(given: Inputs, *, counted: bool = False) -> Selection:
     return Selection(
         given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
         given.column, given.start_column, given.lenient, counted, given.begin, given.end,
+        columns=given.columns,
     )  # fmt: skip
 
 

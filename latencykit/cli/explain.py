@@ -9,7 +9,6 @@ import click
 from latencykit.cli.common import Input, expand, print_notes
 from latencykit.cli.options import Command, Inputs, chart_option, format_option, inputs, note
 from latencykit.cli.output import print_json, progress, write_chart
-from latencykit.errors import InvalidArgumentError
 from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _load(given: Inputs) -> list[Input]:
 
     wanted = Selection(
         given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
-        given.column, given.start_column, given.lenient, columns=True,
+        given.column, given.start_column, given.lenient, columns=True, together=True,
     )  # fmt: skip
     entries: list[tuple[str, str, Any]] = []
     for label, path in expand(given.files):
@@ -108,8 +107,6 @@ def _load(given: Inputs) -> list[Input]:
             if label is not None:
                 text = label if len(selected) == 1 else f"{label}:{text}"
             entries.append((path, text, data))
-    if not entries:
-        raise InvalidArgumentError("none of the files has the series or tags asked for")
     names = unique_names([(without_secrets(path), name, data) for path, name, data in entries])
     loaded = [
         Input(name, data, path)

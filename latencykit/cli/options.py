@@ -58,6 +58,7 @@ class Inputs:
     lenient: bool = False
     jobs: int = 1
     dask: str | None = None
+    columns: bool = False  # not an option: commands that use further columns set it
 
 
 class _InputOption(click.Option):

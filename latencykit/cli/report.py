@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -80,7 +81,7 @@ def command(
     from latencykit.views.page import byte_count
 
     limit = byte_count(page_size)
-    loaded = without_aggregates(load(given, again=True))
+    loaded = without_aggregates(load(replace(given, columns=True), again=True))
     target = out or beside(loaded[0].path, ".html")
     write_page(
         loaded,

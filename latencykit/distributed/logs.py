@@ -35,11 +35,10 @@ from latencykit.errors import (
     InvalidArgumentError,
     LatencyKitError,
 )
-from latencykit.io import reading
 from latencykit.io.build import distinct
 from latencykit.io.files import begin_of, expand
 from latencykit.io.parts import PartResult, bar, read_part
-from latencykit.io.reading import Selection, listed, select, unique_names
+from latencykit.io.reading import Selection, listed, select, select_all, unique_names
 from latencykit.units import NANOSECONDS, format_count, parse_moment, without_secrets
 
 if TYPE_CHECKING:
@@ -95,15 +94,12 @@ def read_all(
     several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
     urls = list(map(str, cast("Iterable[Any]", paths) if several else [paths]))
     tasks = tasks_of(urls, divide=False)
-    if executor is None and not LocalExecutor().spreads(tasks):
-        return reading.read_all(
-            urls, format=format, series=series, tag=tag, measure=measure, unit=unit, column=column,
-            start_column=start_column, lenient=lenient, counted=counted,
-        )  # fmt: skip
     wanted = Selection(
         format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
         counted, anywhere=True,
     )  # fmt: skip
+    if executor is None and not LocalExecutor().spreads(tasks):
+        return select_all(urls, wanted)
     read = functools.partial(read_part, wanted=wanted, ask=_portable)
     spread = LocalExecutor() if executor is None else executor
     results = read_each(spread, read, tasks, bar("reading"), lenient=False)
@@ -112,8 +108,6 @@ def read_all(
         for url, result in zip(urls, results, strict=True)
         for name, data in result.series
     ]
-    if not named:
-        raise InvalidArgumentError("none of the files has the series or tags asked for")
     return unique_names(named)
 
 

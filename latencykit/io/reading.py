@@ -68,6 +68,7 @@ __all__ = [
     "read_all",
     "read_source",
     "select",
+    "select_all",
     "unique_names",
 ]
 
@@ -90,6 +91,9 @@ class Selection:
     anywhere: bool = False
     """Whether a series or tag has to be in one of the inputs only."""
     columns: bool = False
+    """Whether to read further columns of samples at once, not when they are first used."""
+    together: bool = False
+    """Whether the requests of all tags are one entry: a tag is one column of several."""
 
     def options(self, report: Callable[[str], None]) -> ReadOptions:
         """Return what the readers have to know."""
@@ -151,6 +155,10 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
     seen = "this directory (name the files in it)"
     if not source.is_dir:
+        from latencykit.io.raw.delimited import has_header_alone
+
+        if has_header_alone(source.head):
+            return detect(source, "csv")  # whose reader says that there are no rows
         seen = f"this input (it begins '{start}')"
     raise UnknownFormatError(
         f"{source.shown}: no reader knows {seen}; "
@@ -386,9 +394,8 @@ def select(
 ) -> list[tuple[str, str, Data]]:
     """Read a source; return series, tag and data of whatever is wanted of it.
 
-    A tagged log or tagged samples give one entry per tag, unless columns are wanted: a tag is one
-    of them. With `part`, a range of a log, in which
-    a tag may be missing.
+    A tagged log or tagged samples give one entry per tag, unless all are wanted together. With
+    `part`, a range of a log, in which a tag may be missing.
     """
     path = source.shown
     # only logs are read in ranges
@@ -401,7 +408,7 @@ def select(
             f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
         )
     named = {name for found in chosen.values() for name in found}
-    if wanted.columns and not wanted.series:  # what sums up the others is enough
+    if wanted.together and not wanted.series:  # what sums up the others is enough
         series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
     tags: set[str] = set()
@@ -409,7 +416,7 @@ def select(
         if wanted.series is not None and name not in named:
             continue
         data = _with_measure(data, wanted.measure)
-        together = wanted.columns and wanted.tags is None
+        together = wanted.together and wanted.tags is None
         for tag, one in ({"": data} if together else expand_tags("", data)).items():
             own = (one.run.tags or ("",))[0]
             tags.add(own)
@@ -582,13 +589,17 @@ def read_all(
         format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
         counted, anywhere=True,
     )  # fmt: skip
+    several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
+    return select_all(map(str, cast("Iterable[Any]", paths) if several else [paths]), wanted)
+
+
+def select_all(paths: Iterable[str], wanted: Selection) -> dict[str, Data]:
+    """Read whatever is wanted of several files, one after the other."""
     named = []
-    for path in [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else paths:
-        source = source_of(FileRange(str(path)))
+    for path in paths:
+        source = source_of(FileRange(path))
         entries = select(source, wanted)
         named += [(source.shown, label or name, data) for name, label, data in entries]
-    if not named:
-        raise InvalidArgumentError("none of the files has the series or tags asked for")
     return unique_names(named)
 
 
@@ -602,7 +613,14 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
 
     Equal names are prefixed with as much of the path as distinguishes the files, and numbered
     where that is not enough.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Without any data.
     """
+    if not named:
+        raise InvalidArgumentError("none of the files has the series or tags asked for")
     count = Counter(name for _, name, _ in named)
     prefixes = dict.fromkeys((path for path, _, _ in named), "")
     depth = dict.fromkeys(prefixes, 1)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from latencykit.io.raw.cells import Style
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-__all__ = ["FORMATS", "Dialect", "dialect_of"]
+__all__ = ["FORMATS", "Dialect", "dialect_of", "has_header_alone"]
 
 _SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -189,12 +189,8 @@ def _share_of_numbers(dialect: Dialect) -> float:
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognise a table with numbers in it, or a header of one that has no rows."""
+    """Recognise a table with numbers in it."""
     dialect = dialect_of(head)
-    if dialect is not None and dialect.header and not dialect.rows:
-        names = list(dialect.columns)
-        table = head.suffix in (".csv", ".tsv") and len(names) > 1
-        return Confidence.GENERIC if table or _are_readable(names) else Confidence.NO
     if (
         dialect is None
         or (len(dialect.columns) == 1 and not dialect.header)
@@ -205,6 +201,15 @@ def sniff_csv(head: Head) -> Confidence:
     if dialect.sep == " " and not dialect.header and percentile_lines.sniff(head):
         return Confidence.NO
     return Confidence.GENERIC
+
+
+def has_header_alone(head: Head) -> bool:
+    """Whether a text that no reader knows is the header of a table without rows."""
+    dialect = dialect_of(head)
+    if dialect is None or dialect.rows or not dialect.header:
+        return False
+    names = list(dialect.columns)
+    return _are_readable(names) or (head.suffix in (".csv", ".tsv") and len(names) > 1)
 
 
 def sniff_numbers(head: Head) -> Confidence:

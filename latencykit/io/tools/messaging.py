@@ -17,6 +17,7 @@ compare the clocks of producer and consumer. The file holds rates, not counts.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,26 +165,16 @@ def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
     return series
 
 
-def sniff_distribution(head: Head) -> Confidence:
-    """Recognize bench's header, whose columns are four blanks apart."""
-    return certain(_is_distribution(head) and not _is_nats(head))
-
-
-def sniff_nats_distribution(head: Head) -> Confidence:
-    """Recognize the same header above the percentiles of ``nats latency``."""
-    return certain(_is_distribution(head) and _is_nats(head))
-
-
-def _is_distribution(head: Head) -> bool:
+def sniff_distribution(head: Head, *, nats: bool = False) -> Confidence:
+    """Recognize a header whose columns are four blanks apart, above the percentiles of a tool."""
     header = _HEADER.search(head.text[:4000])
     if header is None or "#[" in head.text:
-        return False
-    return not head.text[: header.start()].lstrip().startswith("#")
-
-
-def _is_nats(head: Head) -> bool:
+        return Confidence.NO
+    if head.text[: header.start()].lstrip().startswith("#"):
+        return Confidence.NO
     rows = [row for line in head.lines[:20] if len(line) < _LONGEST and (row := _ROW.match(line))]
-    return tuple(round(float(row[2]) * 100, 4) for row in rows[: len(_NATS_LEVELS)]) == _NATS_LEVELS
+    levels = tuple(round(float(row[2]) * 100, 4) for row in rows[: len(_NATS_LEVELS)])
+    return certain((levels == _NATS_LEVELS) is nats)
 
 
 def read_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -207,8 +198,7 @@ def read_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_nats_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the distribution of ``nats latency``: messages are sent at a pace, without waiting."""
-    run = Run(tool="nats latency", loop="open", measure="service", corrected="none")
-    return _distribution(source, options, run)
+    return _distribution(source, options, _NATS_RUN)
 
 
 def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, Data]:
@@ -300,7 +290,7 @@ FORMATS = (
     ),
     Format(
         "nats-latency-histogram", "nats latency --histogram", "histogram", (".histogram",),
-        sniff_nats_distribution, read_nats_distribution, unit="ms",
+        partial(sniff_distribution, nats=True), read_nats_distribution, unit="ms",
         example="nats latency --server-b HOST --histogram out   # writes out.histogram",
     ),
     Format(
