@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["events"]
 
 _LANE = 23.0  # points
+_LEAST_LANE = 15.0
 _MOST = 12  # lanes
 _COLOURS = tuple(colour for colour in COLOURS if colour != COLOURS[4])
-_LEAST = 0.0012  # of the width: no event is drawn narrower
 
 
 def events(
@@ -97,7 +97,7 @@ def events(
         for k, name in enumerate(dict.fromkeys([*suspects, *significant]))
     }
     points = page.get_window_extent().height * 72.0 / page.figure.dpi
-    shown = lanes[:_MOST]
+    shown = lanes[: max(1, min(_MOST, int(0.5 * points / _LEAST_LANE)))]
     foot = min(len(shown) * _LANE / points, 0.5)
     gap = min(26.0 / points, 0.15) if shown else 0.0
     upper = page.inset_axes((0.0, foot + gap, 1.0, 1.0 - foot - gap))
@@ -109,24 +109,28 @@ def events(
         )  # fmt: skip
     timeline(data, ax=upper, unit=unit, title="", subtitle="")
     limits = upper.get_xlim()
-    least = _LEAST * (limits[1] - limits[0])
+    width = page.get_window_extent().width * 72.0 / page.figure.dpi
+    least = (limits[1] - limits[0]) / max(width, 1.0)  # narrower than a point, it may vanish
     columns = (found.stalls[name].tolist() for name in ("start", "end", "suspect"))
     for begin, until, suspect in zip(*columns, strict=True):
         shade, end = colour.get(suspect, GREY), max(until, begin + least)
         upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
     if shown:
         lower = page.inset_axes((0.0, 0.0, 1.0, foot))
-        _draw_lanes(lower, shown, colour, span)
+        _draw_lanes(lower, shown, colour, (span, least), min(_LANE, foot * points / len(shown)))
         lower.set_xlabel(upper.get_xlabel())
         upper.set_xlabel("")
         time_axis(lower, *limits)
         upper.tick_params(labelbottom=False)
     left = format_count(len(lanes) - len(shown))
     notes = [f"{left} more sources are not drawn"] if len(lanes) > len(shown) else []
-    if found.stalls.shape[0]:
+    if found.stalls.shape[0] and shown:
         notes.append("stalls in the colour of what coincides, grey without")
     finding = "Nothing coincides with the stalls" if shown else "Nothing stands out in time"
     sentences = sorted(found.findings, key=lambda text: "coincides with" not in text)
+    names = sorted({source.name for source in found.lanes}, key=len, reverse=True)
+    for name in names:
+        sentences = [text.replace(name, shorten(name, 40)) for text in sentences]
     if sentences:
         finding = plain(sentences[0].split(" (by chance")[0], 110)
     others = [plain(text, 160) for text in sentences[1:2]]
@@ -135,13 +139,15 @@ def events(
 
 
 def _draw_lanes(
-    ax: Axes, lanes: list[tuple[str, Any]], colour: dict[str, str], span: float
-) -> None:
-    """One row per source, its name at the left within the row."""
+    ax: Axes, lanes: list[tuple[str, Any]], colour: dict[str, str], times: tuple[float, float],
+    height: float,
+) -> None:  # fmt: skip
+    """One row per source, its name at the left within the row; `times` are span and least width."""
+    span, least = times
     for k, (name, source) in enumerate(lanes):
         row, shade = len(lanes) - 1 - k, colour.get(name, MUTED)
         inside = source.between(0.0, span)
-        start, end = inside.start, np.maximum(inside.end, inside.start + _LEAST * span)
+        start, end = inside.start, np.maximum(inside.end, inside.start + least)
         low, high = np.full(start.size, row + 0.14), np.full(start.size, row + 0.56)
         corners = np.stack(
             [np.stack(pair, 1) for pair in ((start, low), (start, high), (end, high), (end, low))],
@@ -152,7 +158,10 @@ def _draw_lanes(
             autolim=False,
         )
         number = f"{format_count(len(inside))} event{'' if len(inside) == 1 else 's'}"
-        look: dict[str, Any] = {"fontsize": 8, "color": shade if name in colour else INK}
+        look: dict[str, Any] = {
+            "fontsize": min(8.0, 0.4 * height),
+            "color": shade if name in colour else INK,
+        }
         label = f"{plain(shorten(name, 60))}  {number}"
         at = ("axes fraction", "data")
         ax.annotate(label, (0.0, row + 0.6), (2, 0), at, "offset points", va="bottom", **look)

@@ -19,6 +19,7 @@ __all__ = ["explanation"]
 
 _FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
+_BAR = 21.0  # points of each, with its part of a heading
 _MOST_PER_ATTRIBUTE = 4
 
 
@@ -68,10 +69,12 @@ def explanation(
     """
     page = current_axes(ax)
     page.set_axis_off()
-    bars = _chosen(found)
+    points = page.get_window_extent().height * 72.0 / page.figure.dpi
+    timed = found.coincidence is not None and len(found.coincidence.lanes) > 0
+    bars = _chosen(found, max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR))))
     latency, others, suspects = found.latency, found.without, found.suspects
     foot = 0.0
-    if found.coincidence is not None and found.coincidence.lanes:
+    if timed:
         if not bars:
             return events(found.coincidence, ax=page, unit=unit, title=title, subtitle=subtitle)
         foot = _FOOT
@@ -94,14 +97,15 @@ def explanation(
         right.axhline(found.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
         right.set_xlabel("percentile")
     label = plain(shorten(name or found.name, 40))
-    words = "nothing in particular stands out"
+    words = "nothing in particular stands out" if len(found.attributes) else "nothing to compare"
     if len(suspects):
-        shown = [_named(row) for row in suspects.head(2).itertuples()]
+        some = list(suspects.head(2).itertuples())
+        shown = [shorten(_named(row), 48 // len(some)) for row in some]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
     slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"
     slow = f"upper bars: {slow}; lower bars: all" if bars else slow
-    heading = f"{label}: {shorten(words, 70)}" if label else shorten(words, 70)
-    head(page, plain(heading), slow, title, subtitle)
+    heading = f"{label}: {words}" if label else words
+    head(page, plain(heading, 120), slow, title, subtitle)
     return page
 
 
@@ -111,14 +115,14 @@ def _named(row: Any) -> str:
     return " & ".join(f"{attribute}={value}" for attribute, value in parts)
 
 
-def _chosen(found: Explanation) -> list[tuple[str, list[Any]]]:
-    """Attributes and the rows of each that are drawn."""
+def _chosen(found: Explanation, most: int) -> list[tuple[str, list[Any]]]:
+    """Attributes and the rows of each that are drawn, as many as have space."""
     chosen: list[tuple[str, list[Any]]] = []
     number = 0
     for attribute, rows in found.attributes.groupby("attribute", sort=False):
         weight = (rows["share_above"] - rows["share"]).abs() + rows["significant"]
         some = rows.loc[weight.sort_values(ascending=False).index].head(_MOST_PER_ATTRIBUTE)
-        kept = list(some.itertuples())[: _MOST_BARS - number]
+        kept = list(some.itertuples())[: most - number]
         if not kept:
             break
         chosen.append((str(attribute), kept))

@@ -21,7 +21,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox, IdentityTransform
 
 from latencykit.plot.series import named_count, same_words
-from latencykit.plot.style import FEW, INK, MUTED, plain, shorten
+from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, plain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -471,16 +471,17 @@ class LineLabels(_Labels):
                 where = None
             fixed = self._put(entry.text, where, size, fixed)
 
-    @staticmethod
     def _put(
-        text: Text, where: Placement | None, size: tuple[float, float], fixed: Floats
+        self, text: Text, where: Placement | None, size: tuple[float, float], fixed: Floats
     ) -> Floats:
         """Move a text to its place, or hide it; return all boxes that are taken now."""
         text.set_visible(where is not None)
         if where is None:
             return fixed
         text.set_position((where.x, where.y))
-        outline = patheffects.withStroke(linewidth=2.5, foreground="white")
+        outline = patheffects.withStroke(
+            linewidth=2.5, foreground="black" if is_dark(self.axes) else "white"
+        )
         text.set_path_effects([] if where.free else [outline])
         return np.concatenate([fixed, [[where.x, where.y, where.x + size[0], where.y + size[1]]]])
 
@@ -745,6 +746,8 @@ def head(
         heading = Heading(ax, finding, conditions)
         ax.add_artist(heading)
         heading.set_clip_on(False)
+    if is_dark(ax):
+        lighten(ax)
     _keep_to_cell(ax)
 
 

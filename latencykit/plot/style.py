@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AMBER", "BLUE", "COLOURS", "DASHES", "FEW", "GAP", "GREY", "GRID", "GROUND", "INK", "MUTED",
-    "RED", "UNSUPPORTED", "current_axes", "plain", "role_of", "series_styles", "shorten", "tidy",
+    "RED", "UNSUPPORTED", "current_axes", "is_dark", "lighten", "plain", "role_of", "series_styles",
+    "shorten", "tidy",
 ]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
@@ -24,6 +25,13 @@ COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
 """Distinct with normal sight and to deuteranopes, protanopes and tritanopes."""
 
 DASHES: tuple[Any, ...] = ("solid", (0, (5.5, 1.8)), (0, (7.0, 1.6, 1.4, 1.6)), (0, (2.6, 1.6)))
+
+_LIGHT = {
+    INK: "#e9ebee", MUTED: "#a9afb9", EDGE: "#69707b", GRID: "#33373e", GROUND: "#1e2126",
+    GAP: "#2b2f36", RED: "#f0625e", BLUE: "#6aaef7", "#30343b": "#c6cbd3", "#00876c": "#2eb398",
+    "#9c2f8f": "#d77bca",
+}  # fmt: skip
+"""The same colours on a dark ground."""
 
 FEW = 4
 """At most this many series are labelled beside their curves; more in a legend, or on lanes."""
@@ -110,3 +118,33 @@ def tidy(ax: Axes, x: str = "", y: str = "") -> None:
     ax.set_axisbelow(True)
     ax.grid(visible=True, which="major", color=GRID, linewidth=0.8, linestyle="solid")
     ax.tick_params(labelcolor=INK, labelsize=9, length=3, color=EDGE)
+
+
+def is_dark(ax: Axes) -> bool:
+    """Whether axes are on a dark ground, as in matplotlib's style ``dark_background``."""
+    from matplotlib.colors import to_rgba
+
+    figure: Any = ax.figure
+    red, green, blue, alpha = to_rgba(figure.canvas.figure.get_facecolor())
+    return alpha > 0.5 and 0.3 * red + 0.59 * green + 0.11 * blue < 0.4
+
+
+def lighten(ax: Axes) -> None:
+    """Exchange the colours of a chart for those that a dark ground needs."""
+    from matplotlib.axes import Axes as AnyAxes
+    from matplotlib.colors import to_hex, to_rgba_array
+
+    for artist in ax.findobj():
+        if isinstance(artist, AnyAxes):
+            look: Any = {"labelcolor": _LIGHT[INK], "color": _LIGHT[EDGE]}
+            artist.tick_params(which="both", grid_color=_LIGHT[GRID], **look)
+        for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
+            if get is None or put is None or isinstance(artist, AnyAxes):
+                continue
+            old = to_rgba_array(get())
+            new = [_LIGHT.get(to_hex(colour), colour) for colour in old]
+            if any(isinstance(colour, str) for colour in new):
+                with_alpha = to_rgba_array(new)
+                with_alpha[:, 3] = old[:, 3]
+                put(with_alpha if len(new) > 1 else tuple(with_alpha[0].tolist()))
