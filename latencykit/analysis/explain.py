@@ -439,9 +439,7 @@ def _standing(
     return np.where(sure, deviance, -1.0), lifted & (p <= 0.05)
 
 
-def _causes(
-    world: _World, attributes: Sequence[Attribute]
-) -> tuple[list[_Cause], Sequence[Attribute]]:
+def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause], list[Attribute]]:
     """The values that stand out, one after the other, each among the requests without the last.
 
     Attributes whose value only restates the latency are returned as outcomes.
@@ -478,7 +476,7 @@ def _causes(
             return _causes(world, marked)
         accepted.append(_with_aliases(cause, tested, local, active))
         active &= ~cause.rows
-    return accepted, attributes
+    return accepted, list(attributes)
 
 
 def _outcomes(world: _World, attributes: Sequence[Attribute]) -> list[tuple[Attribute, int]]:

@@ -158,7 +158,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         from latencykit.io.raw.delimited import has_header_alone
 
         if has_header_alone(source.head):
-            return detect(source, "csv")  # whose reader says that there are no rows
+            return detect(source, "csv")  # its reader reports the missing rows
         seen = f"this input (it begins '{start}')"
     raise UnknownFormatError(
         f"{source.shown}: no reader knows {seen}; "

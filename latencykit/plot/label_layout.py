@@ -479,9 +479,9 @@ class LineLabels(_Labels):
         if where is None:
             return fixed
         text.set_position((where.x, where.y))
-        outline = patheffects.withStroke(
-            linewidth=2.5, foreground="black" if is_dark(self.axes) else "white"
-        )
+        assert self.axes is not None
+        ground = "black" if is_dark(self.axes) else "white"
+        outline = patheffects.withStroke(linewidth=2.5, foreground=ground)
         text.set_path_effects([] if where.free else [outline])
         return np.concatenate([fixed, [[where.x, where.y, where.x + size[0], where.y + size[1]]]])
 

@@ -120,7 +120,7 @@ def tidy(ax: Axes, x: str = "", y: str = "") -> None:
     ax.tick_params(labelcolor=INK, labelsize=9, length=3, color=EDGE)
 
 
-def is_dark(ax: Axes) -> bool:
+def is_dark(ax: Any) -> bool:
     """Whether axes are on a dark ground, as in matplotlib's style ``dark_background``."""
     from matplotlib.colors import to_rgba
 

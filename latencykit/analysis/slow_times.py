@@ -1,0 +1,288 @@
+"""Slow times of a run, and what they show by themselves.
+
+Each question about the run has its own test and its own part of the false findings: a period of the
+stalls, the time of day, the first minutes, idle times, one connection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    parse_duration,
+    parse_percentile,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from latencykit.core.histogram_log import HistogramLog
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["SlowTimes", "own_findings", "probability_text"]
+
+_OWN = 0.003  # of any false finding, for each question
+_EQUAL = 0.999  # of a latency: less than a bucket below it
+_REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
+
+
+@dataclass(frozen=True)
+class SlowTimes:
+    """A run: its span, its stalls and its slow requests, in seconds from its start."""
+
+    data: Samples | HistogramLog
+    epoch: float | None
+    span: float
+    tolerance: float  # seconds by which the start of a stall may be wrong
+    threshold: float  # ns
+    name: str  # of the threshold
+    begin: Floats  # of the stalls
+    end: Floats
+    slow_begin: Floats  # of the slow requests, or of the intervals that counted them
+    slow_end: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, data: Samples | HistogramLog, stalls: Stalls, above: str | float) -> SlowTimes:
+        """Return the slow times of a run; requests above a percentile or a latency are slow."""
+        threshold, name = _threshold(data, above)
+        if isinstance(data, Samples):
+            assert data.start is not None
+            epoch = None if data.epoch is None else data.epoch / 1e9
+            values = data.values
+            slow = (values > threshold) & data.good
+            if not slow.any():  # many are as slow as the slowest
+                slow = (values >= threshold * _EQUAL) & data.good
+            if data.outcome is not None:
+                slow |= data.outcome == OUTCOMES.index("timeout")
+            end = (data.offsets + data.duration / 1e9)[slow]
+            begin, weight = end - values[slow] / 1e9, np.ones(end.size)
+            span = data.elapsed
+            gaps = np.diff(np.sort(data.start + data.duration))
+            gaps = gaps[gaps > 0]
+            grain = float(np.median(gaps)) / 1e9 if gaps.size else 0.0
+            tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
+        else:
+            epoch, span = data.run.start, data.duration
+            factor = NANOSECONDS.get(data.unit, 1.0)
+            counts = np.zeros(len(data), np.int64)
+            for limit in (threshold, threshold * _EQUAL):
+                if not counts.any():
+                    fold = SlowFold(np.full(len(data), 2 * limit / factor))
+                    data.scan(fold)
+                    counts = fold.counts[LEVELS.index(0.5)]
+            slow = counts > 0
+            begin, weight = data.starts[slow], counts[slow].astype(np.float64)
+            end = begin + data.lengths[slow]
+            tolerance = float(np.median(data.lengths)) / 2 if len(data) else 1.0
+        order = np.argsort(begin, kind="stable")
+        return cls(
+            data, epoch, float(span), tolerance, threshold, name, stalls.start, stalls.end,
+            begin[order], end[order], weight[order],
+        )  # fmt: skip
+
+
+def _threshold(data: Samples | HistogramLog, above: str | float) -> tuple[float, str]:
+    """A threshold in ns, and its name."""
+    text = str(above).strip()
+    if isinstance(above, str) and text[-1:].isalpha() and not text.endswith("th"):
+        value = parse_duration(text)
+        return value, text
+    if isinstance(above, str):
+        percentile = parse_percentile(text)
+        value = float(data.percentile(percentile)) * NANOSECONDS.get(data.unit, 1.0)
+        return value, f"p{percentile:g}"
+    if not np.isfinite(above) or above < 0:
+        raise InvalidArgumentError(f"{above!r} is not a valid threshold; write 'p99' or '20ms'")
+    return float(above), format_duration(float(above))
+
+
+def probability_text(p: float) -> str:
+    """Return a probability as findings print it."""
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+
+
+# ------------------------------------------------------------
+# The questions.
+
+_DAY = 86_400.0
+_SLOTS = 48  # of a day
+_ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
+_BLOCKS = 20  # of a run, for its first minutes
+_SLOWER = 1.2  # times as slow: less is not worth a sentence
+_STAMPS = 0.5  # of the requests have a time of their own, else the clock is too coarse
+_LATER = 3  # requests after the one that ended an idle time: it is compared with that
+_IDLE = 20.0  # times the usual gap between requests
+
+
+def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
+    """Return what the run shows by itself, one sentence each."""
+    findings: list[str] = []
+    # Stalls that follow each other closely are one event: a cluster would pass for a period.
+    apart = run.span / max(4 * len(stalls), 1)
+    period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
+    if period is not None and period.p <= _OWN:
+        words = period.words
+        whole = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
+        if run.epoch is not None and abs(period.seconds / whole - 1) < 0.01:
+            turn = np.exp(2j * np.pi * (stalls.start + run.epoch) / whole).sum()
+            phase = float(np.angle(turn)) / (2 * np.pi) % 1.0 * whole
+            words += f", {format_duration(phase * 1e9, 2)} after the full "
+            words += {60.0: "minute", 3600.0: "hour", _DAY: "day"}.get(
+                whole, format_duration(whole * 1e9)
+            )
+            words += " of the clock (UTC)"
+        findings.append(words)
+    findings += _time_of_day(run)
+    findings += _first_minutes(run)
+    if isinstance(run.data, Samples):
+        findings += _after_idle(run, run.data)
+        findings += _one_connection(run, run.data)
+    return findings
+
+
+def _time_of_day(run: SlowTimes) -> list[str]:
+    """Days are alike in when they are slow: each turned at random, they would not be."""
+    days = int(run.span // _DAY)
+    if days < 3 or not run.slow_begin.size or run.epoch is None:
+        return []
+    slot = (run.slow_begin / _DAY * _SLOTS).astype(np.int64)
+    kept = slot < days * _SLOTS
+    table = np.bincount(slot[kept], run.weight[kept], days * _SLOTS).reshape(days, _SLOTS)
+    table = table[table.sum(axis=1) > 0]
+    if len(table) < 3:
+        return []
+    table = table / table.sum(axis=1)[:, None]
+
+    def peak(rows: Floats) -> Floats:
+        middle = rows.mean(axis=-2)
+        return np.asarray((middle + np.roll(middle, 1, axis=-1)).max(axis=-1))
+
+    rng = np.random.default_rng(7)
+    turns = rng.integers(0, _SLOTS, (4999, len(table), 1))
+    turned = np.take_along_axis(
+        np.broadcast_to(table, (4999, *table.shape)), (np.arange(_SLOTS) + turns) % _SLOTS, axis=2
+    )
+    seen = float(peak(table))
+    p = (1 + int((peak(turned) >= seen - 1e-12).sum())) / 5000
+    if p > _OWN:
+        return []
+    middle = table.mean(axis=0)
+    last = int(np.argmax(middle + np.roll(middle, 1)))
+    begin = (run.epoch + (last - 1) * _DAY / _SLOTS) % _DAY
+    clock = [f"{int(t // 3600) % 24:02d}:{int(t % 3600 // 60):02d}" for t in (begin, begin + 3600)]
+    text = (
+        f"{100 * seen:.0f} % of the requests above {run.name} fall between {clock[0]} and "
+        f"{clock[1]} UTC of each day ({len(table)} days; {probability_text(p)})"
+    )
+    return [text]
+
+
+def _first_minutes(run: SlowTimes) -> list[str]:
+    """The first blocks are slower than all others, by more than these differ (Dixon, 1950)."""
+    if isinstance(run.data, Samples):
+        at, value = run.data.offsets[run.data.good], run.data.values[run.data.good] / 1e9
+    else:
+        series = run.data.series((50,))
+        counted = series.count > 0
+        at = series.start[counted]
+        value = series.values[counted, 0] * NANOSECONDS.get(series.unit, 1.0) / 1e9
+    if at.size < 5 * _BLOCKS or not run.span > 0:
+        return []
+    order = np.argsort(at, kind="stable")
+    at, value = at[order], np.maximum(value[order], 1e-9)
+    edges = np.searchsorted(at, np.arange(_BLOCKS + 1) / _BLOCKS * run.span)
+    if (np.diff(edges) < 5).any():
+        return []
+    middle = np.log([np.median(value[a:b]) for a, b in pairwise(edges.tolist())])
+    for lead in (3, 2, 1):
+        rest = middle[lead:]
+        gap = float(middle[:lead].min() - rest.max())
+        if gap >= max(float(np.ptp(rest)), np.log(_SLOWER)):
+            first, others = (np.median(part) * 1e9 for part in np.split(value, [edges[lead]]))
+            length = format_duration(lead / _BLOCKS * run.span * 1e9, 2)
+            text = (
+                f"the first {length} are slower than all the rest (median "
+                f"{format_duration(first)} against {format_duration(others)}), as in a warm-up"
+            )
+            return [text]
+    return []
+
+
+def _after_idle(run: SlowTimes, samples: Samples) -> list[str]:
+    """Requests after an idle time are slow more often than those that follow them (McNemar's test).
+
+    A stall or a slow phase hits both of a pair.
+    """
+    from scipy import special
+
+    assert samples.start is not None
+    order = np.argsort(samples.start, kind="stable")
+    start, slow = samples.offsets[order], (samples.values > run.threshold)[order]
+    end = (samples.offsets + samples.duration / 1e9)[order]
+    if start.size < 100:
+        return []
+    idle = start[1:] - np.maximum.accumulate(end)[:-1]
+    limit = _IDLE * float(np.median(np.diff(start)))
+    # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
+    apart = min(np.count_nonzero(np.diff(start)), np.count_nonzero(np.diff(np.sort(end))))
+    if apart < _STAMPS * start.size - 1:
+        return []
+    after = np.concatenate(([False], idle > limit))
+    both, number = int((after & slow).sum()), int(after.sum())
+    if both < 5 or both < 0.1 * slow.sum() or both < 0.3 * number:
+        return []
+    first = np.flatnonzero(after)
+    first = first[first + _LATER < start.size]
+    first = first[np.cumsum(after)[first] == np.cumsum(after)[first + _LATER]]
+    alone = int((slow[first] & ~slow[first + _LATER]).sum())
+    others = int((~slow[first] & slow[first + _LATER]).sum())
+    p = float(special.betainc(alone, others + 1, 0.5)) if alone else 1.0
+    if p > _OWN:
+        return []
+    text = (
+        f"{both} of {format_count(number)} requests after an idle time of "
+        f"{format_duration(limit * 1e9, 2)} or more are above {run.name} ({probability_text(p)})"
+    )
+    return [text]
+
+
+def _one_connection(run: SlowTimes, samples: Samples) -> list[str]:
+    """One connection is hit in more blocks of time than its share; blocks that hit all are out."""
+    if samples.connection is None:
+        return []
+    from scipy import special
+
+    names, code = np.unique(samples.connection, return_inverse=True)
+    if not 2 <= names.size <= 10_000:
+        return []
+    size = min(200, max(1, len(samples) // (5 * names.size)))
+    block = np.minimum((samples.offsets / max(run.span, 1e-9) * size).astype(np.int64), size - 1)
+    cell, cells = block * names.size + code, size * names.size
+    sent = np.bincount(cell, minlength=cells).reshape(size, -1)
+    slow = np.bincount(cell, samples.values > run.threshold, cells).reshape(size, -1) > 0
+    slow &= (slow.sum(axis=1) <= np.maximum((sent > 0).sum(axis=1) / 2, 1))[:, None]
+    hits = slow.sum(axis=0)
+    total, most = int(hits.sum()), int(np.argmax(hits))
+    if hits[most] < 5 or hits[most] < 0.5 * total:
+        return []
+    share = float(sent[:, most].sum() / sent.sum())
+    p = float(special.betainc(hits[most], total - hits[most] + 1, share)) * names.size
+    if p > _OWN:
+        return []
+    text = (
+        f"connection {names[most]} is slow in {hits[most]} of the {total} blocks of time in which "
+        f"any one was slow; its share of requests is {100 * share:.0f} % ({probability_text(p)})"
+    )
+    return [text]
