@@ -38,7 +38,8 @@ _MOST_VALUES = 400  # that are tested one by one
 _BESIDE = 1.25  # times a limit, or less: latencies near it
 _LEAST_BESIDE = 5  # of them on either side
 _CROWD = 3.0  # times as many just above a limit as just below, at most
-_MISPLACED = 0.02  # of them: clocks of client and server differ
+_MISPLACED = 0.02  # of the latencies near a limit: clocks of client and server differ
+_ASTRAY = 0.1  # of the requests with a value, at most on the wrong side of the limit
 OTHERS, NONE = "others", "(none)"
 _ID = re.compile(
     r"(?<=/)(?<!//)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -105,7 +106,7 @@ def restates_latency(values: Ints, mine: Flags) -> bool:
     before = np.concatenate(([0], np.cumsum(flagged)))
     misplaced = before + (~flagged).sum() - (np.arange(before.size) - before)
     at = int(np.argmin(misplaced))
-    if not 0 < at < values.size:
+    if not 0 < at < values.size or misplaced[at] > _ASTRAY * flagged.sum():
         return False
     limit = float(ordered[at])
     first, last = np.searchsorted(ordered, (limit / _BESIDE, limit * _BESIDE))

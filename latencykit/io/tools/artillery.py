@@ -25,7 +25,6 @@ __all__ = ["FORMATS"]
 _STATS = {"min": "min", "max": "max", "mean": "mean"}
 _PERCENTILE = re.compile(r"p(\d+)|median")
 _TIMES = re.compile(r"response_time|session_length|duration|latency|(?:^|\.)(?:FCP|LCP|TTFB|INP)\b")
-_BY_STATUS = re.compile(r"\.[1-5]xx$")
 _SKETCH = "Artillery estimates percentiles by a sketch, within 1 %"
 _LATE = re.compile(r"timed?_?out|ETIMEDOUT|ESOCKETTIMEDOUT", re.IGNORECASE)
 
