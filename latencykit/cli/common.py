@@ -62,6 +62,10 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
     """Labels and paths; a glob that the shell left alone is expanded here."""
     found: list[tuple[str | None, str]] = []
     for given in files:
+        if not given:
+            raise InvalidArgumentError(
+                "a FILE is an empty string; expected a path; is a variable of the shell empty?"
+            )
         label, path = None, given
         head, equals, tail = given.partition("=")
         if equals and tail and not os.path.lexists(given) and "/" not in head:

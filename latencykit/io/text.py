@@ -511,8 +511,8 @@ def numbered(
                 options.reject(
                     source.corrupt(
                         number,
-                        f"this is not JSON: {printable(line)!r}",
-                        error.seen,
+                        f"this is not JSON: {printable(line)!r}: {error.seen}",
+                        "",
                         "--lenient skips the line",
                     )
                 )
