@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT", "Limits", "in_force", "limits"]
+__all__ = ["DEFAULT", "Limits", "check_series", "in_force", "limits"]
 
 _VARIABLE = "LATENCYKIT_LIMITS"
 _DEFLATE_RATIO = 1032  # deflate cannot expand further: 258 bytes from two bits
@@ -154,3 +154,14 @@ def _parsed(text: str) -> Limits:
             float(hit[1]) * _SECONDS[hit[2]] if name in _TIMES else int(hit[1]) << _UNITS[hit[2]]
         )
     return Limits(**values)
+
+
+def check_series(number: int) -> None:
+    """Raise where there are more series than one chart or page shows."""
+    limit = in_force().series
+    if number > limit:
+        raise InputTooLargeError(
+            f"{number:,} series are too many for one chart or page, which shows up to {limit:,}; "
+            "choose some with --series or --tag, add them up with latencykit merge, or allow more "
+            "with --limit series=N (lk.limits)"
+        )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import struct
 import subprocess
 import sys
 import zlib
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -209,3 +212,56 @@ def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, end):
         status, _, err = run("-q", "summary", path)
         assert status == 0 or err.count("\n") == 1, name
         assert "bug in the reader" not in err, name
+
+
+PIPED = {
+    "a log": LOG.read_bytes(),
+    "a compressed log": gzip.compress(LOG.read_bytes()),
+    "a long table": b"latency_ms,tag\n" + b"5,a\n" * 40_000,
+    "a long list": b"[" + b'{"latency_ms": 5},' * 9_000 + b'{"latency_ms": 5}]',
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", PIPED)
+def test_a_pipe_is_read_as_a_file_is(run, tmp_path, name):
+    path, pipe = tmp_path / "file", tmp_path / "pipe"
+    path.write_bytes(PIPED[name])
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[PIPED[name]])
+    writer.start()
+    piped = run("-q", "summary", "--format", "csv", f"x={pipe}")
+    writer.join()
+    assert piped[0] == 0
+    assert piped == run("-q", "summary", "--format", "csv", f"x={path}")
+
+
+def test_what_cannot_be_read_is_named_and_an_empty_name_is_explained(run):
+    status, _, err = run("summary", "")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "empty string" in err
+    if os.path.exists("/proc/self/mem"):  # noqa: PTH110
+        status, _, err = run("summary", "/proc/self/mem")
+        assert (status, err.count("\n")) == (2, 1)
+        assert "/proc/self/mem: cannot be read" in err
+
+
+def test_a_directory_whose_files_go_away_is_refused_as_one(run, tmp_path, monkeypatch):
+    def gone(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/26459")
+
+    monkeypatch.setattr(Path, "glob", gone)
+    status, _, err = run("summary", tmp_path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "no reader knows this directory" in err
+
+
+@pytest.mark.parametrize("text", ['{"latency_ms":1}\n{"latency_ms":nan}\n{"latency_ms":1}\n'])
+def test_a_line_that_is_not_json_says_why(run, tmp_path, text):
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    status, _, err = run("summary", path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "a.jsonl:2: this is not JSON" in err
+    assert "near 'nan}'" in err
+    assert "expected the JSON" not in err

@@ -111,3 +111,25 @@ def test_more_series_than_a_chart_can_show_are_refused(tmp_path, capsys):
         assert ended.value.code == 2
         assert "4 series are too many for one chart or page, which shows up to 3; choose" in text
         assert not out.exists()
+
+
+def test_too_many_series_are_refused_before_any_is_read(run, tmp_path):
+    log, out = tmp_path / "a.hlog", tmp_path / "a.html"
+    line = LOG.read_text().splitlines()[-1]
+    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
+    for files in ([log], [tmp_path / f"{k}.hlog" for k in range(9)]):  # that cannot be read
+        for command in (["report"], ["chart"], ["chart", "--kind", "dashboard"]):
+            status, _, err = run("-q", *command, *files, "-o", out, "--limit", "series=8")
+            assert (status, err.count("\n"), out.exists()) == (2, 1, False)
+            assert "9 series are too many" in err
+            assert "--tag" in err
+    assert run("-q", "report", log, "-o", out, "--limit", "series=8", "--tag", "t3")[0] == 0
+
+
+def test_a_table_of_many_series_is_printed_with_a_hint_how_to_select(run, tmp_path):
+    log = tmp_path / "a.hlog"
+    line = LOG.read_text().splitlines()[-1]
+    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
+    status, out, err = run("summary", log, "--unit", "us", "--limit", "series=8", "--format", "csv")
+    assert (status, out.count("\nt")) == (0, 9)
+    assert "9 series; --series and --tag select" in err

@@ -118,7 +118,7 @@ def command(
     if spec:
         look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
-    loaded = without_aggregates(load(given, counted=counted, again=True))
+    loaded = without_aggregates(load(given, counted=counted, again=True, shown=True))
     if term:
         from latencykit.views.terminal import terminal_chart
 

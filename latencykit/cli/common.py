@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._limits import check_series, in_force
 from latencykit.cli.options import Inputs, note
 from latencykit.core.histogram_log import merge
 from latencykit.errors import InvalidArgumentError
@@ -61,6 +62,10 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
     """Labels and paths; a glob that the shell left alone is expanded here."""
     found: list[tuple[str | None, str]] = []
     for given in files:
+        if not given:
+            raise InvalidArgumentError(
+                "a FILE is an empty string; expected a path; is a variable of the shell empty?"
+            )
         label, path = None, given
         head, equals, tail = given.partition("=")
         if equals and tail and not os.path.lexists(given) and "/" not in head:
@@ -104,13 +109,21 @@ def load(
     *,
     counted: bool = False,
     again: bool = False,
+    shown: bool = False,
 ) -> list[Input]:
-    """Read the series that the options select; `again`: `ask` asks more than once."""
+    """Read the series that the options select; `again`: `ask` asks more than once.
+
+    With `shown`, all are for one chart or page; too many are refused before they are read.
+    """
     from latencykit.io.reading import unique_names
 
     entries = [
-        one for series in load_files(given, ask, counted=counted, again=again) for one in series
+        one
+        for series in load_files(given, ask, counted=counted, again=again, shown=shown)
+        for one in series
     ]
+    if len(entries) > in_force().series:
+        note(f"{len(entries):,} series; --series and --tag select, latencykit merge adds them up")
     names = unique_names([(without_secrets(one.path), one.name, one.data) for one in entries])
     loaded = [
         Input(name, data, one.path, one.series)
@@ -126,12 +139,15 @@ def load_files(
     *,
     counted: bool = False,
     again: bool = False,
+    shown: bool = False,
 ) -> list[list[Input]]:
     """Read as `load` does, and return the series file by file, under their names in the file."""
     files: list[list[Input]] = []
     labelled = expand(given.files)
     paths = [path for _, path in labelled]
-    each = read_each(given, paths, ask, counted=counted, again=again)
+    if shown and not given.lenient:  # each file has a series, or is an error
+        check_series(len(paths))
+    each = read_each(given, paths, ask, counted=counted, again=again, shown=shown)
     for (label, path), series in zip(labelled, each, strict=True):
         names = [
             name if label is None else label if len(series) == 1 else f"{label}:{name}"
@@ -203,6 +219,7 @@ def read_each(
     *,
     counted: bool = False,
     again: bool = False,
+    shown: bool = False,
 ) -> list[list[tuple[str, Any]]]:
     """Return the series of every file, or the results of `ask`; `again`: it asks more than once."""
     from latencykit.io.files import FileRange, pays_processes, size_of
@@ -214,8 +231,9 @@ def read_each(
         )
     most = HELD / max(len(paths), 1)
     read = functools.partial(
-        read_part, wanted=_selection(given, counted=counted), ask=ask, hold=most * again
-    )
+        read_part, wanted=_selection(given, counted=counted), ask=ask, hold=most * again,
+        shown=shown,
+    )  # fmt: skip
     spread = given.dask is not None
     if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
         spread |= pays_processes([size_of(path) for path in paths])

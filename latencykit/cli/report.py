@@ -81,7 +81,7 @@ def command(
     from latencykit.views.page import byte_count
 
     limit = byte_count(page_size)
-    loaded = without_aggregates(load(replace(given, columns=True), again=True))
+    loaded = without_aggregates(load(replace(given, columns=True), again=True, shown=True))
     target = out or beside(loaded[0].path, ".html")
     write_page(
         loaded,

@@ -332,9 +332,17 @@ class HistogramLog(HistogramBacked, Value):
 
     def by_tag(self) -> dict[str, HistogramLog]:
         """Return one log a tag, ``""`` for untagged lines."""
-        return (
-            {name: self.tagged(name) for name in (self.tags or ("",))} if len(self) else {"": self}
-        )
+        if not len(self):
+            return {"": self}
+        order = np.argsort(self._tag_code, kind="stable")
+        begins = np.flatnonzero(np.diff(self._tag_code[order], prepend=-1))
+        rows_of = {
+            self._tag_names[self._tag_code[rows[0]]]: rows for rows in np.split(order, begins[1:])
+        }
+        return {
+            name: self.rows(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
+            for name in self.tags or ("",)
+        }
 
     def with_tag(self, tag: str | None) -> HistogramLog:
         """Return the same log with every interval tagged so; as it is for None."""

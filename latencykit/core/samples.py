@@ -28,6 +28,7 @@ from latencykit.units import (
     format_duration,
     parse_duration,
     parse_moment,
+    printable,
 )
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class Samples(HistogramBacked, Value):
     tag : array_like of str, optional
         Operation.
     unit : str, default "ns"
-        Unit of the arguments (``none`` for bare numbers); the attributes are nanoseconds, int64.
+        Unit of the numbers (``none`` for bare ones); the attributes are nanoseconds, int64.
+        Timedeltas and datetimes have their own.
     run : Run, optional
     **columns : array_like
         Further columns such as endpoint, host or status: numbers, or words (None for none).
@@ -210,7 +212,7 @@ class Samples(HistogramBacked, Value):
             "start": None if start is None else _nanoseconds(start, unit),
             "intended": None if intended is None else _nanoseconds(intended, unit),
             "outcome": None if outcome is None else _outcome_codes(outcome),
-            "connection": None if connection is None else np.asarray(connection, np.int64),
+            "connection": None if connection is None else _whole_numbers(connection),
             "tag": None if tag is None else np.asarray(tag, np.str_),
         }
         further = {name: _cells(values) for name, values in columns.items()}
@@ -765,17 +767,44 @@ def _cells(values: Any) -> Any:
 
 
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
-    """Times as int64 nanoseconds; floats are rounded to the nearest."""
+    """Times as int64 nanoseconds; floats are rounded, and dates and timedeltas have own units."""
     given = np.asarray(values)
     factor = NANOSECONDS.get(checked_unit(unit), 1.0)
+    if given.dtype.kind in "mM":
+        ns = given.astype(f"{given.dtype.kind}8[ns]")
+        if not (ns.astype(given.dtype) == given).all():  # NaT is not equal to itself
+            raise InvalidArgumentError("a time is missing, or beyond 64 bits of nanoseconds")
+        return ns.astype(np.int64)
+    if np.ma.is_masked(values):
+        raise InvalidArgumentError("times are masked; leave those rows out of all columns")
     if given.dtype.kind in "iu":
-        return given.astype(np.int64) * np.int64(factor)
-    reals = given.astype(np.float64) * factor
+        most = max(abs(int(given.min())), int(given.max())) if given.size else 0
+        if most * int(factor) < 1 << 63:
+            return given.astype(np.int64) * np.int64(factor)
+    try:
+        if given.dtype.kind not in "iufO":
+            raise TypeError  # noqa: TRY301 - as objects that are not numbers
+        with np.errstate(over="ignore"):
+            reals = given.astype(np.float64) * factor
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"times must be numbers, timedeltas or datetimes, not {given.dtype}: "
+            f"{printable(repr(given.flat[0]) if given.size else '', 40)}"
+        ) from None
     if not np.isfinite(reals).all():
         raise InvalidArgumentError(
             "times must be finite; drop rows without a latency, or give them an outcome"
         )
+    if (np.abs(reals) >= 2.0**63).any():
+        raise InvalidArgumentError("times must fit 64 bits of nanoseconds; is their unit correct?")
     return np.rint(reals).astype(np.int64)
+
+
+def _whole_numbers(values: ArrayLike) -> Ints:
+    try:
+        return np.asarray(values, np.int64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgumentError(f"connections must be whole numbers ({error})") from None
 
 
 def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:

@@ -211,9 +211,11 @@ def begin_of(place: FileRange) -> Iterator[Source]:
 
 def _filesystem(url: str) -> tuple[Any, str]:
     try:
-        from fsspec.core import url_to_fs
+        from fsspec.core import filesystem, url_to_fs
     except ImportError as missing:
         raise MissingPackageError("fsspec", "Reading a URL", "cluster") from missing
+    if bracketed := re.match(r"(https?)://[^/?]*\[", url):  # to url_to_fs, "::" joins two URLs
+        return filesystem(bracketed[1], **_patience(url)), url
     system, path = url_to_fs(url, **_patience(url))
     return system, str(path)
 

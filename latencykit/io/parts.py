@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._limits import check_series
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram_log import HistogramLog, LogPart
 from latencykit.core.run import reporting
@@ -71,12 +72,14 @@ def read_part(
     key: Literal["label", "tag", "all"] = "label",
     hold: float = 0.0,
     travel: float = 0.0,
+    shown: bool = False,
 ) -> PartResult:
     """Read a file or range and ask each of its series; an error is part of the result.
 
     The `key` of each series is its label, its tag (of a single series), or the same for all but
     aggregates. A log may take `hold` bytes in memory, so that several questions decode it once,
-    or `travel` bytes on its way to another process.
+    or `travel` bytes on its way to another process. With `shown`, all series are for one chart or
+    page, and more than it shows are refused before their intervals are read.
     """
     reports: list[str] = []
     is_part = place.end > 0
@@ -96,6 +99,8 @@ def read_part(
             named = single or [("", data) for _, _, data in rows]
         else:
             named = [(tag or series, data) for series, tag, data in rows]
+        if shown:
+            check_series(sum(not data.run.aggregate for _, data in named))
         if hold:
             named = [(name, in_memory(data, hold)) for name, data in named]
         if travel:

@@ -171,9 +171,10 @@ def _sniffed(one: Format, source: Source, broken: list[tuple[Format, Exception]]
     try:
         return one.sniff(source.head)
     except Exception as error:
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno):
+        unread = isinstance(error, OSError) and error.errno
+        if isinstance(error, MemoryError) or (unread and not source.is_dir):
             raise
-        if not (
+        if not unread and not (  # files of a directory may go away, or be private
             isinstance(error, (LatencyKitError, csv.Error)) or re.match(_NOT_A_NUMBER, str(error))
         ):
             broken.append((one, error))

@@ -405,7 +405,10 @@ class Watched(io.FileIO):
 
     def readinto(self, buffer: Any) -> int | None:
         """Fill a buffer; what was cut off before this is known after it."""
-        size = super().readinto(buffer)
+        try:
+            size = super().readinto(buffer)
+        except OSError as error:  # a failing disk, a file server that went away
+            raise self._changed(f"cannot be read: {error.strerror or error}") from None
         self._look()
         return size
 
@@ -576,7 +579,7 @@ class Format:
 
 
 class Source:
-    """An input that can be opened again and again: a path, or standard input spooled to disk.
+    """An input that can be opened again and again: a path, or a pipe spooled to disk.
 
     Attributes
     ----------
@@ -585,7 +588,7 @@ class Source:
     path : Path
         The same as a path.
     file : Path
-        Where the bytes lie: `path`, or the copy of standard input.
+        Where the bytes lie: `path`, or the copy of standard input or of another pipe.
     cut : bool
         Whether a compressed stream was found to end early.
     json : bool
@@ -600,7 +603,7 @@ class Source:
         self.highest: float | None = None
         self.path = Path(path)
         self._watch = Watch()
-        self.file = _spooled(self) if self.shown == "-" else self.path
+        self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
 
     @cached_property
     def is_dir(self) -> bool:
@@ -621,18 +624,18 @@ class Source:
         if head is not None and head.whole and not self.is_dir:
             return io.BytesIO(head.data)  # a small file is read once
         raw = self._raw()
-        kind = compression(raw.read(6))
-        raw.seek(0)
-        if kind is None:
-            return raw
         try:
+            kind = compression(raw.read(6))
+            raw.seek(0)
+            if kind is None:
+                return raw
             return cast(
                 "IO[bytes]",
                 io.BufferedReader(
                     Unpacked(raw, kind, self._note_cut, self._stream_corrupt), 1 << 17
                 ),
             )
-        except MissingPackageError:
+        except (CorruptInputError, MissingPackageError):
             raw.close()
             raise
 
@@ -647,6 +650,8 @@ class Source:
             ) from None
 
     def _changed(self, how: str) -> CorruptInputError:
+        if how.startswith("cannot"):
+            return self.corrupt(None, how)
         return self.corrupt(
             None, how, "a file at rest", "read a copy, or read it when its writer is done"
         )
@@ -748,8 +753,9 @@ class DocumentSource(Source):
 
 
 def _spooled(source: Source) -> Path:
-    """Standard input on disk, where it can be read again; it goes away with the source."""
-    if sys.stdin is None:
+    """A pipe's content on disk, where it can be read again; it goes away with the source."""
+    piped = source.shown == "-"
+    if piped and sys.stdin is None:
         raise source.corrupt(
             None, "standard input is closed", "the output of a tool", "pipe it in, or name a file"
         )
@@ -757,8 +763,9 @@ def _spooled(source: Source) -> Path:
 
     spool = new_temporary("latencykit-")
     weakref.finalize(source, spool.unlink, missing_ok=True)
-    with naming(spool, spool), spool.open("wb") as stream:
-        shutil.copyfileobj(sys.stdin.buffer, stream)
+    given = contextlib.nullcontext(sys.stdin.buffer) if piped else source.path.open("rb")
+    with given as pipe, naming(spool, spool), spool.open("wb") as stream:
+        shutil.copyfileobj(pipe, stream)
     return spool
 
 

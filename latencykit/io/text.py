@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from latencykit._limits import in_force
 from latencykit.core.samples import as_nanoseconds
-from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.source import Confidence, SeveralDocuments
+from latencykit.io.source import HEAD_SIZE, Confidence, SeveralDocuments
 from latencykit.units import parse_duration, printable
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = [
     "has_match",
     "iso_nanoseconds",
     "lines",
+    "list_pieces",
     "load",
     "numbered",
     "parse",
@@ -331,6 +333,70 @@ def load(source: Source, *, after_noise: bool = False) -> Any:
     return value
 
 
+_LIST_PIECE = 2 << 20  # bytes; as Python objects they take ten to twenty times as much
+_DEPTH = np.zeros(256, np.int8)
+_DEPTH[[*b"[{"]], _DEPTH[[*b"]}"]] = 1, -1
+
+
+def list_pieces(source: Source) -> Iterator[list[Any]]:
+    """Yield the entries of a document that is one list in pieces, of which the head is the first.
+
+    The memory that it takes does not grow with the file.
+    """
+    with source.open() as stream:
+        begin = stream.read(HEAD_SIZE).removeprefix(b"\xef\xbb\xbf")
+        held = begin.lstrip().removeprefix(b"[")
+        line = 1 + begin.count(b"\n") - held.count(b"\n")
+        closed, first = False, True
+        while not closed:
+            end, closed = _end_of_entries(held)
+            if end:
+                text = held[:end] if closed else held[: end - 1] + b"]"
+                entries = parse(f"[{_decoded(text)}", source, first_line=line)
+                if not (entries or (first and closed)):
+                    raise source.corrupt(
+                        line, "the JSON has a comma without an entry", "", _WAY_OUT
+                    )
+                yield entries
+                line, first, held = line + text.count(b"\n"), False, held[end:]
+            elif len(held) > in_force().line:
+                raise InputTooLargeError(
+                    f"{source.shown}:{line}: an entry of more than {in_force().line:,} bytes; "
+                    "--limit line=SIZE (lk.limits) allows more"
+                )
+            if not closed:
+                more = stream.read(_LIST_PIECE)
+                if not more:
+                    parse(f"[{_decoded(held)}", source, first_line=line)  # raises: it is truncated
+                held += more
+        while not held.strip():
+            held = stream.read(_LIST_PIECE)
+            if not held:
+                return
+    load(source)  # raises: another document follows, or something else
+
+
+def _end_of_entries(text: bytes) -> tuple[int, bool]:
+    """The end of the complete entries of a list, with the comma or bracket, and whether it closes.
+
+    Of a text that begins after the list's opening bracket, or after a comma between two entries.
+    """
+    if not re.search(rb'["[{}]', text):
+        closing = text.find(b"]") + 1
+        return closing or text.rfind(b",") + 1, closing > 0
+    letters = np.frombuffer(re.sub(rb"(?s)\\.", b"__", text) if b"\\" in text else text, np.uint8)
+    outside = ~np.logical_xor.accumulate(letters == ord('"'))
+    depth = np.cumsum(_DEPTH[letters] * outside, dtype=np.int32)
+    if (closing := int((depth < 0).argmax())) or depth[0] < 0:
+        return closing + 1, True
+    commas = np.flatnonzero((letters == ord(",")) & (depth == 0) & outside)
+    return (int(commas[-1]) + 1 if commas.size else 0), False
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
 def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
     """Return the value that begins right at `at`, and its end: for consecutive objects."""
     source.json = True
@@ -445,8 +511,8 @@ def numbered(
                 options.reject(
                     source.corrupt(
                         number,
-                        f"this is not JSON: {printable(line)!r}",
-                        error.seen,
+                        f"this is not JSON: {printable(line)!r}: {error.seen}",
+                        "",
                         "--lenient skips the line",
                     )
                 )

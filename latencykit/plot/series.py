@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from latencykit._limits import in_force
+from latencykit._limits import check_series
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -15,7 +15,6 @@ from latencykit.core.summary import Summary
 from latencykit.errors import (
     DataNotAvailableError,
     IncompatibleDataError,
-    InputTooLargeError,
     InvalidArgumentError,
 )
 from latencykit.plot.style import FEW, plain, shorten
@@ -83,14 +82,7 @@ def as_series(data: Any) -> dict[str, Any]:
             "a chart takes a data type or a mapping of label to data type, "
             f"not {type(data).__name__}"
         )
-    limit = in_force().series
-    number = sum(len(getattr(values, "tags", ())) or 1 for values in labelled.values())
-    if number > limit:
-        raise InputTooLargeError(
-            f"{number:,} series are too many for one chart or page, which shows up to {limit:,}; "
-            "choose some with --series or --tag, add them up with latencykit merge, or allow more "
-            "with --limit series=N (lk.limits)"
-        )
+    check_series(sum(len(getattr(values, "tags", ())) or 1 for values in labelled.values()))
     series: dict[str, Any] = {}
     for label, values in labelled.items():
         parts = {"": values}

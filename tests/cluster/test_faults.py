@@ -101,9 +101,12 @@ def slow(tmp_path):
     return make
 
 
-def summary(run, address, *files):
-    """Run a command with little patience; return status, output and the one line of the error."""
-    with limits(answer="2s", fetch="3s"):
+def summary(run, address, *files, answer="30s", fetch="60s"):
+    """Run a command that fails; return the one line of the error.
+
+    Its patience is that of a busy machine, but where nothing is to come.
+    """
+    with limits(answer=answer, fetch=fetch):
         status, out, err = run("-q", "summary", "--merge", *files, "--dask", address)
     assert status == 2, err
     assert out == ""
@@ -128,7 +131,7 @@ def meanwhile(act, seconds=1.0):
 def test_a_scheduler_that_dies_or_stalls(how, says, run, logs, slow):
     with a_scheduler() as (process, address), a_worker(address, slow("time.sleep(0.5)")):
         timer = meanwhile(lambda: end(process, how))
-        assert says in summary(run, address, *logs * 4)
+        assert says in summary(run, address, *logs * 4, answer="2s")
         timer.join()
 
 
@@ -142,13 +145,13 @@ def test_a_scheduler_that_dies_or_stalls(how, says, run, logs, slow):
 def test_workers_that_die_or_stall(how, says, run, scheduler, logs, slow):
     with a_worker(scheduler, slow("time.sleep(0.5)")) as worker:
         timer = meanwhile(lambda: end(worker, how))
-        assert says in summary(run, scheduler, *logs * 4)
+        assert says in summary(run, scheduler, *logs * 4, fetch="3s")
         timer.join()
 
 
 def test_a_scheduler_without_workers(run, scheduler, logs):
     begin = time.monotonic()
-    assert "it had no workers for 3 s" in summary(run, scheduler, *logs)
+    assert "it had no workers for 3 s" in summary(run, scheduler, *logs, fetch="3s")
     assert time.monotonic() - begin < 30
 
 

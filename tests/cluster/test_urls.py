@@ -290,8 +290,22 @@ def test_ranges_are_asked_only_of_servers_that_give_them(host, monkeypatch):
         assert len(places.split("memory://whole.hlog", size, 700)) == 1
 
 
-def test_hosts_in_brackets_are_no_pattern():
+def test_hosts_in_brackets_are_read(run, spool):
+    class Sixth(ThreadingHTTPServer):
+        address_family = socket.AF_INET6
+
     assert places.expand("http://[::1]:80/a.hlog") == ["http://[::1]:80/a.hlog"]
+    try:
+        server = Sixth(("::1", 0), Stranger)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        status, out, err = run("-q", "summary", f"http://[::1]:{server.server_port}/good.hlog")
+        server.shutdown()
+    assert status == 0, err
+    assert "good.hlog" in out
+    assert left_in(spool) == []
 
 
 def test_no_login_and_no_query_is_told_or_written(host, run, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import tokenize
 import zipfile
 import zlib
@@ -30,6 +31,7 @@ __all__ = ["FORMATS"]
 _ROWS = 500_000
 _SAMPLE = 400
 _PIECE = 8 << 20  # bytes
+_PAGES = 1 << 20  # bytes of a column of a Parquet file that are read at once
 _BROKEN = (
     ValueError, OSError, EOFError, KeyError, RuntimeError, SyntaxError, MemoryError, OverflowError,
     zipfile.BadZipFile,
@@ -82,7 +84,9 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
 
     with source.open() as stream:
         try:
-            file = pq.ParquetFile(io.BytesIO(source.bytes()) if source.compressed else stream)
+            given = io.BytesIO(source.bytes()) if source.compressed else stream
+            # Page by page: a row group may be as large as the file.
+            file = pq.ParquetFile(given, buffer_size=_PAGES, pre_buffer=False)
             begin = next(file.iter_batches(batch_size=_SAMPLE), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
@@ -175,8 +179,13 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
             None, "this is not an array of numbers", "an array saved by numpy.save", ""
         )
     try:
+        if source.compressed and (rows := _first_rows(source.head.data)) is not None:
+            # What they show to be unusable is refused before the rest is decompressed.
+            plan_of(_sample_of(_columns(rows, source)), options, source)
         given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
+    except LatencyKitError:
+        raise
     except _BROKEN as error:
         raise source.corrupt(
             None, f"this is not an array of numbers ({error})", "an array saved by numpy.save", ""
@@ -190,6 +199,21 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
             source,
             options,
         )
+
+
+def _first_rows(data: bytes) -> np.ndarray[Any, Any] | None:
+    """The rows of an array that the head of its file has; None where they are not together."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        return None
+    read = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
+    shape, transposed, dtype = read(stream)
+    if dtype.hasobject or not dtype.itemsize or not shape or (transposed and len(shape) > 1):
+        return None
+    row = dtype.itemsize * math.prod(shape[1:])
+    rows = min(shape[0], (len(data) - stream.tell()) // row) if row else 0
+    return np.ndarray((rows, *shape[1:]), dtype, data, stream.tell()) if rows else None
 
 
 class _OnDisk:
@@ -296,8 +320,13 @@ def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions)
         for at in range(0, size, _ROWS):
             yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in wanted})
 
-    sample = pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
-    return _data_of(sample, frames, source, options)
+    return _data_of(_sample_of(columns), frames, source, options)
+
+
+def _sample_of(columns: Mapping[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
 
 
 def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

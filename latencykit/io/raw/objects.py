@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from latencykit.io import text as jsontext
@@ -132,8 +133,6 @@ def _frames(
     source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
 ) -> Iterator[pd.DataFrame]:
     """Chunks of rows, by pyarrow where it is installed and can read them, else by json."""
-    import pandas as pd
-
     fast = _fast_parser(columns)
     done = 0
     for first, chunk in line_chunks(source):
@@ -147,13 +146,7 @@ def _frames(
                     "this is not an object", "",
                 )  # fmt: skip
                 records = [record for record in records if isinstance(record, dict)]
-            paths = {column: column.split(".") for column in columns}
-            frame = pd.DataFrame(
-                {
-                    column: [_at(record, column, paths[column]) for record in records]
-                    for column in columns
-                }
-            )
+            frame = _frame_of(records, columns)
         frame.index = frame.index + done
         done += len(frame)
         yield frame
@@ -201,6 +194,15 @@ def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | Non
     return parse
 
 
+def _frame_of(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    paths = {column: column.split(".") for column in columns}
+    return pd.DataFrame(
+        {column: [_at(record, column, paths[column]) for record in records] for column in columns}
+    )
+
+
 def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
     if column in record or len(path) == 1:
         return record.get(column)
@@ -226,7 +228,7 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 
 
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read a document at once."""
+    """Read a list in pieces, an object of lists at once."""
     head = source.head.text.lstrip()
     _refuse_twice(
         [
@@ -235,46 +237,64 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
         ][:1],
         source,
     )
-    frame = _table_of(jsontext.load(source), source)
-    plan = plan_of(frame.head(_SAMPLE), options, source)
-    return gathered(
-        [frame],
-        plan,
-        options,
-        source,
-        lambda rows: [(None, f"entry {row + 1}") for row in rows],
-        [],
-    )
+    if head[:1] == "[":
+        pieces = jsontext.list_pieces(source)
+    else:
+        pieces = iter([_columns_or_records(jsontext.load(source))])
+    first = next(pieces, ())
+    if not len(first):
+        raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
+    plan = plan_of(_table_of(first[:_SAMPLE], None, 0, source), options, source)
+    bare = isinstance(first, list) and not isinstance(first[0], dict)
+    columns = None if bare else (*plan.numbers, *plan.words)
+
+    def frames() -> Iterator[pd.DataFrame]:
+        done = 0
+        for piece in chain([first], pieces):
+            frame = _table_of(piece, columns, done, source)
+            frame.index = frame.index + done
+            done += len(frame)
+            yield frame
+
+    def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
+        return [(None, f"entry {row + 1}") for row in rows]
+
+    return gathered(frames(), plan, options, source, locate, [])
 
 
-def _table_of(value: Any, source: Source) -> pd.DataFrame:
+def _columns_or_records(value: Any) -> Any:
+    """The list of records in an object, or a table of its columns; empty if there is neither."""
     import pandas as pd
 
-    if isinstance(value, dict):
-        columns = {name: one for name, one in value.items() if isinstance(one, list)}
-        records = next((one for one in columns.values() if one and _has_latency(one[0])), None)
-        if records is None and columns:
-            named = latency_columns(columns)[0]
-            size = (
-                len(columns[named[0].column])
-                if named
-                else max(len(one) for one in columns.values())
-            )
-            return pd.DataFrame({name: one for name, one in columns.items() if len(one) == size})
-        value = records
-    if not isinstance(value, list) or not value:
-        raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
-    if not isinstance(value[0], dict):
-        return pd.DataFrame({"1": value})
-    strange = next((k for k, record in enumerate(value) if not isinstance(record, dict)), None)
+    given = value.items() if isinstance(value, dict) else ()
+    lists = {name: one for name, one in given if isinstance(one, list)}
+    records = next((one for one in lists.values() if one and _has_latency(one[0])), None)
+    if records is not None or not lists:
+        return records or ()
+    named = latency_columns(lists)[0]
+    size = len(lists[named[0].column]) if named else max(len(one) for one in lists.values())
+    return pd.DataFrame({name: one for name, one in lists.items() if len(one) == size})
+
+
+def _table_of(
+    entries: Any, columns: Sequence[str] | None, before: int, source: Source
+) -> pd.DataFrame:
+    """A table of some entries of a list: of numbers, or of objects with all or some columns."""
+    import pandas as pd
+
+    if isinstance(entries, pd.DataFrame):
+        return entries
+    if columns is None and not (isinstance(entries[0], dict) and not before):
+        return pd.DataFrame({"1": entries})
+    strange = next((k for k, entry in enumerate(entries) if not isinstance(entry, dict)), None)
     if strange is not None:
+        shown = printable(repr(entries[strange]), 30)
         raise source.corrupt(
-            None,
-            f"entry {strange + 1} is not an object: {printable(repr(value[strange]), 30)}",
-            "an object",
-            "",
+            None, f"entry {before + strange + 1} is not an object: {shown}", "an object", ""
         )
-    return pd.DataFrame([jsontext.flat(record) for record in value])
+    if columns is None:
+        return pd.DataFrame([jsontext.flat(record) for record in entries])
+    return _frame_of(entries, columns)
 
 
 FORMATS = (
