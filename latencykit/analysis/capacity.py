@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company, normal_quantile
 from latencykit.core.histogram import Evidence, Histogram, histogram_of
@@ -419,7 +420,7 @@ class LoadCurve(Value):
         return dict(zip(wanted, row.data.percentile(list(wanted)).tolist(), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Queued(Evidence):
     """Counts without time of a system with a queue.
 

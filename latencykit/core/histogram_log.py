@@ -9,13 +9,14 @@ the log.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
@@ -114,7 +115,7 @@ _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class IntervalSeries(Value):
     """What each interval of a log says: arrays of one length.
 
@@ -871,7 +872,7 @@ _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wid
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Tails(Evidence):
     """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
 
@@ -1050,7 +1051,7 @@ class Tails(Evidence):
         return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TailsByRequest(Tails):
     """The same without times: rows of the table are neighbouring requests, in order."""
 

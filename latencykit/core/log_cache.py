@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import weakref
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import (
     Block,
     Fold,
@@ -53,7 +53,7 @@ WINDOW = 256
 """Intervals per sum, at first."""
 
 
-@dataclass(frozen=True)
+@record()
 class Request:
     """What a pass has to answer: the total, percentiles of each row, the table of slots."""
 
@@ -217,13 +217,16 @@ class LogCache:
         return self._windows.within(rows, group)
 
 
-@dataclass(eq=False)
 class _Window:
     """The sum of neighbouring intervals, and which windows of the first size went into it."""
 
-    family: int
-    numbers: list[int]
-    sums: dict[Buckets, tuple[NDArray[Any], NDArray[Any]]]
+    def __init__(
+        self,
+        family: int,
+        numbers: list[int],
+        sums: dict[Buckets, tuple[NDArray[Any], NDArray[Any]]],
+    ) -> None:
+        self.family, self.numbers, self.sums = family, numbers, sums
 
     @property
     def nbytes(self) -> int:

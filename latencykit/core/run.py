@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
+from latencykit._records import record
 from latencykit.errors import IncompatibleDataError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Run:
     """Facts about the measurement that the source states; every data type carries one.
 

@@ -9,7 +9,6 @@ import binascii
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from struct import Struct
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
@@ -117,7 +117,7 @@ _PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highes
 _envelope = _ENVELOPE.unpack_from
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(eq=False)
 class Layout:
     """What a header says. Equal headers give the same object.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram_log import HistogramLog, LogPart
 from latencykit.core.run import reporting
@@ -35,7 +35,7 @@ _LONG = 5_000  # intervals: longer logs are decoded once, and answer fewer quest
 _CELLS = 24
 
 
-@dataclass(frozen=True)
+@record()
 class PartResult:
     """The result of one file or range, or of many.
 
