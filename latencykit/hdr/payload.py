@@ -399,7 +399,6 @@ def _tidy(error: Exception) -> str:
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
 _ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
-_PAD = ord("=")
 
 
 class Payloads(Sequence[Payload]):
@@ -509,15 +508,21 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     most = min(limits.line, _ALONE * limits.harmless)
     if sizes.max() > most or sizes.sum() > _AT_ONCE * limits.harmless:
         return None
-    raws = _decoded(texts, sizes)
-    if raws is None:
+    try:
+        raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
+    except ValueError:
         return None
-    raw, starts, ends = raws
-    streams = [
-        raw[start:end]
-        for start, end in zip((starts + _ENVELOPE_BYTES).tolist(), ends.tolist(), strict=True)
-    ]
-    one = inflate_short if sizes.sum() < SHORT * len(texts) else inflate
+    raw, sizes = b"".join(raws), np.fromiter(map(len, raws), np.int64, len(raws))
+    ends = sizes.cumsum()
+    if (
+        sizes.min() < _ENVELOPE_BYTES + _CHECKSUM_BYTES
+        or (
+            _at(raw, ends - sizes, ">i8") != np.int64(V2_COMPRESSED << 32) + sizes - _ENVELOPE_BYTES
+        ).any()
+    ):
+        return None
+    streams = [each[_ENVELOPE_BYTES:] for each in raws]
+    one = inflate_short if ends[-1] < SHORT * len(raws) else inflate
     try:
         # A buffer that has to grow costs a tenth of inflating; neighbours are about as large.
         plains = [one(streams[0])]
@@ -538,34 +543,6 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     begins = ends - lengths + HEADER_BYTES
     layouts = _layouts(data, begins, ends, limits)
     return None if layouts is None else Payloads(layouts, data, begins, ends)
-
-
-def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | None:
-    """The bytes of all texts end to end, with begins and ends; None if one is not compressed V2.
-
-    All are decoded as one text: what pads the end of one counts as zeros there, and lies between
-    its end and the next.
-    """
-    if (sizes & 3).any() or sizes.min() < 4:
-        return None
-    text, ends = b"".join(texts), np.cumsum(sizes)
-    padding = np.frombuffer(text, np.uint8) == _PAD
-    last, last_but_one = padding[ends - 1], padding[ends - 2]
-    pads = last.astype(np.int64) + last_but_one
-    if np.count_nonzero(padding) != pads.sum() or (last_but_one > last).any():
-        return None
-    try:
-        raw = base64_bytes(text.replace(b"=", b"A"), None, True)
-    except ValueError:
-        return None
-    starts, ends = (ends - sizes) // 4 * 3, ends // 4 * 3 - pads
-    lengths = ends - starts - _ENVELOPE_BYTES
-    if (
-        lengths.min() < _CHECKSUM_BYTES
-        or (_at(raw, starts, ">i8") != np.int64(V2_COMPRESSED << 32) + lengths).any()
-    ):
-        return None
-    return raw, starts, ends
 
 
 def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layout] | None:

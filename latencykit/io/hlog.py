@@ -264,7 +264,7 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
         ends, starts = np.array(found[1:]), np.array(found[:-1]) + 1
         if (ends - starts).min() > _FRONT:
             line, place = np.nonzero(data[starts[:, None] + np.arange(_FRONT)] == _COMMA)
-            if line.size == np.count_nonzero(data == _COMMA):
+            if line.size == chunk.count(b","):
                 return ends, starts[line] + place
     return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
 
