@@ -43,6 +43,7 @@ __all__ = [
     "Payloads",
     "adler",
     "base64_bytes",
+    "between",
     "decode_rows",
     "inflate",
     "inflate_short",
@@ -398,6 +399,7 @@ def _tidy(error: Exception) -> str:
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
+_PAD = ord("=")
 _ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
 
 
@@ -508,21 +510,19 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     most = min(limits.line, _ALONE * limits.harmless)
     if sizes.max() > most or sizes.sum() > _AT_ONCE * limits.harmless:
         return None
+    short = sizes.sum() < SHORT * len(texts)
     try:
-        raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
+        raw, begins, ends = (_decoded_at_once if short else _decoded)(texts, sizes)
     except ValueError:
         return None
-    raw, sizes = b"".join(raws), np.fromiter(map(len, raws), np.int64, len(raws))
-    ends = sizes.cumsum()
+    lengths = ends - begins - _ENVELOPE_BYTES
     if (
-        sizes.min() < _ENVELOPE_BYTES + _CHECKSUM_BYTES
-        or (
-            _at(raw, ends - sizes, ">i8") != np.int64(V2_COMPRESSED << 32) + sizes - _ENVELOPE_BYTES
-        ).any()
+        lengths.min() < _CHECKSUM_BYTES
+        or (_at(raw, begins, ">i8") != np.int64(V2_COMPRESSED << 32) + lengths).any()
     ):
         return None
-    streams = [each[_ENVELOPE_BYTES:] for each in raws]
-    one = inflate_short if ends[-1] < SHORT * len(raws) else inflate
+    streams = between(raw, begins + _ENVELOPE_BYTES, ends)
+    one = inflate_short if short else inflate
     try:
         # A buffer that has to grow costs a tenth of inflating; neighbours are about as large.
         plains = [one(streams[0])]
@@ -545,6 +545,31 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     return None if layouts is None else Payloads(layouts, data, begins, ends)
 
 
+def _decoded(texts: Sequence[bytes], _: Ints) -> tuple[bytes, Ints, Ints]:
+    """The bytes of all texts end to end, with begins and ends."""
+    raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
+    sizes = np.fromiter(map(len, raws), np.int64, len(raws))
+    ends = sizes.cumsum()
+    return b"".join(raws), ends - sizes, ends
+
+
+def _decoded_at_once(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints]:
+    """The same in one call, which short texts repay.
+
+    What pads the end of a text counts as zeros there, and lies between its end and the next.
+    """
+    if (sizes & 3).any() or sizes.min() < 4:
+        raise ValueError
+    text, ends = b"".join(texts), sizes.cumsum()
+    padding = np.frombuffer(text, np.uint8) == _PAD
+    last, last_but_one = padding[ends - 1], padding[ends - 2]
+    pads = last.astype(np.int64) + last_but_one
+    if np.count_nonzero(padding) != pads.sum() or (last_but_one > last).any():
+        raise ValueError
+    raw = base64_bytes(text.replace(b"=", b"A"), None, True)
+    return raw, (ends - sizes) // 4 * 3, ends // 4 * 3 - pads
+
+
 def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layout] | None:
     """The layout of each histogram, or the common one; None if a header does not fit the rest."""
     sizes = ends - begins
@@ -563,6 +588,11 @@ def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layo
     if sizes.max() > MOST_BYTES * min(layout.slots for layout in known.values()):
         return None
     return [known[key] for key in keys.tolist()]
+
+
+def between(data: bytes, begins: Ints, ends: Ints) -> list[bytes]:
+    """Return what lies there, piece by piece."""
+    return [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
 def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
@@ -691,8 +721,7 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
         compiled = kernel.decode_varints(data, begins, payloads.ends, slots)
         if compiled is not None:
             return compiled
-    places = zip(begins.tolist(), payloads.ends.tolist(), strict=True)
-    rows = _Rows(b"".join([data[begin:end] for begin, end in places]), ends, slots)
+    rows = _Rows(b"".join(between(data, begins, payloads.ends)), ends, slots)
     return _words(rows, first.word) if first.word else _varints(rows)
 
 

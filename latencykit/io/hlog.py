@@ -38,7 +38,7 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
 from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.limits import PayloadError, RowError
-from latencykit.hdr.payload import Payloads, open_payload, open_payloads
+from latencykit.hdr.payload import Payloads, between, open_payload, open_payloads
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS, printable
 
@@ -67,7 +67,6 @@ __all__ = [
     "LineError",
     "TagTable",
     "Times",
-    "between",
     "blocks_of",
     "columns_of",
     "end_column",
@@ -267,11 +266,6 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
             if line.size == chunk.count(b","):
                 return ends, starts[line] + place
     return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
-
-
-def between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
-    """Return what lies there, piece by piece."""
-    return [chunk[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
