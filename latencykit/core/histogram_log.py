@@ -1125,10 +1125,9 @@ class _Table:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 256
             step = column_of(buckets.high(np.arange(known.size, size)))
-            for one in np.unique(step).tolist():
-                self._place.setdefault(one, len(self._place))
-            places = np.array([self._place[one] for one in np.unique(step).tolist()], np.int64)
-            fresh = places[np.unique(step, return_inverse=True)[1].reshape(-1)]
+            steps, place = np.unique(step, return_inverse=True)
+            columns = [self._place.setdefault(one, len(self._place)) for one in steps.tolist()]
+            fresh = np.array(columns, np.int64)[place.reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
             more = len(self._place) - self.table.shape[1]
             if more > 0:  # and some for what comes later: the table is large
