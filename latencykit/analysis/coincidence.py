@@ -16,12 +16,13 @@ what the run shows by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import OUTCOMES, Samples
@@ -53,7 +54,7 @@ _ALPHA = 0.045  # of any false finding about events
 _OWN = 0.003  # of each question about the run itself
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Coincidence(Value):
     """Events and the slow times of a run that they coincide with.
 
@@ -194,7 +195,7 @@ _EQUAL = 0.999  # of a latency: less than a bucket below it
 _REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
 
 
-@dataclass(frozen=True)
+@record()
 class _Run:
     data: Samples | HistogramLog
     epoch: float | None
@@ -270,7 +271,7 @@ _FEWEST = 3  # events of a kind; and coincidences behind a finding
 _ZONES = 14 * 3600.0 + 60  # clocks in use differ by no more than that
 
 
-@dataclass(frozen=True)
+@record()
 class _Source:
     events: Events  # seconds from the start of the run
     name: str
@@ -338,7 +339,7 @@ _NEAR = 64  # stalls, the longest, whose starts are compared with those of event
 _PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
 
 
-@dataclass(frozen=True)
+@record()
 class _Result:
     name: str
     of_file: bool
@@ -360,7 +361,7 @@ class _Result:
         return float((self.hit.sum() + 1e-9) / (self.expected + 0.1))
 
 
-@dataclass(frozen=True)
+@record()
 class _Look:
     """One statistic of one source: its value and its values under shifts."""
 
@@ -506,7 +507,7 @@ def _periodic(at: Floats, span: float) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@record()
 class _Targets:
     """Slow times, apart and in order, and where surrogates of them lie.
 

@@ -22,13 +22,14 @@ that goes with slow requests only because it goes with another one does not stan
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
+from latencykit._records import record
 from latencykit.analysis.coincidence import coincide
 from latencykit.analysis.mix_changes import mix_changes
 from latencykit.core.columns import Words
@@ -91,7 +92,7 @@ _QUERY = re.compile(r"[?#][^\s]*")
 _PATH = re.compile(r"(?:[A-Z]{3,8} )?(?:\w+://|/)")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Explanation(Value):
     """What slow requests have in common.
 
@@ -270,7 +271,7 @@ def _no_columns(data: Samples, by: Sequence[str] | None) -> str:
 # Attributes: columns as a few values each.
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Attribute:
     """An attribute: a code per request, and the value that each code stands for."""
 
@@ -444,7 +445,7 @@ def _folded(name: str, codes: NDArray[Any], texts: list[str], counts: Ints) -> _
 # Evidence: votes of blocks.
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _World:
     """Requests near slow ones, in order of time, and the blocks that slow ones fall into.
 
@@ -522,7 +523,7 @@ def _block_width(since: Floats, slow: Flags, span: float) -> float:
     return widths[int(np.argmax(level >= _PLATEAU * sure.max()))]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Votes:
     """Votes of blocks for each value: what was cast, and what is expected."""
 
@@ -589,7 +590,7 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
     return best, deviance, (votes.cast > 0).sum(axis=0)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Cause:
     """One value, or a combination of two, that goes with slow requests."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io.rows import CUT_LINE, line_chunks
@@ -119,7 +119,7 @@ def plain_report(text: str) -> str:
     )
 
 
-@dataclass(frozen=True)
+@record()
 class Section:
     """The report of one run within a file.
 
