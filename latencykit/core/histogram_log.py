@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core import log_cache
 from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
@@ -38,7 +39,7 @@ from latencykit.core.histogram import (
     reported,
 )
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import values_at_ranks
+from latencykit.core.quantiles import median, values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import (
@@ -486,6 +487,7 @@ class HistogramLog(HistogramBacked, Value):
         return LogCache(
             self._places,
             family,
+            lambda: _spans_of(self),
             slot if few and least <= len(self) else None,
             lambda: _Table(slot, slots, codes, tags),
             self._scaled,
@@ -866,6 +868,7 @@ _LARGE = 2048  # into at most this many, of very long logs
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
+_SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
@@ -1184,6 +1187,14 @@ def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
     slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
     slots = int(slot.max(initial=-1)) + 1
     return slot, slots
+
+
+def _spans_of(log: HistogramLog) -> Ints:
+    """The span of each interval: of a width that people resample to, and that fills a window."""
+    steps = np.diff(np.unique(log.starts))
+    least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
+    width = next((span for span in _SPANS if span >= least), least)
+    return np.unique(slot_numbers(log.starts, width), return_inverse=True)[1].reshape(-1)
 
 
 def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
