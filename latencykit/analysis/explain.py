@@ -27,7 +27,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from latencykit._records import record
 from latencykit.analysis.coincidence import coincide
@@ -565,6 +564,8 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
     The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
     small for a float.
     """
+    from scipy import special  # here: reports import this module, and most have no use for it
+
     blocks, values = votes.cast.shape
     if not blocks:
         return np.ones(values), np.zeros(values), np.zeros(values)
@@ -675,6 +676,8 @@ def _combination(
     active: Flags,
 ) -> tuple[float, _Cause] | None:
     """The combination of two values that says more than either of them, if there is one."""
+    from scipy import special  # here: reports import this module, and most have no use for it
+
     looks = sum(
         one.looks * two.looks for k, one in enumerate(attributes) for two in attributes[k + 1 :]
     )
@@ -819,6 +822,8 @@ def _share_interval(
     Clopper and Pearson's interval at the effective number of slow requests: as many independent
     ones have the variance that the blocks show.
     """
+    from scipy import special  # here: reports import this module, and most have no use for it
+
     late = world.late
     _, index = np.unique(world.block[late], return_inverse=True)
     index = index.reshape(-1)

@@ -125,7 +125,7 @@ class Run:
         >>> Run(tool="wrk2").replace(rate=500.0).rate
         500.0
         """
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+        return Run(**vars(self) | changes)
 
     def with_notes(self, *notes: str) -> Run:
         """Return a copy with further notes, each once.
@@ -135,7 +135,7 @@ class Run:
         >>> Run().with_notes("a", "b").with_notes("a").notes
         ('a', 'b')
         """
-        return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+        return self.replace(notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     def report(self, *notes: str) -> None:
         """Pass on notes that arise long after reading to the block of `reporting`, if any."""
