@@ -14,10 +14,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from latencykit._records import record
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _UNITS = {"": 0, "KiB": 10, "MiB": 20, "GiB": 30}
 _ORDINARY_RATIO = 100  # tool outputs compress five to thirty times
 
 
-@dataclass(frozen=True)
+@record()
 class Limits:
     """Limits on the resources that an untrusted file may take.
 

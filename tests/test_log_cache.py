@@ -248,3 +248,24 @@ def test_entries_near_the_maximum_are_kept(seed, part):
                 assert kept[row] == every[len(every) - len(kept[row]) :]
                 assert len(kept[row]) >= above
     assert TopFold(part, most=0).blocks() is not None
+
+
+def test_resampling_to_common_spans_decodes_nothing_again(monkeypatch):
+    monkeypatch.setattr(log_cache, "WHOLE", 0)
+    rows, rng = 3000, np.random.default_rng(3)
+    buckets = HdrBuckets(3)
+    of_row = np.sort(rng.integers(0, rows, 5 * rows))
+    part = Counting(
+        [block_of_rows(of_row, buckets.index_of(rng.lognormal(10, 1, of_row.size)), rows, buckets)]
+    )
+    there = np.flatnonzero(rng.random(rows) > 0.01)
+    log = HistogramLog(  # and clocks drift: spans are of time, not of rows
+        there * 1.0007, np.ones(there.size), [part], where=(np.zeros(there.size, np.int64), there)
+    )
+    log.histogram()
+    seen = part.asked
+    for width in ("5m", "10m", "15m", "1h"):
+        wide = log.resample(width).series([50, 99])
+        assert part.asked == seen
+        assert np.array_equal(wide.values, direct(log).resample(width).series([50, 99]).values)
+        seen = part.asked

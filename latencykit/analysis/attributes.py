@@ -9,12 +9,12 @@ above a limit, is an outcome: slow requests have it because they were slow.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.columns import Words
 from latencykit.errors import InvalidArgumentError
 
@@ -49,7 +49,7 @@ _QUERY = re.compile(r"[?#][^\s]*")
 _PATH = re.compile(r"(?:[A-Z]{3,8} )?(?:\w+://|/)")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Attribute:
     """An attribute: a code per request, and the value that each code stands for."""
 

@@ -7,11 +7,12 @@ least* the highest.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company, normal_quantile
 from latencykit.core.histogram import Evidence, Histogram, histogram_of
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@record()
 class Capacity:
     """The highest load that meets a limit.
 
@@ -177,7 +178,7 @@ def saturated(
     return np.asarray(most < (1 - tolerance) * np.asarray(offered, np.float64))
 
 
-@dataclass(frozen=True)
+@record()
 class Machines:
     """Number of machines for an offered load; None where that end of the bracket is unknown."""
 
@@ -208,7 +209,7 @@ _FEWEST = 6
 _FARTHEST = 2.0
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class ScalabilityLaw:
     """X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), as fitted.
 
@@ -290,7 +291,7 @@ def fit_scalability(concurrency: ArrayLike, throughput: ArrayLike) -> Scalabilit
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class LoadRow(Value):
     """One run of a load curve.
 
@@ -329,7 +330,7 @@ class LoadRow(Value):
         return self.evidence.rows(percentiles, confidence, rare=False)[0]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class LoadCurve(Value):
     """Latency against load, as far as it was measured.
 
@@ -419,7 +420,7 @@ class LoadCurve(Value):
         return dict(zip(wanted, row.data.percentile(list(wanted)).tolist(), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Queued(Evidence):
     """Counts without time of a system with a queue.
 

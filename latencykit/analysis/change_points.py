@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name
@@ -39,7 +39,7 @@ _NOT_EXCHANGEABLE = (
 )
 
 
-@dataclass(frozen=True)
+@record()
 class ChangePoint:
     """A change between two runs."""
 
@@ -153,7 +153,7 @@ def _successive(residual: Floats, stretch: Ints) -> tuple[float, float]:
     return raw + (stretches + 1) * (1 + 3 * max(raw, 0.0)) / n, 1 / math.sqrt(n)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Search:
     """Split stretches at the clearest position, as long as a split is significant."""
 

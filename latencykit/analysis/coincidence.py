@@ -16,11 +16,12 @@ offsets between clocks, words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
 from latencykit.analysis.stalls import Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
@@ -49,7 +50,7 @@ __all__ = ["Coincidence", "coincide"]
 _ALPHA = 0.035  # of any false finding about events
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Coincidence(Value):
     """Events and the slow times of a run that they coincide with.
 
@@ -190,7 +191,7 @@ _FEWEST = 3  # events of a kind; and coincidences behind a finding
 _ZONES = 14 * 3600.0 + 60  # clocks in use differ by no more than that
 
 
-@dataclass(frozen=True)
+@record()
 class _Source:
     events: Events  # seconds from the start of the run
     name: str
@@ -260,7 +261,7 @@ _NEAR = 64  # stalls, the longest, whose starts are compared with those of event
 _PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
 
 
-@dataclass(frozen=True)
+@record()
 class _Result:
     name: str
     of_file: bool
@@ -282,7 +283,7 @@ class _Result:
         return float((self.hit.sum() + 1e-9) / (self.expected + 0.1))
 
 
-@dataclass(frozen=True)
+@record()
 class _Look:
     """One statistic of one source: its value and its values under shifts."""
 
@@ -431,7 +432,7 @@ def _periodic(at: Floats, span: float) -> bool:
     )
 
 
-@dataclass(frozen=True)
+@record()
 class _Targets:
     """Slow times, apart and in order, and where surrogates of them lie.
 

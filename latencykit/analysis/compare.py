@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.bootstrap import ENDS, Draws, draw_means, draw_percentiles, draw_shifts
 from latencykit.core.dependence import LEAST_EVENTS
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
@@ -79,7 +80,7 @@ __all__ = [
 Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
 
-@dataclass(frozen=True)
+@record()
 class Change:
     """The change of one statistic.
 
@@ -148,7 +149,7 @@ class Change:
         return replace(self, p_value=p_value, significant=significant, note=note)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Comparison(Value):
     """The changes from one side to the other.
 
@@ -226,7 +227,7 @@ _CONDITION = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([+-]?)\s*(\S.*?)\s*")
 _HINT = "write for example 'p99.9 > +5%' or 'mean > +1ms'"
 
 
-@dataclass(frozen=True)
+@record()
 class Condition:
     """A change that must not happen."""
 
@@ -702,7 +703,7 @@ def compare_counts(
     return [row.judged(float(adjusted[k]), confidence, notes[k]) for k, row in enumerate(rows)]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Group:
     """Statistics of one kind.
 
@@ -718,7 +719,7 @@ class _Group:
     gaps: Sequence[Gap | None] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Side:
     """One run: its counts, the dependence between its requests, and replicates of statistics.
 
@@ -920,7 +921,7 @@ def _rows(group: _Group, noise: Floats, confidence: float, corrected: bool) -> l
 _MOST_EXACT = 20_000  # relabellings; if there are more, a sample of them is drawn
 
 
-@dataclass(frozen=True)
+@record()
 class RunsComparison:
     """Groups of runs, compared; in `changes`, `base` and `new` are medians over the runs.
 
@@ -1056,7 +1057,7 @@ _FEWEST = 8  # requests beyond it: fewer are the loose end of any heavy tail
 _MODES_NEAR = 1.5  # factor between the tail's share and the slow mode's weight
 
 
-@dataclass(frozen=True)
+@record()
 class Gap:
     """An empty stretch between two modes, at a percentile."""
 
@@ -1119,7 +1120,7 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
 # Entire distributions: the shift of every percentile, and P(new < base).
 
 
-@dataclass(frozen=True)
+@record()
 class Superiority:
     """P(new < base) + ½ P(equal), where ties are requests of overlapping buckets."""
 
@@ -1148,7 +1149,7 @@ def superiority(base: Counted, new: Counted) -> Superiority:
     return Superiority((faster + high) / 2, faster, high)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Shift:
     """The shift function: ratio of new to base at each percentile, with a simultaneous band."""
 

@@ -21,12 +21,12 @@ that goes with slow requests only because it goes with another one does not stan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
+from latencykit._records import record
 from latencykit.analysis.attributes import OTHERS, Attribute, attributes_of, restates_latency
 from latencykit.analysis.coincidence import coincide
 from latencykit.analysis.mix_changes import mix_changes
@@ -80,7 +80,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Explanation(Value):
     """What slow requests have in common.
 
@@ -261,7 +261,7 @@ def _no_columns(data: Samples, by: Sequence[str] | None) -> str:
 # Evidence: votes of blocks.
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _World:
     """Requests near slow ones, in order of time, and the blocks that slow ones fall into.
 
@@ -339,7 +339,7 @@ def _block_width(since: Floats, slow: Flags, span: float) -> float:
     return widths[int(np.argmax(level >= _PLATEAU * sure.max()))]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Votes:
     """Votes of blocks for each value: what was cast, and what is expected."""
 
@@ -381,6 +381,8 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
     The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
     small for a float.
     """
+    from scipy import special  # here: reports import this module, and most have no use for it
+
     blocks, values = votes.cast.shape
     if not blocks:
         return np.ones(values), np.zeros(values), np.zeros(values)
@@ -406,7 +408,7 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
     return best, deviance, (votes.cast > 0).sum(axis=0)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Cause:
     """One value, or a combination of two, that goes with slow requests."""
 
@@ -523,6 +525,8 @@ def _combination(
     active: Flags,
 ) -> tuple[float, _Cause] | None:
     """The combination of two values that says more than either of them, if there is one."""
+    from scipy import special  # here: reports import this module, and most have no use for it
+
     looks = sum(
         one.looks * two.looks for k, one in enumerate(attributes) for two in attributes[k + 1 :]
     )
@@ -668,6 +672,8 @@ def _share_interval(
     Clopper and Pearson's interval at the effective number of slow requests: as many independent
     ones have the variance that the blocks show.
     """
+    from scipy import special  # here: reports import this module, and most have no use for it
+
     late = world.late
     _, index = np.unique(world.block[late], return_inverse=True)
     index = index.reshape(-1)

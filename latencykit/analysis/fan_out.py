@@ -12,11 +12,12 @@ Calls are not independent: in a stall all calls are slow together, which makes t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import PercentileRow, brackets_at, histogram_of
@@ -206,7 +207,7 @@ def _check(n: int, k: int | None = None, correlation: float = 0.0) -> None:
 _CELLS = 400_000  # intervals × values held at once
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Hedged:
     """Latency with a hedge, and its price."""
 
@@ -281,7 +282,7 @@ _BINS = 1 << 20
 _NOISE = 1e-15  # a Fourier transform's rounding, in each bin
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Leg:
     """One kind of call in a sequence: its buckets, and how often it is made."""
 
@@ -291,7 +292,7 @@ class Leg:
     times: int = 1
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class SumBracket:
     """Bounds of the distribution of a sum; the value of bin k is k × step.
 
@@ -374,7 +375,7 @@ _CROWD = 3
 _SHARES = (50.0, 90.0, 99.0, 99.9)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class FanOut(Value):
     """The latency of users who make `n` calls.
 

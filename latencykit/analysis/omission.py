@@ -7,12 +7,13 @@ run, the tests T1 to T5, and the corrected distribution.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.retime import chains, retime
 from latencykit.analysis.stalls import (
@@ -92,7 +93,7 @@ MIN_MISSING = 5  # requests: with fewer missing no load generator is accused
 Verdict = Literal["omits", "clean", "unknown"]
 
 
-@dataclass(frozen=True)
+@record()
 class Evidence:
     """One test and its result: one line of a diagnosis."""
 
@@ -105,7 +106,7 @@ class Evidence:
     p: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Diagnosis(Value):
     """The verdict on a measurement, its evidence, and the corrected distribution.
 
@@ -311,7 +312,7 @@ def diagnose(
     )
 
 
-@dataclass(frozen=True)
+@record()
 class _Tests:
     """Results of the tests, each at most once."""
 
@@ -643,7 +644,7 @@ _CATCHES_UP = ("wrk2", "oha", "fortio", "ghz", "h2load")
 _STALL = 20.0  # medians: a shorter longest request is not a stall
 
 
-@dataclass(frozen=True)
+@record()
 class Facts:
     """A measurement and what is known of it; values in ns where they have a unit, times in s.
 
@@ -850,7 +851,7 @@ _EXAMINED, _ORDERS = 50_000, 4
 _SURE = 1e-3  # probability of random sends that come as fast after replies
 
 
-@dataclass(frozen=True)
+@record()
 class Sends:
     """Result of `send_gap_test`; the level is ``honest`` if sends went on through every stall."""
 
@@ -1147,7 +1148,7 @@ _COUNTS_THERE = 0.8
 _COUNTS_TRIFLE = 0.05  # of the requests: that many may be missing in shorter stalls
 
 
-@dataclass(frozen=True)
+@record()
 class Counts:
     """Result of `counts_test`."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.samples import Samples
 from latencykit.errors import AlreadyCorrectedError, DataNotAvailableError, InvalidArgumentError
 from latencykit.units import format_count, format_duration
@@ -123,7 +123,7 @@ def chains(
     return np.unique(before, return_inverse=True)[1].astype(np.int64)
 
 
-@dataclass(frozen=True)
+@record()
 class _Laid:
     """Due times of all sends, and of missing ones with the send that they wait behind."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.dependence import RAREST, Dependence, unseen_share
 from latencykit.core.distribution import Distribution
@@ -53,7 +54,7 @@ __all__ = [
 Outcome = Literal["met", "missed", "unknown"]
 
 
-@dataclass(frozen=True)
+@record()
 class SLORow:
     """One limit, checked.
 
@@ -308,7 +309,7 @@ _FAILED = ("failed", "fail", "failures", "failure", "errors", "error", "error ra
 _HINT = "write for example '99.9=20ms, max=1s, mean=2ms, failed=0.1%'"
 
 
-@dataclass(frozen=True)
+@record()
 class Limit:
     """The most that a statistic may be.
 
@@ -361,7 +362,7 @@ class Limit:
         )
 
 
-@dataclass(frozen=True)
+@record()
 class SLO:
     """Limits that all have to be met.
 

@@ -6,12 +6,12 @@ stalls, the time of day, the first minutes, idle times, one connection.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
@@ -37,7 +37,7 @@ _EQUAL = 0.999  # of a latency: less than a bucket below it
 _REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
 
 
-@dataclass(frozen=True)
+@record()
 class SlowTimes:
     """A run: its span, its stalls and its slow requests, in seconds from its start."""
 

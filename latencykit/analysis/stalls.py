@@ -6,12 +6,13 @@ the test for a period.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median, poisson_at_least
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Stalls(Value):
     """Times during which (part of) a server did not answer: arrays of one length, ascending."""
 
@@ -153,7 +154,7 @@ _CATCH_UP = 1.0  # of a stall: sends may be crowded for that long after it
 _QUIET = 0.1  # of the run: a usual rate needs more than that outside stalls
 
 
-@dataclass(frozen=True)
+@record()
 class Trace:
     """Requests in the order of the moments that their latency counts from."""
 
@@ -505,7 +506,7 @@ def usual_rate(series: IntervalSeries) -> float:
     return float(median(counts / lengths))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Delayed(Value):
     """Counts of the intervals of each stall."""
 
@@ -536,7 +537,7 @@ class SlowFold:
             self.counts[k, block.rows] = above.astype(np.int64)
 
 
-@dataclass(frozen=True)
+@record()
 class _Rows:
     """The intervals in the order of time, seconds."""
 
@@ -850,7 +851,7 @@ _BLOCK = 128  # frequencies
 _NEAR = 0.8  # of the best power: the lowest frequency that reaches it; the others are harmonics
 
 
-@dataclass(frozen=True)
+@record()
 class Period:
     """A period of events."""
 

@@ -9,11 +9,11 @@ coming from an overload, since a system may not recover from one (hysteresis).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.analysis.capacity import bracket
 from latencykit.core.dependence import LEAST_EVENTS
 from latencykit.core.quantiles import is_resolved
@@ -35,7 +35,7 @@ MOST_VOID = 2
 _FEW_RUNS = 6
 
 
-@dataclass(frozen=True)
+@record()
 class Probe:
     """The run to measure next: requests per second, and seconds."""
 
@@ -44,7 +44,7 @@ class Probe:
     purpose: Purpose
 
 
-@dataclass(frozen=True)
+@record()
 class Stop:
     """The end of a search; `complete` if no further run would narrow the bracket."""
 
@@ -52,7 +52,7 @@ class Stop:
     complete: bool = True
 
 
-@dataclass(frozen=True)
+@record()
 class Tried:
     """A run that was measured.
 
@@ -79,7 +79,7 @@ class Tried:
     failed: bool = False
 
 
-@dataclass(frozen=True)
+@record()
 class Search:
     """The parameters of a search.
 

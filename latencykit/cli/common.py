@@ -8,13 +8,14 @@ import glob
 import os
 import sys
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from latencykit._limits import check_series, in_force
+from latencykit._records import record
 from latencykit.cli.options import Inputs, note
 from latencykit.core.histogram_log import merge
 from latencykit.errors import InvalidArgumentError
@@ -46,7 +47,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@record()
 class Input:
     """One series of one file."""
 

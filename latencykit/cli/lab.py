@@ -10,11 +10,11 @@ import re
 import subprocess
 import sys
 import webbrowser
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from latencykit._records import record
 from latencykit.cli.options import note
 from latencykit.errors import InvalidArgumentError, MissingPackageError
 
@@ -63,7 +63,7 @@ def _lesson_number(path: Path) -> tuple[int, str]:
     return int(re.match(r"\d+", path.name)[0]), path.name  # type: ignore[index]
 
 
-@dataclass(frozen=True)
+@record()
 class Copied:
     """Names of the files that were written, were up to date, or were changed and so kept."""
 

@@ -6,12 +6,12 @@ import contextlib
 import functools
 import math
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._records import record
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration, printable, without_secrets
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@record()
 class Inputs:
     """The values of the input options."""
 

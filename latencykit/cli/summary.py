@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._records import record
 from latencykit.cli.common import (
     load,
     merged_whole,
@@ -92,7 +92,7 @@ def command(
         print_assumed_units(runs, style)
 
 
-@dataclass(frozen=True)
+@record()
 class _Record:
     """A series as the command prints it, and its run."""
 

@@ -7,13 +7,14 @@ with the length of a log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
 from latencykit.core.kernel import add_counts, fold
 from latencykit.core.quantiles import row_mean_std, running_sums
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(eq=False)
 class Block:
     """Some intervals of a log, decoded.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.dependence import tail_groups
 from latencykit.core.quantiles import Counted, ranks
 
@@ -26,7 +26,7 @@ ENDS = np.linspace(-4.0, 4.0, 42)
 """Normal quantiles at which confidence distributions are worked out; 0 is none of them."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Draws:
     """Replicates of some statistics, each as low and as high as the buckets allow.
 

@@ -17,12 +17,13 @@ Index arithmetic follows ``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``get
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.value import Value, read_only
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value
@@ -88,7 +89,7 @@ class Buckets:
         return 1.0
 
 
-@dataclass(frozen=True)
+@record()
 class HdrBuckets(Buckets):
     """HdrHistogram's log-linear layout.
 

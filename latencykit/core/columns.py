@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.value import equal, read_only
 from latencykit.errors import InvalidArgumentError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "Words", "word_of"]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Words:
     """A column of words: a code per row, -1 where there is none, and the word of each code."""
 

@@ -11,11 +11,12 @@ bound what was to be expected from both sides, as Poisson counts do.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from latencykit._records import record
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -61,7 +62,7 @@ def unseen_share(seconds: float) -> float:
     return LONGEST / RAREST if seconds < _ENOUGH * RAREST else 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Dependence:
     """Requests of successive time bins, counted in groups of ascending values."""
 
@@ -228,7 +229,7 @@ class Dependence:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _LongRun:
     """Long-run variance of sums, its degrees of freedom, if it has settled, and skewness."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.run import Run
 from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Distribution"]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Distribution(Value):
     """A distribution over buckets: fan-out, sums, hedges, mixtures.
 

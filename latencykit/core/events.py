@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 
@@ -22,7 +23,7 @@ __all__ = ["Clock", "Cron", "Events"]
 Clock = Literal["epoch", "local", "relative"]
 
 
-@dataclass(frozen=True)
+@record()
 class Cron:
     """A schedule of cron: the values that each field allows, and its command."""
 
@@ -57,7 +58,7 @@ class Cron:
         return np.asarray(times[(times >= begin) & (times <= end)] - ahead)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Events(Value):
     """Times at which something happened: garbage collections, jobs, restarts.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.buckets import (
     COST,
     CellBuckets,
@@ -197,7 +198,7 @@ def highest_pinned_down(histogram: Histogram, limit: float) -> float:
 # ranks, assuming independent requests; `latencykit.core.histogram_log.Tails` uses time.
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Evidence(Value):
     """Intervals of the statistics of one measurement.
 
@@ -374,7 +375,7 @@ class Known(TypedDict, total=False):
     censored_at: float
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Histogram(Value):
     """Counts in buckets, immutable; equal to another if all fields are, `run` included.
 

@@ -9,13 +9,15 @@ the log.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from latencykit._records import record
+from latencykit.core import log_cache
 from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
@@ -37,7 +39,7 @@ from latencykit.core.histogram import (
     reported,
 )
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import values_at_ranks
+from latencykit.core.quantiles import median, values_at_ranks
 from latencykit.core.run import Run, merge_runs
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import (
@@ -114,7 +116,7 @@ _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class IntervalSeries(Value):
     """What each interval of a log says: arrays of one length.
 
@@ -493,6 +495,7 @@ class HistogramLog(HistogramBacked, Value):
         return LogCache(
             self._places,
             family,
+            lambda: _spans_of(self),
             slot if few and least <= len(self) else None,
             lambda: _Table(slot, slots, codes, tags),
             self._scaled,
@@ -873,13 +876,14 @@ _LARGE = 2048  # into at most this many, of very long logs
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
+_SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Tails(Evidence):
     """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
 
@@ -1058,7 +1062,7 @@ class Tails(Evidence):
         return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TailsByRequest(Tails):
     """The same without times: rows of the table are neighbouring requests, in order."""
 
@@ -1132,10 +1136,9 @@ class _Table:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 256
             step = column_of(buckets.high(np.arange(known.size, size)))
-            for one in np.unique(step).tolist():
-                self._place.setdefault(one, len(self._place))
-            places = np.array([self._place[one] for one in np.unique(step).tolist()], np.int64)
-            fresh = places[np.unique(step, return_inverse=True)[1].reshape(-1)]
+            steps, place = np.unique(step, return_inverse=True)
+            columns = [self._place.setdefault(one, len(self._place)) for one in steps.tolist()]
+            fresh = np.array(columns, np.int64)[place.reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
             more = len(self._place) - self.table.shape[1]
             if more > 0:  # and some for what comes later: the table is large
@@ -1192,6 +1195,14 @@ def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
     slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
     slots = int(slot.max(initial=-1)) + 1
     return slot, slots
+
+
+def _spans_of(log: HistogramLog) -> Ints:
+    """The span of each interval: of a width that people resample to, and that fills a window."""
+    steps = np.diff(np.unique(log.starts))
+    least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
+    width = next((span for span in _SPANS if span >= least), least)
+    return np.unique(slot_numbers(log.starts, width), return_inverse=True)[1].reshape(-1)
 
 
 def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:

@@ -1,10 +1,10 @@
 """Keep what one pass over a log decodes, so that later questions need no second one.
 
 A log that takes little memory is kept interval by interval, its integers as narrow as they can be.
-Of a longer one a pass keeps sums of neighbouring intervals (256 at first; twice as many whenever
-the sums take too much), the buckets of every interval's extremes and usual percentiles, and the
-table of time slots that `Tails` needs. All of it is exact: an answer from memory equals the one
-from the payloads to the last bit.
+Of a longer one a pass keeps sums of neighbouring intervals (of 256 at least, within spans of time
+that people resample to; of twice as many whenever the sums take too much), the buckets of every
+interval's extremes and usual percentiles, and the table of time slots that `Tails` needs. All of it
+is exact: an answer from memory equals the one from the payloads to the last bit.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import os
 import weakref
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import (
     Block,
     Fold,
@@ -50,10 +50,10 @@ SUMS = 32 << 20
 BUDGET = 256 << 20
 """Bytes that the caches of all logs of a process may take together."""
 WINDOW = 256
-"""Intervals per sum, at first."""
+"""Intervals per sum at least, at first."""
 
 
-@dataclass(frozen=True)
+@record()
 class Request:
     """What a pass has to answer: the total, percentiles of each row, the table of slots."""
 
@@ -87,6 +87,7 @@ class LogCache:
         self,
         places: Ints,
         family: Ints,
+        spans: Callable[[], Ints],
         slot: Ints | None,
         table: Callable[[], Table],
         scaled: Callable[[Buckets], Buckets],
@@ -94,7 +95,7 @@ class LogCache:
         factor: float = 1.0,
     ) -> None:
         self.places, self.size = places, places.size
-        self._family, self._slot = family, slot
+        self._family, self._spans, self._slot = family, spans, slot
         self._new_table, self._scaled, self._request = table, scaled, request
         self._table = table()
         self._factor = factor
@@ -137,7 +138,9 @@ class LogCache:
         tabulate = None
         if self._slot is not None:
             self._table, tabulate = self._new_table(), self._tabulate
-        self._windows = _Windows(self._family, self._slot, self.series, self.total, tabulate)
+        self._windows = _Windows(
+            self._family, self._spans(), self._slot, self.series, self.total, tabulate
+        )
         for block in MemoryPart(self._blocks).blocks(np.arange(self.size)):
             self._windows.add(block)
         self._blocks = []
@@ -217,13 +220,16 @@ class LogCache:
         return self._windows.within(rows, group)
 
 
-@dataclass(eq=False)
 class _Window:
     """The sum of neighbouring intervals, and which windows of the first size went into it."""
 
-    family: int
-    numbers: list[int]
-    sums: dict[Buckets, tuple[NDArray[Any], NDArray[Any]]]
+    def __init__(
+        self,
+        family: int,
+        numbers: list[int],
+        sums: dict[Buckets, tuple[NDArray[Any], NDArray[Any]]],
+    ) -> None:
+        self.family, self.numbers, self.sums = family, numbers, sums
 
     @property
     def nbytes(self) -> int:
@@ -247,34 +253,29 @@ class _Window:
 class _Windows:
     """Sums of neighbouring intervals: a fold that also makes the total and the series.
 
-    Where rows have slots, slots are summed first and given to `tabulate`; windows are then made of
-    slots.
+    A window is what begins in one span of time. Where rows have slots, what a slot has of a window
+    is summed first and given to `tabulate`; windows are then made of these sums.
     """
 
     def __init__(
         self,
         family: Ints,
+        span: Ints,
         slot: Ints | None,
         series: SeriesFold,
         total: TotalsFold,
         tabulate: Callable[[Block], None] | None,
     ) -> None:
         self._series, self._total, self._tabulate = series, total, tabulate
-        size = family.size
-        key = np.arange(size) if slot is None else family * (int(slot.max(initial=0)) + 1) + slot
-        _, self._first, unit = np.unique(key, return_index=True, return_inverse=True)
         # Windows are numbered family by family, so that neighbours may be joined.
-        own = family[self._first]
-        order = np.argsort(own, kind="stable")
-        rank = np.empty(order.size, np.int64)
-        rank[order] = np.arange(order.size) - np.searchsorted(own[order], own[order])
-        rank //= -(-WINDOW * order.size // max(size, 1))
-        key = own * (int(rank.max(initial=0)) + 1) + rank
-        _, window = np.unique(key, return_inverse=True)
-        self._window_of = window.reshape(-1)[unit.reshape(-1)]
+        key = family * (int(span.max(initial=0)) + 1) + span
+        window = np.unique(key, return_inverse=True)[1].reshape(-1)
+        unit = np.arange(family.size) if slot is None else window * (int(slot.max()) + 1) + slot
+        _, self._first, unit = np.unique(unit, return_index=True, return_inverse=True)
+        self._window_of = window
         self._family = np.zeros(int(window.max(initial=-1)) + 1, np.int64)
-        self._family[window.reshape(-1)] = own
-        self._outer = SlidingSums(window.reshape(-1), self._store)
+        self._family[window] = family
+        self._outer = SlidingSums(window[self._first], self._store)
         self._inner = SlidingSums(unit.reshape(-1), self._pass_on) if tabulate else self._outer
         self._windows: list[_Window] = []
         self._last: dict[int, _Window] = {}
@@ -467,7 +468,7 @@ def _give_back(nbytes: int) -> None:
 # The cache of a log as a file beside it, on request. It is used only if the log's size, its time of
 # change, and its first and last bytes are those that the cache was made from.
 
-_VERSION = 1
+_VERSION = 2
 _EDGE = 64 << 10  # bytes at both ends of the log that are compared
 
 

@@ -7,12 +7,13 @@ its import takes half the time of a summary of a small log. Sums are exact; long
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[flo
 # Counted values as arrays, the input of every statistic here.
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Counted:
     """Counts between ascending edges, and censored values (at least `limit`)."""
 
@@ -408,7 +409,7 @@ def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
     return np.asarray((top <= RESOLVED * bottom * (1 + 1e-12)) & np.isfinite(top))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PercentileTable:
     """Percentiles and how far each can be trusted: arrays of one length.
 
@@ -515,7 +516,7 @@ def row_mean_std(
 # Percentiles as rows of a table.
 
 
-@dataclass(frozen=True)
+@record()
 class PercentileRow:
     """One percentile and how far it can be trusted.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
+from latencykit._records import record
 from latencykit.errors import IncompatibleDataError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Run:
     """Facts about the measurement that the source states; every data type carries one.
 
@@ -124,7 +125,7 @@ class Run:
         >>> Run(tool="wrk2").replace(rate=500.0).rate
         500.0
         """
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+        return Run(**vars(self) | changes)
 
     def with_notes(self, *notes: str) -> Run:
         """Return a copy with further notes, each once.
@@ -134,7 +135,7 @@ class Run:
         >>> Run().with_notes("a", "b").with_notes("a").notes
         ('a', 'b')
         """
-        return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
+        return self.replace(notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     def report(self, *notes: str) -> None:
         """Pass on notes that arise long after reading to the block of `reporting`, if any."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, word_of
@@ -149,7 +150,7 @@ OUTCOMES = ("ok", "error", "timeout", "dropped", "unfinished")
 """Outcomes of a request; `Samples.outcome` contains positions in this tuple."""
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(eq=False)
 class Samples(HistogramBacked, Value):
     """Requests, one row each, as arrays of one length.
 

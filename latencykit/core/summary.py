@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NoReturn, overload
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.quantiles import (
     PercentileRow,
     highest_supported_percentile,
@@ -31,7 +32,7 @@ __all__ = ["Summary"]
 _LISTED = 12
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Summary(Value):
     """Named statistics, as reported by a tool.
 

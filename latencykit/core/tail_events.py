@@ -10,11 +10,11 @@ requests.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.dependence import LEAST_EVENTS
 from latencykit.core.quantiles import median, poisson_rarer, running_sums
 from latencykit.units import format_count, format_duration, format_percentile
@@ -43,7 +43,7 @@ _AT_ONCE = 1 << 16  # intervals × percentiles that are looked at together
 _STEPS = 8  # percentiles per nine at which a curve is asked what it is based on
 
 
-@dataclass(frozen=True)
+@record()
 class TailEvents:
     """What makes up the requests above one percentile.
 
@@ -192,7 +192,7 @@ def _first_weak(
     return weak, found[weak] if weak < len(found) else None
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Bursts:
     """The requests above each percentile, and in which intervals they are bursts.
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.quantiles import is_resolved
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
@@ -52,7 +52,7 @@ _WHAT = {
 }
 
 
-@dataclass(frozen=True)
+@record()
 class Trim:
     """The values that a trimmed statistic keeps.
 
@@ -202,7 +202,7 @@ def statistic_name(text: str) -> str:
 # The trimmed family from counts: tm, wm, tc, ts, PR and IQM, with partial bucket weights.
 
 
-@dataclass(frozen=True)
+@record()
 class Trimmed:
     """One trimmed statistic, with its meaning and what it excludes.
 

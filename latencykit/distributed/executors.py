@@ -16,11 +16,12 @@ import sys
 import time
 from collections import deque
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from latencykit import __version__
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.core.histogram_log import merge
 from latencykit.core.summary import Summary
 from latencykit.distributed.results import Slots, Totals
@@ -66,7 +67,7 @@ _LOOK = 1.0  # seconds between looks at a cluster that is waited for
 _TASK_URLS = 8  # each takes a round trip to a server
 
 
-@dataclass(frozen=True)
+@record()
 class Task:
     """A file to read: all of it, or ranges of its lines."""
 
@@ -92,7 +93,7 @@ def tasks_of(urls: Sequence[str], *, divide: bool) -> list[Task]:
     return tasks
 
 
-@dataclass(frozen=True)
+@record()
 class LocalExecutor:
     """Processes of this machine, started only for as much reading as pays for it."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
@@ -115,7 +116,7 @@ def _portable(data: Any) -> Any:
     return carried(data, TRAVELS)
 
 
-@dataclass(frozen=True)
+@record()
 class Window:
     """Seconds on the clock that all files share, counted from `origin`."""
 
@@ -173,7 +174,7 @@ def _start_of(data: Any) -> float | None:
     return _log(data).start
 
 
-@dataclass(frozen=True)
+@record()
 class ClusterLog:
     """Logs of many files as one, by the clock, read when a question is asked; only sums travel.
 

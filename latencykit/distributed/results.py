@@ -8,11 +8,12 @@ from a cluster.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart, feed
 from latencykit.core.histogram import Histogram, merge_histograms, reported
 from latencykit.core.histogram_log import HistogramLog, SlotPart, slot_numbers
@@ -49,7 +50,7 @@ TRAVELS = 32 << 20
 _SLOTS = 1000
 
 
-@dataclass(frozen=True)
+@record()
 class Totals:
     """Counts of a whole series, a histogram a layout, and when it was.
 
@@ -145,7 +146,7 @@ def totals_of(data: Any) -> Totals | Summary:
     )
 
 
-@dataclass(frozen=True)
+@record()
 class Slots:
     """Counts of a log by slots of time and tag: what a resampled log holds, still to be added up.
 

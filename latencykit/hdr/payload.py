@@ -9,7 +9,6 @@ import binascii
 import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from struct import Struct
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
@@ -43,6 +43,7 @@ __all__ = [
     "Payloads",
     "adler",
     "base64_bytes",
+    "between",
     "decode_rows",
     "inflate",
     "inflate_short",
@@ -117,7 +118,7 @@ _PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highes
 _envelope = _ENVELOPE.unpack_from
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record(eq=False)
 class Layout:
     """What a header says. Equal headers give the same object.
 
@@ -398,8 +399,8 @@ def _tidy(error: Exception) -> str:
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
-_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
 _PAD = ord("=")
+_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
 
 
 class Payloads(Sequence[Payload]):
@@ -509,15 +510,19 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     most = min(limits.line, _ALONE * limits.harmless)
     if sizes.max() > most or sizes.sum() > _AT_ONCE * limits.harmless:
         return None
-    raws = _decoded(texts, sizes)
-    if raws is None:
+    short = sizes.sum() < SHORT * len(texts)
+    try:
+        raw, begins, ends = (_decoded_at_once if short else _decoded)(texts, sizes)
+    except ValueError:
         return None
-    raw, starts, ends = raws
-    streams = [
-        raw[start:end]
-        for start, end in zip((starts + _ENVELOPE_BYTES).tolist(), ends.tolist(), strict=True)
-    ]
-    one = inflate_short if sizes.sum() < SHORT * len(texts) else inflate
+    lengths = ends - begins - _ENVELOPE_BYTES
+    if (
+        lengths.min() < _CHECKSUM_BYTES
+        or (_at(raw, begins, ">i8") != np.int64(V2_COMPRESSED << 32) + lengths).any()
+    ):
+        return None
+    streams = between(raw, begins + _ENVELOPE_BYTES, ends)
+    one = inflate_short if short else inflate
     try:
         # A buffer that has to grow costs a tenth of inflating; neighbours are about as large.
         plains = [one(streams[0])]
@@ -540,32 +545,29 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     return None if layouts is None else Payloads(layouts, data, begins, ends)
 
 
-def _decoded(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints] | None:
-    """The bytes of all texts end to end, with begins and ends; None if one is not compressed V2.
+def _decoded(texts: Sequence[bytes], _: Ints) -> tuple[bytes, Ints, Ints]:
+    """The bytes of all texts end to end, with begins and ends."""
+    raws = list(map(base64_bytes, texts, repeat(None), repeat(True)))
+    sizes = np.fromiter(map(len, raws), np.int64, len(raws))
+    ends = sizes.cumsum()
+    return b"".join(raws), ends - sizes, ends
 
-    All are decoded as one text: what pads the end of one counts as zeros there, and lies between
-    its end and the next.
+
+def _decoded_at_once(texts: Sequence[bytes], sizes: Ints) -> tuple[bytes, Ints, Ints]:
+    """The same in one call, which short texts repay.
+
+    What pads the end of a text counts as zeros there, and lies between its end and the next.
     """
     if (sizes & 3).any() or sizes.min() < 4:
-        return None
-    text, ends = b"".join(texts), np.cumsum(sizes)
+        raise ValueError
+    text, ends = b"".join(texts), sizes.cumsum()
     padding = np.frombuffer(text, np.uint8) == _PAD
     last, last_but_one = padding[ends - 1], padding[ends - 2]
     pads = last.astype(np.int64) + last_but_one
     if np.count_nonzero(padding) != pads.sum() or (last_but_one > last).any():
-        return None
-    try:
-        raw = base64_bytes(text.replace(b"=", b"A"), None, True)
-    except ValueError:
-        return None
-    starts, ends = (ends - sizes) // 4 * 3, ends // 4 * 3 - pads
-    lengths = ends - starts - _ENVELOPE_BYTES
-    if (
-        lengths.min() < _CHECKSUM_BYTES
-        or (_at(raw, starts, ">i8") != np.int64(V2_COMPRESSED << 32) + lengths).any()
-    ):
-        return None
-    return raw, starts, ends
+        raise ValueError
+    raw = base64_bytes(text.replace(b"=", b"A"), None, True)
+    return raw, (ends - sizes) // 4 * 3, ends // 4 * 3 - pads
 
 
 def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layout] | None:
@@ -586,6 +588,11 @@ def _layouts(data: bytes, begins: Ints, ends: Ints, limits: Limits) -> list[Layo
     if sizes.max() > MOST_BYTES * min(layout.slots for layout in known.values()):
         return None
     return [known[key] for key in keys.tolist()]
+
+
+def between(data: bytes, begins: Ints, ends: Ints) -> list[bytes]:
+    """Return what lies there, piece by piece."""
+    return [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
 def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
@@ -714,8 +721,7 @@ def _decode(payloads: Payloads, most: int) -> tuple[Ints, Ints, Ints]:
         compiled = kernel.decode_varints(data, begins, payloads.ends, slots)
         if compiled is not None:
             return compiled
-    places = zip(begins.tolist(), payloads.ends.tolist(), strict=True)
-    rows = _Rows(b"".join([data[begin:end] for begin, end in places]), ends, slots)
+    rows = _Rows(b"".join(between(data, begins, payloads.ends)), ends, slots)
     return _words(rows, first.word) if first.word else _varints(rows)
 
 

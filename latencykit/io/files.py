@@ -10,13 +10,13 @@ import re
 import stat
 import time
 import weakref
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -57,7 +57,7 @@ _HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@record()
 class FileRange:
     """A file or URL, or the lines of it that begin within a range of bytes.
 

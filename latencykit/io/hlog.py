@@ -22,7 +22,6 @@ import re
 import time
 from array import array
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -39,7 +38,7 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
 from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.limits import PayloadError, RowError
-from latencykit.hdr.payload import Payloads, open_payload, open_payloads
+from latencykit.hdr.payload import Payloads, between, open_payload, open_payloads
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS, printable
 
@@ -68,7 +67,6 @@ __all__ = [
     "LineError",
     "TagTable",
     "Times",
-    "between",
     "blocks_of",
     "columns_of",
     "end_column",
@@ -98,17 +96,16 @@ class LineError(ValueError):
         self.seen, self.expected = seen, expected
 
 
-@dataclass(eq=False, repr=False)
 class Times:
     """Turns time stamps into seconds from the log's start, as headers come and go."""
 
-    first_start: float | None = None
-    start: float | None = None
-    base: float | None = None
-    explicit_base: bool = False
-    decided: bool = False
-    restarts: int = 0
-    notes: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.first_start: float | None = None
+        self.start: float | None = None
+        self.base: float | None = None
+        self.explicit_base = self.decided = False
+        self.restarts = 0
+        self.notes: list[str] = []
 
     def header(self, line: bytes) -> None:
         """Take a ``#[StartTime: …]`` or ``#[BaseTime: …]`` line in."""
@@ -158,11 +155,11 @@ class Times:
         return stamp + self.base
 
 
-@dataclass(eq=False, repr=False)
 class TagTable:
     """Tags in order of appearance; code 0 is "no tag"."""
 
-    codes: dict[bytes, int] = field(default_factory=lambda: {b"": 0})
+    def __init__(self) -> None:
+        self.codes = {b"": 0}
 
     def code(self, tag: bytes) -> int:
         """Return the tag's number, a new one for a new tag."""
@@ -178,16 +175,12 @@ class TagTable:
         return tuple(tag.decode("utf-8", "surrogateescape") for tag in self.codes)
 
 
-@dataclass(eq=False, repr=False)
 class Intervals:
     """What is known of each interval without decoding it: 36 bytes per line."""
 
-    start: array[float] = field(default_factory=lambda: array("d"))
-    length: array[float] = field(default_factory=lambda: array("d"))
-    offset: array[int] = field(default_factory=lambda: array("q"))
-    size: array[int] = field(default_factory=lambda: array("i"))
-    line: array[int] = field(default_factory=lambda: array("i"))
-    tag: array[int] = field(default_factory=lambda: array("i"))
+    def __init__(self) -> None:
+        self.start, self.length = array("d"), array("d")
+        self.offset, self.size, self.line, self.tag = (array(kind) for kind in "qiii")
 
     def extend(self, columns: Columns, base: float, offset: int, line: int) -> None:
         """Add neighbours: `base` is added to stamps; `offset`, `line` are those of the first."""
@@ -270,14 +263,9 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
         ends, starts = np.array(found[1:]), np.array(found[:-1]) + 1
         if (ends - starts).min() > _FRONT:
             line, place = np.nonzero(data[starts[:, None] + np.arange(_FRONT)] == _COMMA)
-            if line.size == np.count_nonzero(data == _COMMA):
+            if line.size == chunk.count(b","):
                 return ends, starts[line] + place
     return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
-
-
-def between(chunk: bytes, begins: Ints, ends: Ints) -> list[bytes]:
-    """Return what lies there, piece by piece."""
-    return [chunk[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:

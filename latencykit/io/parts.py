@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._limits import check_series
+from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.histogram_log import HistogramLog, LogPart
 from latencykit.core.run import reporting
@@ -36,7 +36,7 @@ _LONG = 5_000  # intervals: longer logs are decoded once, and answer fewer quest
 _CELLS = 24
 
 
-@dataclass(frozen=True)
+@record()
 class PartResult:
     """The result of one file or range, or of many.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.columns import Columns
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.latency_types import series_named
@@ -73,7 +74,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@record()
 class Selection:
     """The parts of inputs to read, and how: the parameters of `read_all`, and a window of time."""
 

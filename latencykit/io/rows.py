@@ -8,13 +8,14 @@ import os
 import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.errors import InputTooLargeError
 from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lines
 from latencykit.units import printable
@@ -39,7 +40,7 @@ _BREAK = ord("\n")
 _WORKERS = min(os.cpu_count() or 1, 4)
 
 
-@dataclass(frozen=True)
+@record()
 class Layout:
     """How a delimited table is laid out.
 
@@ -99,7 +100,7 @@ class Layout:
     exact: bool = False
 
 
-@dataclass(frozen=True)
+@record()
 class _Piece:
     """Complete lines of a file: number of the first, and of the lines before the first row."""
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
@@ -51,7 +52,7 @@ _NUMBER = r"(?i)[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan\b|inf(?:inity)
 _FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
 
 
-@dataclass(frozen=True)
+@record()
 class _Found:
     """What is wrong with one stated value: a statistic's name or a percentile, in ns."""
 
@@ -142,7 +143,7 @@ def _left_out(name: str | float, value: float, unit: str) -> _Found:
     return _Found(name, value, seen)
 
 
-@dataclass(frozen=True)
+@record()
 class _Printed:
     """How values are printed: their unit, and the last place that they are rounded to, in ns."""
 

@@ -13,7 +13,7 @@ import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from latencykit._files import naming, new_temporary
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
@@ -438,7 +439,7 @@ class Confidence(IntEnum):
     CERTAIN = 3
 
 
-@dataclass(frozen=True)
+@record()
 class Head:
     """The beginning of an input, decompressed: all that sniffing sees.
 
@@ -483,7 +484,7 @@ class Head:
         return Path(self.name).suffix.lower()
 
 
-@dataclass(frozen=True)
+@record()
 class ReadOptions:
     """What the user says about an input.
 
@@ -540,7 +541,7 @@ class ReadOptions:
             )
 
 
-@dataclass(frozen=True)
+@record()
 class Format:
     """One input or output format.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._records import record
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
 from latencykit.io.rows import CUT_LINE, line_chunks
@@ -121,7 +121,7 @@ def plain_report(text: str) -> str:
     )
 
 
-@dataclass(frozen=True)
+@record()
 class Section:
     """The report of one run within a file.
 

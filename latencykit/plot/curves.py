@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.series import percentile_text
@@ -50,7 +50,7 @@ _MOST, _A_NINE = 4000, 1000
 """Of a curve with more points, this many per nine of the axis are kept, more than visible."""
 
 
-@dataclass(frozen=True)
+@record()
 class Curve:
     """A step function: a value applies up to its own percentile.
 

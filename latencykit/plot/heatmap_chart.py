@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.image import PcolorImage
 from matplotlib.transforms import IdentityTransform
 
+from latencykit._records import record
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import ShareFormatter, time_axis, value_axis
@@ -40,7 +40,7 @@ _LOWEST, _HIGHEST = -6, 16
 """Powers of ten between which values have rows of their own."""
 
 
-@dataclass(frozen=True)
+@record()
 class Grid:
     """Counts of values by time and by latency.
 

@@ -8,7 +8,7 @@ not overlap is taken. This is plain geometry in pixels; the artists are below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox, IdentityTransform
 
+from latencykit._records import record
 from latencykit.plot.series import named_count, same_words
 from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, plain, shorten
 
@@ -62,7 +63,7 @@ _TAKEN = 400
 """Number of a label's best places that are tried against the other labels."""
 
 
-@dataclass(frozen=True)
+@record()
 class LabelRequest:
     """A label that needs a place.
 
@@ -83,7 +84,7 @@ class LabelRequest:
     own: tuple[int, ...] = field(default=())
 
 
-@dataclass(frozen=True)
+@record()
 class Placement:
     """The place of a label.
 
@@ -357,7 +358,7 @@ def _size(text: Text, renderer: Any) -> tuple[float, float]:
     return float(box.width), float(box.height)
 
 
-@dataclass(frozen=True)
+@record()
 class _Entry:
     """A label, and the lines, point or region that it belongs to."""
 

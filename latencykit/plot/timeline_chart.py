@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import patheffects
 
+from latencykit._records import record
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples
@@ -72,7 +73,7 @@ _SLACK = 0.05
 """Intervals that are separated by less than this share of their length follow each other."""
 
 
-@dataclass(frozen=True)
+@record()
 class Intervals:
     """Statistics of each interval of a series, in order of time and without overlaps.
 
@@ -113,7 +114,7 @@ class Intervals:
         return np.asarray(np.divide(self.count, length, out=rate, where=long), np.float64)
 
 
-@dataclass(frozen=True)
+@record()
 class Envelope:
     """The lowest and the highest value in each column of a picture.
 

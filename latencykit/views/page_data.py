@@ -13,12 +13,13 @@ import base64
 import json
 import math
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows, feed
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.distribution import Distribution
@@ -79,7 +80,7 @@ _WIDTHS = (
 """Widths of a slot in seconds that people are used to."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Slots:
     """Counts of a series, slot by slot, in order of time.
 
@@ -387,7 +388,7 @@ _BAND, _POINTS, _A_NINE = 80, 4000, 1000
 """Points of the band along a curve, most points of a curve, and those of a nine kept of more."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PageSeries:
     """One series of a page.
 

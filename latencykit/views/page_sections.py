@@ -6,7 +6,7 @@ import hashlib
 import html
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit import __version__
+from latencykit._records import record
 from latencykit.analysis.compare import compare
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_outs, samples_needed
@@ -282,7 +283,7 @@ def as_sentence(text: str) -> str:
 # Provenance: files, sizes, hashes, tools, and the command that made the page.
 
 
-@dataclass(frozen=True)
+@record()
 class InputFile:
     """A file that was read: name, size in bytes, SHA-256; None for a stream or a missing file."""
 
@@ -693,7 +694,7 @@ _COUNTS = 60_000_000
 """Logs of more counts are not diagnosed for a page; an hour of a very busy server is 14 million."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Found:
     """A series and its diagnosis; None where the source cannot be diagnosed."""
 

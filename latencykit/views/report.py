@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from latencykit._files import checked_page, whole
+from latencykit._records import record
 from latencykit.views.page import frame, page_html
 from latencykit.views.page_sections import input_file
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "report"]
 
 
-@dataclass(frozen=True)
+@record()
 class Report:
     """An interactive page, which a notebook shows in a frame.
 

@@ -284,7 +284,8 @@ def growth(
             name: [words[0], str(path), *(word.format(out=folder / "out") for word in words[1:])]
             for name, words in jobs.items()
         }
-        costs = measure({name: [*OWN, *words] for name, words in filled.items()}, 1)
+        turns = 3 if size <= 100_000 else 1  # noise of a tenth of a second shows in small ones
+        costs = measure({name: [*OWN, *words] for name, words in filled.items()}, turns)
         rows.append((size, [cost.cpu for cost in costs.values()]))
         print(f"| {size:,} | {' | '.join(f'{cpu:.2f}' for cpu in rows[-1][1])} |", flush=True)
     (low, start_up), *_, (before, less), (after, more) = rows
