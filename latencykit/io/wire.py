@@ -29,7 +29,8 @@ The kinds are ``int``, ``uint``, ``sint``, ``bool``, ``double``, ``fixed64``, ``
 """
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_LONGEST = 28  # bytes of a field that is not text or a message: two numbers of variable length
+_LONGEST = 20  # bytes of two numbers of variable length
+_TYPE = {"double": np.float64, "int": np.int64, "sint": np.int64}
 _WIRE = {"double": _FIXED64, "fixed64": _FIXED64, "text": _BYTES}
 
 
@@ -77,7 +78,7 @@ def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str,
         elif expected == _BYTES:
             message.setdefault(name, []).append(cell)
         else:
-            message.setdefault(name, []).append(np.array([cell]))
+            message.setdefault(name, []).append(np.array([cell], _TYPE.get(kind, np.uint64)))
     for name, kind in schema.values():
         plain = name.removesuffix("[]")
         if plain != name and isinstance(kind, str) and kind != "text" and plain in message:
@@ -114,24 +115,32 @@ def _fields(data: memoryview, head: bool) -> Iterator[tuple[int, int, Any, bool]
     """Number, wire type and undecoded value of each field, and whether that is cut."""
     at = 0
     while at < len(data):
-        if head and len(data) - at < _LONGEST:
-            return
-        key, at = varint(data, at)
-        number, wire = key >> 3, key & 7
-        size = {_VARINT: 0, _FIXED64: 8, _FIXED32: 4}.get(wire, 0)
-        value = 0
-        if wire in (_VARINT, _BYTES):
-            value, at = varint(data, at)
-            size = value if wire == _BYTES else 0
-        elif not size:
-            number = 0
-        if not number:
-            raise InvalidArgumentError("a field of the message has no valid number and type")
+        begin = at
+        try:
+            number, wire, value, at = _key(data, at)
+        except InvalidArgumentError:
+            if head and len(data) - begin < _LONGEST:
+                return
+            raise
+        size = value if wire == _BYTES else {_VARINT: 0, _FIXED64: 8, _FIXED32: 4}[wire]
         cut = at + size > len(data)
         if cut and not head:
             raise _cut(size, len(data) - at)
+        if cut and wire != _BYTES:
+            return
         yield number, wire, value if wire == _VARINT else data[at : at + size], cut
         at += size
+
+
+def _key(data: memoryview, at: int) -> tuple[int, int, int, int]:
+    """Number and wire type of a field, its number or length of varying size, and where it ends."""
+    key, at = varint(data, at)
+    number, wire, value = key >> 3, key & 7, 0
+    if not number or wire not in (_VARINT, _FIXED64, _BYTES, _FIXED32):
+        raise InvalidArgumentError("a field of the message has no valid number and type")
+    if wire in (_VARINT, _BYTES):
+        value, at = varint(data, at)
+    return number, wire, value, at
 
 
 def _cut(size: int, left: int) -> InvalidArgumentError:

@@ -108,7 +108,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if below:
             notes.append(f"{several(int(below), 'negative value')} left out")
         if odd > below:
-            notes.append(f"{several(int(odd - below), 'value')} that is not a number left out")
+            one, more = "value that is not a number", "values that are not numbers"
+            notes.append(f"{several(int(odd - below), one, more)} left out")
         run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
         label = _LABEL.search(text[max(at - 120, 0) : at])
         name = printable(label[1] or label[2], 80) if label else f"histogram {number}"

@@ -93,8 +93,10 @@ def _of_kll(data: bytes) -> Buckets | None:
     total = int.from_bytes(data[8:16], "little")
     least_k, depth = int.from_bytes(data[16:18], "little"), data[18]
     begin = 20 + 4 * depth
+    if not depth or not least_k or len(data) < begin:
+        return None
     levels = np.frombuffer(data[20:begin], "<u4").astype(np.int64)
-    if not depth or levels.size != depth or (np.diff(levels) < 0).any() or not least_k:
+    if (np.diff(levels) < 0).any():
         return None
     for width in (8, 4):
         kept, rest = divmod(len(data) - begin, width)
@@ -130,6 +132,8 @@ def _of_tdigest(data: bytes) -> Buckets | None:
     if data[5] & 0b10:
         values = _numbers(data[8:])
         return None if values is None or values.size != 1 else _exact(values)
+    if len(data) < 16:
+        return None
     number, buffered = (int.from_bytes(data[at : at + 4], "little") for at in (8, 12))
     for width in (8, 4):
         if len(data) != 16 + width * (2 + 2 * number + buffered):

@@ -17,6 +17,7 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
+from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import base_unit, nanoseconds_of
 from latencykit.io.source import Format
@@ -118,12 +119,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognize the mapping, which comes first: its length, and a gamma above 1."""
-    begin = head.data[:11]
-    if len(begin) < 11 or begin[:1] != b"\n" or begin[1] not in (9, 11, 18, 20) or begin[2] != 9:
+    begin = head.data[:22]
+    if len(begin) < 11 or begin[0] != ord("\n") or begin[1] not in (9, 11, 18, 20) or begin[2] != 9:
         return certain(None)
-    gamma = float(np.frombuffer(begin[3:], "<f8")[0])
-    mapping = decode(memoryview(head.data), {1: ("mapping", _MAPPING)}, head=not head.whole)
-    return certain(1 < gamma < 4 and mapping["mapping"].get("interpolation", 0) < 4)
+    try:
+        mapping = decode(memoryview(begin[2 : 2 + begin[1]]), _MAPPING, head=True)
+    except InvalidArgumentError:
+        return certain(None)
+    return certain(1 < mapping["gamma"] < 4 and mapping.get("interpolation", 0) < 4)
 
 
 def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -159,6 +159,9 @@ def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
     least, greatest, total = (
         None if point.get(name) is None else float(point[name]) for name in ("min", "max", "sum")
     )
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+        seen = "a histogram whose bounds do not ascend, or are not numbers"
+        raise source.corrupt(None, seen, "ascending bounds")
     last = float(high[-1]) if high.size else 0.0
     if above and greatest is not None and greatest >= last:
         low, high = np.append(low, last), np.append(high, greatest)
@@ -180,7 +183,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognize the first metric: its name and its kind of data."""
     try:
-        message = next(_messages(memoryview(head.data), head=not head.whole), {})
+        message = next(_messages(memoryview(head.data), head=True), {})
     except InvalidArgumentError:
         return certain(None)
     resource: dict[str, Any] = next(iter(message.get("resourcemetrics") or ()), {})
@@ -207,18 +210,17 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def _messages(data: memoryview, *, head: bool = False) -> Iterator[dict[str, Any]]:
     """The messages of a file: a single one, or several behind their lengths."""
-    if not data:
-        return
-    if data[0] == ord("\n"):
+    begin = bytes(data[:2])
+    if begin[:1] == b"\n":
         try:
             message = decode(data, _EXPORT, head=head)
         except InvalidArgumentError:
-            if data[1] != ord("\n"):  # a length of 10
+            if begin != b"\n\n":  # a length of 10
                 raise
         else:
             yield message
             return
-    parts = _sized(data, head=head) if data[0] == 0 else delimited(data, head=head)
+    parts = _sized(data, head=head) if begin[:1] == b"\0" else delimited(data, head=head)
     for part in parts:
         yield decode(part, _EXPORT, head=head)
 

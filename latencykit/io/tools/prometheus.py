@@ -154,6 +154,8 @@ def family_series(family: str, members: Sequence[tuple[Mapping[str, Any], Any]])
 
 def _sum_of(parts: Sequence[Any], failed: int) -> Any:
     """All parts together; the mean is exact where each part states its own."""
+    if len({type(part) for part in parts}) > 1:  # some were exported once, others several times
+        parts = [part.histogram() for part in parts]
     total = sum(parts[1:], parts[0])
     notes = [note for note in total.run.notes if not note.startswith(_DASHBOARD)]
     if isinstance(total, Histogram):
@@ -397,8 +399,8 @@ def sniff_protobuf(head: Head) -> Confidence:
     if _BEGIN.match(head.text):
         return certain(re.search(r"\btype\s*:\s*[A-Z]", head.text) and "metric" in head.text)
     try:
-        first = next(delimited(memoryview(head.data), head=not head.whole), memoryview(b""))
-        family = decode(first, _FAMILY, head=not head.whole)
+        first = next(delimited(memoryview(head.data), head=True), memoryview(b""))
+        family = decode(first, _FAMILY, head=True)
     except InvalidArgumentError:
         return certain(None)
     return certain(
