@@ -78,7 +78,7 @@ def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str,
         elif expected == _BYTES:
             message.setdefault(name, []).append(cell)
         else:
-            message.setdefault(name, []).append(np.array([cell], _TYPE.get(kind, np.uint64)))
+            message.setdefault(name, []).append(np.array([cell], _TYPE.get(str(kind), np.uint64)))
     for name, kind in schema.values():
         plain = name.removesuffix("[]")
         if plain != name and isinstance(kind, str) and kind != "text" and plain in message:
