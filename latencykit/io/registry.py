@@ -57,6 +57,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "cassandra-stress scylla-bench latte",
         "total ops,", "latency 99.9th percentile", "total ops:", "partition count:", '"workload"',
     ),
+    "tools.circllhist": (
+        "circllhist",
+        "h[", '":"a', '": "a', r"^(?:.*[^A-Za-z0-9+/=])?A[A-Za-z0-9+/]{7,}={0,2}[\"'\]},;\s]*$",
+    ),
     "tools.criterion": (
         "criterion criterion-sample criterion-estimates criterion-csv criterion-text",
         '"sampling_mode"', '"confidence_interval"', "sample_measured_value", "time: ", "time:\t",
@@ -65,7 +69,15 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "cyclictest cyclictest-verbose cyclictest-json",
         "# histogram", " act:", " interval:", '"cyclictest',
     ),
-    "tools.ddsketch": ("ddsketch-json", '"gamma"'),
+    "tools.datasketches": (
+        "datasketches",
+        "\x05\x01\x0f", "\x02\x01\x0f", "\x02\x02\x0f", "\x02\x01\x14", "\x01\x01\x14",
+        r"^(?:BQEP|AgEP|AgIP|AgEU|AQEU)",
+    ),
+    "tools.ddsketch": (
+        "ddsketch-json ddsketch",
+        '"gamma"', "\n\t\t", "\n\x0b\t", "\n\x12\t", "\n\x14\t",
+    ),
     "tools.fio": (
         "fio-json fio-terse fio fio-log fio-histograms",
         '"fio version"', ";fio-", "(groupid=", r"^\d+, \d+, \d",
@@ -128,7 +140,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "oha-json oha-csv oha",
         '"responsetimehistogram"', "request-start,dns", "success rate:",
     ),
-    "tools.otel": ("otel", 'metrics"'),
+    "tools.otel": ("otel otel-protobuf", 'metrics"', "\x12"),
     "tools.traces": (
         "otlp-traces jaeger zipkin",
         '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"', '"traceid"',
@@ -147,7 +159,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "ping ", "pinging ", "min/avg/max", "icmp_seq=",
         ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
     ),
-    "tools.prometheus": ("prometheus prometheus-json", "# type ", "_bucket{", '"resulttype"'),
+    "tools.prometheus": (
+        "prometheus prometheus-json prometheus-protobuf",
+        "# type ", "_bucket{", '"resulttype"', r'^name\s*:\s*"', "\x18",
+    ),
     "tools.python_benchmarks": (
         "pyperf pytest-benchmark pyperf-text pytest-benchmark-text",
         '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
@@ -168,7 +183,11 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         r"^#?\s*(?:S?TIME|END|START|TS|s?time|end|start|ts)\b|^#?\s*(?:S?TIME|s?time)[nums(]",
     ),
     "tools.vegeta": (
-        "vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist vegeta-hdrplot",
+        (
+            "vegeta vegeta-csv vegeta-json vegeta-report-json vegeta-report vegeta-hist "
+            "vegeta-hdrplot"
+        ),
+        "\x06result\x01",
         '"bytes_in":', '"status_codes":', "latencies", "bucket", "value(ms)", r"^\d{16,19},\d",
     ),
     "tools.wrk": ("wrk wrk2", "thread stats"),

@@ -61,7 +61,8 @@ def test_zeros_and_negative_values(read_text):
     "changes",
     [
         {"mapping": {"gamma": 0.5}},
-        {"mapping": {"gamma": 1.02, "interpolation": "CUBIC"}},
+        {"mapping": {"gamma": 1.02, "interpolation": "CUBIC"}},  # of no port's accuracy
+        {"mapping": {"gamma": 1.02, "interpolation": "QUARTIC"}},
         {"positiveValues": {"binCounts": {"1": 0.5}}},
         {"positiveValues": {"binCounts": {"1": -1}}},
         {"positiveValues": {"binCounts": {"99999999": 1}}},
@@ -71,3 +72,49 @@ def test_zeros_and_negative_values(read_text):
 def test_what_is_no_sketch_of_latencies_is_an_error(read_text, changes):
     with pytest.raises(CorruptInputError):
         read_text(message(**changes))
+
+
+# The logarithm that each mapping interpolates, of the significand s in [1, 2), and its least slope.
+LOGARITHMS = {
+    "LINEAR": (lambda s: s - 1, 1.0),
+    "QUADRATIC": (lambda s: (5 - s) * (s - 1) / 3, 3 / 4),
+    "CUBIC": (lambda s: ((6 / 35 * (s - 1) - 3 / 5) * (s - 1) + 10 / 7) * (s - 1), 7 / 10),
+}
+
+
+def interpolated(form: str, accuracy: float, *, of_java: bool, offset: float) -> str:
+    """What a port writes of VALUES: Java and Go state gamma of the interpolated scale, and floor."""
+    logarithm, slope = LOGARITHMS[form]
+    exact = math.log((1 + accuracy) / (1 - accuracy))
+    mantissa, exponent = np.frexp(VALUES)
+    position = (exponent - 1 + logarithm(2 * mantissa)) * slope / exact
+    gamma = 2 ** (exact / slope) if of_java else math.exp(exact)
+    index = np.floor(position + offset) if of_java else np.ceil(position) + offset
+    number, counts = np.unique(index, return_counts=True)
+    bins = {str(int(k)): float(n) for k, n in zip(number, counts, strict=True)}
+    mapping = {"gamma": gamma, "indexOffset": offset, "interpolation": form}
+    return message(positiveValues={"binCounts": bins}, mapping=mapping)
+
+
+@pytest.mark.parametrize("accuracy", [0.01, 0.02, 0.005, 0.1])
+@pytest.mark.parametrize(
+    ("form", "of_java", "offset"),
+    [("LINEAR", True, 34.6), ("LINEAR", False, 0), ("QUADRATIC", True, 0), ("CUBIC", True, 0),
+     ("CUBIC", False, 3)],
+)  # fmt: skip
+def test_interpolated_mappings_of_either_port(read_text, form, of_java, offset, accuracy):
+    (data,) = read_text(interpolated(form, accuracy, of_java=of_java, offset=offset)).values()
+    table = data.percentiles(np.arange(0.05, 100, 0.05))
+    truth = np.sort(VALUES)[np.ceil(np.round(table.index * VALUES.size / 100, 6)).astype(int) - 1]
+    assert (table["bucket_low"] <= truth * 1e9 * (1 + 1e-9)).all()
+    assert (truth * 1e9 <= table["bucket_high"] * (1 + 1e-9)).all()
+    width = (1 + accuracy) / (1 - accuracy) * (1 + 1e-6)
+    assert (table["bucket_high"] / table["bucket_low"] <= width).all()
+
+
+def test_an_empty_sketch_says_so(read_text):
+    empty = b"\n\x09\x09" + np.array([1.02]).tobytes()
+    with pytest.raises(CorruptInputError, match="holds no requests"):
+        read_text(empty, "sketch.pb")
+    with pytest.raises(CorruptInputError, match="truncated"):
+        read_text(empty + b"\x12\xff\xff\xff\xff\x07", "sketch.pb")

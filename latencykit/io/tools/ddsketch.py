@@ -1,27 +1,53 @@
-"""DDSketch as JSON: its protobuf message in the JSON form that protobuf defines.
+"""DDSketch: its protobuf message, as bytes and in the JSON form that protobuf defines.
 
-The ports disagree by one: Java and Go count a value in [gamma**k, gamma**(k + 1)) under k, Python
-and JavaScript one in (gamma**(k - 1), gamma**k]. The message does not say whose it is, so a bucket
-here spans both. Sources: ddsketch.proto, sketches-java's LogLikeIndexMapping, mapping.py.
+The message does not say which port wrote it, and the ports disagree. Java and Go count a value in
+[b**k, b**(k + 1)) under k, Python and JavaScript one in (b**(k - 1), b**k]; of a logarithmic
+mapping, a bucket here spans both. Of interpolated ones, Java and Go state the gamma of the
+interpolated scale, Python and JavaScript that of the accuracy: the port is known by the reading
+under which the accuracy is a round number. Sources: ddsketch.proto, LogLikeIndexMapping of
+sketches-java, mapping.py of sketches-py.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
+from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import base_unit, nanoseconds_of
 from latencykit.io.source import Format
-from latencykit.io.text import has_json_keys
+from latencykit.io.text import certain, has_json_keys
+from latencykit.io.wire import Schema, decode
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
+    from numpy.typing import NDArray
+
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+
+    Floats = NDArray[np.float64]
 
 __all__ = ["FORMATS"]
+
+_MAPPING: Schema = {
+    1: ("gamma", "double"), 2: ("indexOffset", "double"), 3: ("interpolation", "uint"),
+}  # fmt: skip
+_STORE: Schema = {
+    1: ("binCounts[]", {1: ("key", "sint"), 2: ("value", "double")}),
+    2: ("contiguousBinCounts[]", "double"), 3: ("contiguousBinIndexOffset", "sint"),
+}  # fmt: skip
+_SKETCH: Schema = {
+    1: ("mapping", _MAPPING), 2: ("positiveValues", _STORE), 3: ("negativeValues", _STORE),
+    4: ("zeroCount", "double"),
+}  # fmt: skip
+_INTERPOLATIONS = ("NONE", "LINEAR", "QUADRATIC", "CUBIC")
+# Slope of the interpolated logarithm (base 2) where it is flattest, times ln 2: what a step of the
+# mapping is shortened by to keep its accuracy.
+_FLATTEST = {"LINEAR": 1.0, "QUADRATIC": 3 / 4, "CUBIC": 7 / 10}
 
 
 def _key(record: dict[str, Any], name: str) -> Any:
@@ -30,47 +56,122 @@ def _key(record: dict[str, Any], name: str) -> Any:
     return record.get(name, record.get(snake))
 
 
-def _bins(store: dict[str, Any]) -> tuple[list[int], list[float]]:
+def _bins(store: dict[str, Any]) -> tuple[Floats, Floats]:
     """Index and count of each bucket of a store."""
-    run = [float(count) for count in _key(store, "contiguousBinCounts") or []]
+    run = _key(store, "contiguousBinCounts")
+    run = np.array([] if run is None else run, np.float64)
     begin = int(_key(store, "contiguousBinIndexOffset") or 0)
     single = _key(store, "binCounts") or {}
-    index = [*range(begin, begin + len(run)), *map(int, single)]
-    return index, [*run, *map(float, single.values())]
+    if not isinstance(single, dict):
+        single = {entry.get("key", 0): entry.get("value", 0.0) for entry in single}
+    index = np.append(begin + np.arange(run.size, dtype=np.float64), [*map(int, single)])
+    return index, np.append(run, [*map(float, single.values())])
+
+
+def _power(log: Floats, form: str) -> Floats:
+    """The value of which `log` is the interpolated logarithm to the base 2."""
+    whole = np.floor(log)
+    part = log - whole
+    if form == "LINEAR":
+        significand = 1 + part
+    elif form == "QUADRATIC":
+        significand = 3 - np.sqrt(4 - 3 * part)
+    else:  # Cardano's formula for A s**3 + B s**2 + C s = part
+        a, b, c = 6 / 35, -3 / 5, 10 / 7
+        d0 = b * b - 3 * a * c
+        d1 = 2 * b**3 - 9 * a * b * c - 27 * a * a * part
+        p = np.cbrt((d1 - np.sqrt(d1 * d1 - 4 * d0**3)) / 2)
+        significand = 1 - (b + p + d0 / p) / (3 * a)
+    return np.ldexp(significand, whole.astype(np.int64))
+
+
+def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floats, Floats]:
+    """Both edges of the buckets at some indices, without the offset."""
+    if form == "NONE":
+        step, after, before = math.log2(gamma), 1, -1
+    else:
+        flattest = _FLATTEST[form]
+        steps = {"Java and Go": math.log2(gamma)}
+        if form != "QUADRATIC":
+            steps["Python and JavaScript"] = math.log(gamma) / flattest
+        accuracy = {port: math.tanh(step * flattest / 2) for port, step in steps.items()}
+        ports = [
+            port for port, share in accuracy.items()
+            if len(steps) == 1 or abs(share - float(f"{share:.4g}")) < 1e-9 * share
+        ]  # fmt: skip
+        if len(ports) != 1:
+            seen = f"its mapping is {form} with gamma {gamma:.12g}, which fits no round accuracy"
+            hint = "write it with the logarithmic mapping"
+            raise source.corrupt(None, seen, "an accuracy such as 0.01", hint)
+        step = steps[ports[0]]
+        after, before = (1, 0) if ports[0] == "Java and Go" else (0, -1)
+    if (np.abs(place) * step > 900).any():
+        raise source.corrupt(None, "a bucket lies beyond any number", "latencies", "")
+    if form == "NONE":
+        return np.exp2((place + before) * step), np.exp2((place + after) * step)
+    return _power((place + before) * step, form), _power((place + after) * step, form)
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the counts of positive values and of zeros."""
-    record = jsontext.load(source)
+    """Read the JSON form."""
+    return _read(jsontext.load(source), source, options)
+
+
+def sniff_protobuf(head: Head) -> Confidence:
+    """Recognize the mapping, which comes first: its length, and a gamma above 1."""
+    begin = head.data[:22]
+    if len(begin) < 11 or begin[0] != ord("\n") or begin[1] not in (9, 11, 18, 20) or begin[2] != 9:
+        return certain(None)
+    try:
+        mapping = decode(memoryview(begin[2 : 2 + begin[1]]), _MAPPING, head=True)
+    except InvalidArgumentError:
+        return certain(None)
+    return certain(1 < mapping["gamma"] < 4 and mapping.get("interpolation", 0) < 4)
+
+
+def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the message itself."""
+    return _read(decode(memoryview(source.bytes()), _SKETCH), source, options)
+
+
+def _read(record: dict[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
+    """The counts of positive values and of zeros."""
     mapping = jsontext.entry(record, "mapping", source)
     gamma = float(mapping.get("gamma") or 0)
     form = str(mapping.get("interpolation") or "NONE")
+    form = _INTERPOLATIONS[int(form)] if form in ("0", "1", "2", "3") else form
     if not 1 < gamma < 4:
         raise source.corrupt(None, f"gamma is {gamma:g}", "a number above 1", "")
-    if form not in ("NONE", "0"):
-        hint = "write it with the logarithmic mapping"
-        raise source.corrupt(None, f"its mapping is {form}", "interpolation NONE", hint)
-    index, weights = _bins(_key(record, "positiveValues") or {})
-    below = sum(_bins(_key(record, "negativeValues") or {})[1])
-    counts = np.array(weights, np.float64)
-    if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.rint(counts)).any():
-        raise source.corrupt(None, "its counts are not whole", "counts of requests", "")
-    place = np.array(index, np.float64) - float(_key(mapping, "indexOffset") or 0)
-    order = np.argsort(place, kind="stable")
-    place, counts = place[order], counts[order]
-    if (np.abs(place) * np.log(gamma) > 600).any():
-        raise source.corrupt(None, "a bucket lies beyond any number", "latencies", "")
-    unit, origin = options.resolve_unit("s", "assumed")
-    low, high = (nanoseconds_of(gamma ** (place + step), unit) for step in (-1, 1))
+    if form not in _INTERPOLATIONS:
+        raise source.corrupt(None, f"its mapping is {form}", f"one of {_INTERPOLATIONS}", "")
+    index, counts = _bins(_key(record, "positiveValues") or {})
+    below = float(_bins(_key(record, "negativeValues") or {})[1].sum())
     zeros = float(_key(record, "zeroCount") or 0)
+    everything = np.append(counts, (below, zeros))
+    if not np.isfinite(everything).all() or (everything < 0).any() or everything.max() >= 2**53:
+        raise source.corrupt(None, "its counts are not counts", "counts of requests", "")
+    if (counts != np.rint(counts)).any() or zeros != round(zeros):
+        raise source.corrupt(None, "its counts are not whole", "counts of requests", "")
+    if not counts.sum() + zeros:
+        left = f" but {below:,.0f} negative ones" if below else ""
+        raise source.corrupt(None, f"the sketch holds no requests{left}", "at least one", "")
+    index, counts = index[counts > 0], counts[counts > 0]
+    offset = _key(mapping, "indexOffset")
+    place = index - float(offset or 0)
+    order = np.argsort(place, kind="stable")
+    unit, origin = options.resolve_unit("s", "assumed")
+    low, high = (nanoseconds_of(side, unit) for side in _edges(place[order], gamma, form, source))
+    counts = counts[order]
+    note = ""
+    if counts.size:
+        ratio = float((high / np.maximum(low, 1e-300)).max()) if low.all() else gamma**2
+        note = f"each value is known within a factor of {ratio:.3g}, the width of a bucket"
     if zeros:
         low, high, counts = np.append(0.0, low), np.append(0.0, high), np.append(zeros, counts)
-    notes = [f"each value is known within a factor of {gamma**2:.3g}, the width of a bucket"]
+    notes = [note] if note else []
     if below:
         notes.append(f"{below:,.0f} negative values left out")
     run = Run(tool="DDSketch", unit=unit, unit_from=origin, notes=tuple(notes))
-    if not counts.sum():
-        raise source.corrupt(None, "the sketch is empty", "counts", "")
     return {"": Histogram.from_buckets(low, high, counts, base_unit(unit), run=run)}
 
 
@@ -81,5 +182,11 @@ FORMATS = (
             ("mapping", "gamma", "positiveValues"), ("mapping", "gamma", "positive_values")
         ),
         read, example="my-service --sketch > sketch.json   # JsonFormat.printer().print(proto)",
+    ),
+    Format(
+        "ddsketch", "DDSketch (protobuf)", "histogram", (".pb", ".bin"), sniff_protobuf,
+        read_protobuf,
+        example="open('sketch.pb', 'wb').write(DDSketchProto.to_proto(sketch).SerializeToString())"
+        "   # writes sketch.pb",
     ),
 )  # fmt: skip

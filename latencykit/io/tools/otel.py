@@ -1,8 +1,10 @@
-"""OpenTelemetry metrics as JSON: SDK console exporters and OTLP, both kinds of histograms.
+"""OpenTelemetry metrics: SDK console exporters and OTLP, both kinds of histograms.
 
 Keys differ by writer (``DataPoints``, ``data_points``, ``dataPoints``) and are compared without
 case and underscores. Bucket i of an exponential histogram of scale s holds values above
-2**(i / 2**s) up to 2**((i + 1) / 2**s). Source: OpenTelemetry's metrics data model.
+2**(i / 2**s) up to 2**((i + 1) / 2**s). OTLP comes as JSON and as protobuf: one message, or
+several behind their lengths, in four bytes (the collector's file exporter) or of variable length.
+Sources: OpenTelemetry's metrics data model, metrics.proto, the file exporter's README.
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
-from latencykit.errors import CorruptInputError
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
+from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of, several
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.tools.prometheus import family_series, unit_of
+from latencykit.io.wire import Schema, decode, delimited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +45,37 @@ __all__ = ["FORMATS"]
 
 _FINEST = 1 << 14
 _KEYS = re.compile(r'"(?:resource_?metrics|scope_?metrics)"', re.IGNORECASE)
+
+# The messages of metrics.proto, by the names that `_plain` gives the keys of their JSON.
+_VALUE: Schema = {
+    1: ("string", "text"), 2: ("bool", "bool"), 3: ("int", "int"), 4: ("double", "double"),
+}  # fmt: skip
+_ATTRIBUTE: Schema = {1: ("key", "text"), 2: ("value", _VALUE)}
+_SIDE: Schema = {1: ("offset", "sint"), 2: ("bucketcounts[]", "uint")}
+_EXPLICIT: Schema = {
+    2: ("starttimeunixnano", "fixed64"), 3: ("timeunixnano", "fixed64"), 5: ("sum", "double"),
+    6: ("bucketcounts[]", "fixed64"), 7: ("explicitbounds[]", "double"),
+    9: ("attributes[]", _ATTRIBUTE), 11: ("min", "double"), 12: ("max", "double"),
+}  # fmt: skip
+_EXPONENTIAL: Schema = {
+    1: ("attributes[]", _ATTRIBUTE), 2: ("starttimeunixnano", "fixed64"),
+    3: ("timeunixnano", "fixed64"), 5: ("sum", "double"), 6: ("scale", "sint"),
+    7: ("zerocount", "fixed64"), 8: ("positive", _SIDE), 9: ("negative", _SIDE),
+    12: ("min", "double"), 13: ("max", "double"), 14: ("zerothreshold", "double"),
+}  # fmt: skip
+_METRIC: Schema = {
+    1: ("name", "text"), 2: ("description", "text"), 3: ("unit", "text"),
+    5: ("gauge", {}), 7: ("counter", {}), 11: ("summary", {}),
+    9: ("histogram", {1: ("datapoints[]", _EXPLICIT), 2: ("aggregationtemporality", "uint")}),
+    10: (
+        "exponentialhistogram",
+        {1: ("datapoints[]", _EXPONENTIAL), 2: ("aggregationtemporality", "uint")},
+    ),
+}  # fmt: skip
+_KINDS = ("gauge", "counter", "histogram", "exponentialhistogram", "summary")
+_EXPORT: Schema = {
+    1: ("resourcemetrics[]", {2: ("scopemetrics[]", {2: ("metrics[]", _METRIC)})}),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,13 +121,18 @@ def _seconds(value: Any) -> float:
         return 0.0
 
 
+def _counts(record: dict[str, Any], *names: str) -> Ints:
+    """The counts under the first of some names; JSON writes them as text."""
+    listed = next((record[name] for name in names if record.get(name) is not None), ())
+    return np.array([int(count) for count in listed], np.int64)
+
+
 def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
     """One data point; None for gauges and sums."""
-    if "scale" in point:
-        scale, above = int(point["scale"]), 0
+    if not point.keys().isdisjoint(("scale", "positive", "positivebucket", "zerocount")):
+        scale, above = int(point.get("scale") or 0), 0  # protobuf leaves zeros out
         side = point.get("positivebucket") or point.get("positive") or {}
-        listed = side.get("counts") or side.get("bucketcounts") or []
-        counts = np.array([int(count) for count in listed], np.int64)
+        counts = _counts(side, "counts", "bucketcounts")
         if counts.size > _FINEST or not -10 <= scale <= 20 or (counts < 0).any():
             seen = f"an exponential histogram of scale {scale} with {counts.size} buckets"
             raise source.corrupt(None, seen, "scale -10 to 20")
@@ -105,9 +144,9 @@ def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
             low, high = np.append(0.0, low), np.append(threshold, high)
             counts = np.append(zero, counts)
     elif "bucketcounts" in point:
-        edges = point.get("bounds") or point.get("explicitbounds") or []
-        high = np.array([float(edge) for edge in edges])
-        counts = np.array([int(count) for count in point["bucketcounts"]], np.int64)
+        edges = point.get("bounds", point.get("explicitbounds"))
+        high = np.array([] if edges is None else edges, np.float64)
+        counts = _counts(point, "bucketcounts")
         if counts.size != high.size + 1:
             seen = f"{high.size} bounds and {counts.size} counts"
             raise source.corrupt(None, seen, "one count more than bounds")
@@ -120,6 +159,9 @@ def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
     least, greatest, total = (
         None if point.get(name) is None else float(point[name]) for name in ("min", "max", "sum")
     )
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+        seen = "a histogram whose bounds do not ascend, or are not numbers"
+        raise source.corrupt(None, seen, "ascending bounds")
     last = float(high[-1]) if high.size else 0.0
     if above and greatest is not None and greatest >= last:
         low, high = np.append(low, last), np.append(high, greatest)
@@ -135,10 +177,77 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram of a time; several exports of one make a log."""
     notes: list[str] = []
+    return _series(_metrics(source, notes), notes, source, options)
+
+
+def sniff_protobuf(head: Head) -> Confidence:
+    """Recognize the first metric: its name and its kind of data."""
+    try:
+        message = next(_messages(memoryview(head.data), head=True), {})
+    except InvalidArgumentError:
+        return certain(None)
+    resource: dict[str, Any] = next(iter(message.get("resourcemetrics") or ()), {})
+    scopes = resource.get("scopemetrics") or ()
+    metrics = [metric for scope in scopes for metric in scope.get("metrics") or ()]
+    return certain(
+        metrics
+        and re.match(r"[A-Za-z][ -~]*$", metrics[0].get("name", ""))
+        and not metrics[0].keys().isdisjoint(_KINDS)
+    )
+
+
+def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the same from protobuf."""
+    metrics = (
+        metric
+        for message in _messages(memoryview(source.bytes()))
+        for resource in message.get("resourcemetrics") or ()
+        for scope in resource.get("scopemetrics") or ()
+        for metric in scope.get("metrics") or ()
+    )
+    return _series(metrics, [], source, options)
+
+
+def _messages(data: memoryview, *, head: bool = False) -> Iterator[dict[str, Any]]:
+    """The messages of a file: a single one, or several behind their lengths."""
+    begin = bytes(data[:2])
+    if begin[:1] == b"\n":
+        try:
+            message = decode(data, _EXPORT, head=head)
+        except InvalidArgumentError:
+            if begin != b"\n\n":  # a length of 10
+                raise
+        else:
+            yield message
+            return
+    parts = _sized(data, head=head) if begin[:1] == b"\0" else delimited(data, head=head)
+    for part in parts:
+        yield decode(part, _EXPORT, head=head)
+
+
+def _sized(data: memoryview, *, head: bool) -> Iterator[memoryview]:
+    """Messages behind lengths of four bytes, as the collector's file exporter writes them."""
+    at = 0
+    while at < len(data):
+        size, begin = int.from_bytes(data[at : at + 4], "big"), at + 4
+        at = begin + size
+        if at > len(data) and not head:
+            raise InvalidArgumentError(
+                f"the last message is truncated: it has {max(len(data) - begin, 0):,} of "
+                f"{size:,} bytes"
+            )
+        yield data[begin:at]
+
+
+def _series(
+    metrics: Iterator[dict[str, Any]], notes: list[str], source: Source, options: ReadOptions
+) -> dict[str, Data]:
+    """The series of metrics in the form of `_plain`."""
     families: dict[tuple[str, str], dict[Labels, list[_Point]]] = {}
     cumulative: dict[tuple[str, str], bool] = {}
     described: dict[tuple[str, str], str] = {}
-    for metric in _metrics(source, notes):
+    negative: dict[tuple[str, str], int] = {}
+    for metric in metrics:
         key = (str(metric.get("name")), str(metric.get("unit", "")))
         described.setdefault(key, str(metric.get("description") or ""))
         kinds = [metric.get(kind) for kind in ("data", "histogram", "exponentialhistogram")]
@@ -146,6 +255,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         temporality = str(data.get("temporality", data.get("aggregationtemporality", 2)))
         cumulative[key] = not ("delta" in temporality.lower() or temporality == "1")
         for record in data.get("datapoints") or []:
+            below = record.get("negative", record.get("negativebucket")) or {}
+            number = int(_counts(below, "counts", "bucketcounts").sum())
+            negative[key] = negative.get(key, 0) + number
             point = _point_of(record, source)
             if point is not None:
                 families.setdefault(key, {}).setdefault(_attributes_of(record), []).append(point)
@@ -158,6 +270,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             tool="OpenTelemetry SDK", measure="service", corrected="none", unit=unit[0],
             unit_from=unit[1], notes=tuple(notes),
         )  # fmt: skip
+        if negative[name, stated]:
+            run = run.with_notes(f"{several(negative[name, stated], 'negative value')} left out")
         parts = [
             (dict(labels), _data(points, cumulative[name, stated], run))
             for labels, points in members.items()
@@ -274,5 +388,11 @@ FORMATS = (
         "otel", "OpenTelemetry metrics (JSON: SDK console, OTLP)", "log", (".json", ".jsonl"),
         sniff, read, example="OTEL_METRICS_EXPORTER=console my-service > metrics.json"
         "   # or the collector's file exporter",
+    ),
+    Format(
+        "otel-protobuf", "OpenTelemetry metrics (OTLP protobuf)", "log", (".pb", ".bin"),
+        sniff_protobuf, read_protobuf,
+        example="otelcol --config collector.yaml   # writes metrics.pb, by a file exporter with"
+        " format: proto",
     ),
 )  # fmt: skip

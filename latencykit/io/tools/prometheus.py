@@ -1,7 +1,8 @@
-"""Prometheus: text exposition and OpenMetrics, and query answers saved as JSON.
+"""Prometheus: text exposition, OpenMetrics, protobuf, and query answers saved as JSON.
 
 A scrape holds classic histograms and summaries, whose counts are since the server began: the
-difference of two scrapes (``h2 - h1``) is what lies between them. An answer holds histograms over a
+difference of two scrapes (``h2 - h1``) is what lies between them. Native histograms are exposed as
+protobuf only: behind lengths, or as text. An answer holds histograms over a
 range of time (``query_range``), or at one instant: classic buckets as series labelled ``le``,
 counters or rates, and native histograms with their own edges.
 """
@@ -20,7 +21,7 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
-from latencykit.errors import IncompatibleDataError, LatencyKitError
+from latencykit.errors import IncompatibleDataError, InvalidArgumentError, LatencyKitError
 from latencykit.io import text as jsontext
 from latencykit.io.build import (
     base_unit,
@@ -32,16 +33,17 @@ from latencykit.io.build import (
 )
 from latencykit.io.raw.cells import unit_in, word_set
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import has_json_keys, has_match
+from latencykit.io.text import certain, has_json_keys, has_match
+from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Data, ReadOptions, Source
+    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Floats = NDArray[np.float64]
     Labels = tuple[tuple[str, str], ...]
@@ -152,6 +154,8 @@ def family_series(family: str, members: Sequence[tuple[Mapping[str, Any], Any]])
 
 def _sum_of(parts: Sequence[Any], failed: int) -> Any:
     """All parts together; the mean is exact where each part states its own."""
+    if len({type(part) for part in parts}) > 1:  # some were exported once, others several times
+        parts = [part.histogram() for part in parts]
     total = sum(parts[1:], parts[0])
     notes = [note for note in total.run.notes if not note.startswith(_DASHBOARD)]
     if isinstance(total, Histogram):
@@ -354,6 +358,191 @@ def _edges(limits: Floats, unit: str) -> tuple[Floats, Floats]:
 
 
 # ------------------------------------------------------------
+# Protobuf, which alone carries native histograms. Sources: metrics.proto of client_model, and the
+# specification of native histograms: bucket i of schema s ends at 2**(i / 2**s), its lower edge
+# excluded; spans list the indices, and deltas the counts.
+
+_SPAN: Schema = {1: ("offset", "sint"), 2: ("length", "uint")}
+_HISTOGRAM: Schema = {
+    1: ("sample_count", "uint"), 2: ("sample_sum", "double"), 4: ("sample_count_float", "double"),
+    3: ("bucket[]", {
+        1: ("cumulative_count", "uint"), 2: ("upper_bound", "double"),
+        4: ("cumulative_count_float", "double"),
+    }),
+    5: ("schema", "sint"), 6: ("zero_threshold", "double"), 7: ("zero_count", "uint"),
+    8: ("zero_count_float", "double"), 10: ("negative_delta[]", "sint"),
+    11: ("negative_count[]", "double"), 12: ("positive_span[]", _SPAN),
+    13: ("positive_delta[]", "sint"), 14: ("positive_count[]", "double"),
+}  # fmt: skip
+_SUMMARY: Schema = {
+    1: ("sample_count", "uint"), 2: ("sample_sum", "double"),
+    3: ("quantile[]", {1: ("quantile", "double"), 2: ("value", "double")}),
+}  # fmt: skip
+_METRIC: Schema = {
+    1: ("label[]", {1: ("name", "text"), 2: ("value", "text")}), 4: ("summary", _SUMMARY),
+    7: ("histogram", _HISTOGRAM),
+}  # fmt: skip
+_FAMILY: Schema = {
+    1: ("name", "text"), 2: ("help", "text"), 3: ("type", "uint"), 4: ("metric[]", _METRIC),
+    5: ("unit", "text"),
+}  # fmt: skip
+_BEGIN = re.compile(r'\s*name\s*:\s*"')
+_FIELD = re.compile(
+    r"\s*(?:(?P<close>[}>])|(?P<name>[A-Za-z_]\w*)\s*(?::?\s*(?P<open>[{<])|:\s*"
+    r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s{}<>,;"']+)))[ \t]*[,;]?"""
+)
+_NATIVE_SCHEMAS = range(-4, 9)
+
+
+def sniff_protobuf(head: Head) -> Confidence:
+    """Recognize the first family: its name, its type and a metric."""
+    if _BEGIN.match(head.text):
+        return certain(re.search(r"\btype\s*:\s*[A-Z]", head.text) and "metric" in head.text)
+    try:
+        first = next(delimited(memoryview(head.data), head=True), memoryview(b""))
+        family = decode(first, _FAMILY, head=True)
+    except InvalidArgumentError:
+        return certain(None)
+    return certain(
+        re.match(r"[^\W\d][ -~]*$", family.get("name", "")) and {"type", "metric"} <= family.keys()
+    )
+
+
+def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read every histogram, native where it is, and summary of a time."""
+    if _BEGIN.match(source.head.text):
+        families: Iterable[dict[str, Any]] = _families_in_text(source)
+    else:
+        families = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
+    own = [family for family in families if not family.get("name", "").startswith(_RUNTIME)]
+    series: dict[str, Data] = {}
+    for family in own or families:
+        name = str(family.get("name"))
+        unit = unit_of(name, options, family.get("unit"), family.get("help", ""))
+        if unit is None:
+            continue
+        run = Run(
+            tool="Prometheus client", measure="service", corrected="none", unit=unit[0],
+            unit_from=unit[1],
+        )  # fmt: skip
+        members = []
+        for metric in family.get("metric", ()):
+            data = _of_message(metric, run, source)
+            pairs = metric.get("label", ())
+            labels = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
+            members += [] if data is None else [(labels, data)]
+        if members:
+            series |= family_series(name, members)
+    return series
+
+
+def _families_in_text(source: Source) -> list[dict[str, Any]]:
+    """Families as protobuf's text; each begins with its name."""
+    text = source.text()
+    families: list[dict[str, Any]] = []
+    open_: list[tuple[dict[str, Any], dict[str, tuple[bool, Any]]]] = []
+    at = 0
+    end = len(text.rstrip())
+    while at < end:
+        field_ = _FIELD.match(text, at)
+        if field_ is None or (field_["close"] and len(open_) < 2):
+            seen = f"{printable(text[at:].lstrip(), 40)!r} is not a field"
+            expected = "protobuf's text format"
+            raise source.corrupt(text.count("\n", 0, at) + 1, seen, expected)
+        at = field_.end()
+        if field_["close"]:
+            open_.pop()
+            continue
+        name, value = field_["name"], field_["value"]
+        if len(open_) < 2 and name == "name":
+            families.append({})
+            open_ = [(families[-1], _by_name(_FAMILY))]
+        message, fields = open_[-1]
+        repeated, kind = fields.get(name, (False, ""))
+        if field_["open"]:
+            inner: dict[str, Any] = {}
+            open_.append((inner, _by_name(kind) if isinstance(kind, dict) else {}))
+            cell: Any = inner
+        elif kind == "text":
+            cell = re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], value[1:-1])
+        elif kind in ("double", "sint") or name.endswith("count"):
+            cell = float(value) if kind == "double" else int(value)
+        else:
+            cell = value
+        if repeated:
+            message.setdefault(name, []).append(cell)
+        elif name in fields:
+            message[name] = cell
+    if len(open_) > 1:
+        raise source.corrupt(text.count("\n") + 1, "the text ends within a metric", "its end")
+    return families
+
+
+def _by_name(schema: Schema) -> dict[str, tuple[bool, Any]]:
+    """Name → whether it is repeated, and kind."""
+    return {name.removesuffix("[]"): (name.endswith("[]"), kind) for name, kind in schema.values()}
+
+
+def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None:
+    """One metric: a native histogram, else classic buckets or quantiles."""
+    record = metric.get("histogram") or metric.get("summary") or {}
+    plain = _Metric(sum=float(record.get("sample_sum", math.nan)))
+    plain.count = float(record.get("sample_count_float") or record.get("sample_count", 0))
+    for bucket in record.get("bucket", ()):
+        count = bucket.get("cumulative_count_float") or bucket.get("cumulative_count", 0)
+        plain.edges[float(bucket.get("upper_bound", 0.0))] = float(count)
+    for row in record.get("quantile", ()):
+        if not math.isnan(value := row.get("value", 0.0)):
+            plain.quantiles[row.get("quantile", 0.0) * 100] = value
+    if not ("positive_span" in record or (record.get("zero_count") and not plain.edges)):
+        return _data(plain, run, source)
+    index, counts = _unpacked(record, source)
+    if (counts < 0).any() or not np.isfinite(counts).all():
+        raise source.corrupt(None, "a native histogram has negative counts", "counts of requests")
+    schema = int(record.get("schema", 0))
+    if schema not in _NATIVE_SCHEMAS:
+        seen = f"a native histogram of schema {schema}"
+        raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
+    low, high = (np.exp2((index + step) / 2.0**schema) for step in (-1, 0))
+    zero = float(record.get("zero_count_float") or record.get("zero_count", 0))
+    threshold = float(record.get("zero_threshold", 0.0))
+    if zero:
+        low, high = np.append(0.0, low), np.append(threshold, high)
+        counts = np.append(zero, counts)
+        high, low = np.maximum.accumulate(high), np.minimum(low, high)
+    if not counts.any():
+        return None
+    if (counts != np.rint(counts)).any():
+        run = run.with_notes("the counts are fractions, and rounded")
+    number = round(plain.count) - round(counts.sum())
+    if number > 0:
+        run = run.with_notes(f"{several(number, 'value')} below 0 or not a number left out")
+    stats = {}
+    if number == 0 and math.isfinite(plain.sum):
+        stats = in_nanoseconds({"mean": plain.sum / plain.count}, run.unit)
+    return Histogram.from_buckets(
+        nanoseconds_of(low, run.unit), nanoseconds_of(high, run.unit), np.rint(counts),
+        base_unit(run.unit), run=run, reported_stats=stats,
+    )  # fmt: skip
+
+
+def _unpacked(record: dict[str, Any], source: Source) -> tuple[Floats, Floats]:
+    """Indices and counts of the positive buckets of a native histogram."""
+    spans = record.get("positive_span", ())
+    deltas = record.get("positive_delta", ())
+    counts = np.asarray(record.get("positive_count", ()), np.float64)
+    if len(deltas):
+        counts = np.cumsum(np.asarray(deltas, np.int64)).astype(np.float64)
+    lengths = [int(span.get("length", 0)) for span in spans]
+    if sum(lengths) != counts.size or any(length < 0 for length in lengths):
+        seen = f"spans of {sum(lengths)} buckets with {counts.size} counts"
+        raise source.corrupt(None, f"a native histogram has {seen}", "as many")
+    steps = np.array([int(span.get("offset", 0)) for span in spans], np.float64)
+    first = np.cumsum(steps)  # of each span, without the buckets of the spans before
+    return np.repeat(first, lengths) + np.arange(counts.size), counts
+
+
+# ------------------------------------------------------------
 # Query answers.
 
 
@@ -515,6 +704,12 @@ FORMATS = (
             confidence=Confidence.LIKELY,
         ),
         read, example="curl -s HOST/metrics > scrape.txt",
+    ),
+    Format(
+        "prometheus-protobuf", "Prometheus protobuf exposition, native histograms", "histogram",
+        (".pb", ".txt"), sniff_protobuf, read_protobuf,
+        example="curl -s -H 'Accept: application/vnd.google.protobuf; "
+        "proto=io.prometheus.client.MetricFamily; encoding=delimited' HOST/metrics > scrape.pb",
     ),
     Format(
         "prometheus-json", "Prometheus query answers (JSON)", "log", (".json",),

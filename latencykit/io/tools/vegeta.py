@@ -1,4 +1,4 @@
-"""vegeta: its results by the row (``vegeta encode``), and its reports (``vegeta report``).
+"""vegeta: its results by the row (of ``vegeta attack`` or ``encode``), and its reports.
 
 A row's time stamp is its send; rows are not sorted by it. vegeta sends by a schedule and adds
 workers where replies are late, so times are those of an open loop, unless ``-max-workers`` ends
@@ -32,6 +32,7 @@ from latencykit.io.build import (
     per_operation,
     without_negative,
 )
+from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, Layout, line_chunks, read_table
 from latencykit.io.source import Format, refuse_line
@@ -67,6 +68,7 @@ _WORDS = {
 }
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _OFTEN, _LONG = 20, 5e7
+_SECONDS_TO_1970 = 62_135_596_800  # from the year 1, where Go's time begins
 
 
 def sniff_csv(head: Head) -> Confidence:
@@ -133,6 +135,55 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     if details:
         given["columns"] = further_columns(details)
     return _series(given, tuple(notes), options)
+
+
+def sniff_gob(head: Head) -> Confidence:
+    """Recognize the definition of vegeta's type of results, the first of a gob stream."""
+    begin = head.data[:300]
+    return certain(b"\x06Result\x01" in begin[:24] and b"\x07Latency\x01" in begin)
+
+
+def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read every request of what ``vegeta attack`` writes."""
+    notes: list[str] = []
+    names = ("Attack", "Code", "Timestamp", "Latency", "Error")
+    further = {"BytesOut": "bytes_out", "BytesIn": "bytes_in", "Method": "method", "URL": "url"}
+    asked = (*names, *further) if options.columns else names
+    parts = list(columns_of_structs(source, asked, notes))
+    if not parts:
+        return {}
+    columns = {
+        name: np.concatenate([part[name] for part in parts])
+        for name in asked
+        if all(name in part for part in parts)
+    }
+    if any(name not in columns for name in ("Code", "Timestamp", "Latency", "Error")):
+        raise source.corrupt(None, "its results lack a time or a latency", "results of vegeta")
+    stamp = columns["Timestamp"].astype("S15").view(np.uint8).reshape(-1, 15)
+    if not np.isin(stamp[:, 0], (1, 2)).all():  # versions of Time.MarshalBinary
+        raise source.corrupt(None, "a result without a proper timestamp", "results of vegeta")
+    seconds = stamp[:, 1:9].copy().view(">i8")[:, 0].astype(np.int64) - _SECONDS_TO_1970
+    given: Columns = {
+        "start": seconds * 1_000_000_000 + stamp[:, 9:13].copy().view(">i4")[:, 0],
+        "duration": columns["Latency"],
+        "status": columns["Code"],
+    }
+    for key, name in (("error", "Error"), ("attack", "Attack")):
+        if name in columns:
+            kinds, code = np.unique(columns[name], return_inverse=True)
+            given[f"{key}s"] = [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
+            given[key] = code.reshape(-1)
+    if options.columns:
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {further[name]: columns[name] for name in further if name in columns}
+            | {"code": columns["Code"]}
+        )
+        for name in {"method", "url"} & set(frame):
+            frame[name] = frame[name].str.decode("utf-8", "replace")
+        given["columns"] = further_columns([frame])
+    return _series(given, notes, options)
 
 
 def _matched(chunk: bytes) -> Columns | None:
@@ -440,6 +491,10 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 FORMATS = (
+    Format(
+        "vegeta", "vegeta results (gob)", "samples", (".bin", ".gob"), sniff_gob, read_gob,
+        unit="ns", example="vegeta attack -targets targets.txt -rate 100 > results.bin",
+    ),
     Format(
         "vegeta-csv", "vegeta results (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ns",
         example="vegeta encode -to csv results.bin > results.csv",
