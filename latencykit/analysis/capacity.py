@@ -102,6 +102,8 @@ def capacity(
             "a load curve needs as many latencies as loads, and at least one"
         )
     lost = np.zeros(shape, np.bool_) if saturated is None else np.asarray(saturated, np.bool_)
+    # The queue of an overloaded system grows, however quick the replies that arrived.
+    each_value = np.where(lost & (each_value <= limit), np.inf, each_value)
     loads, inverse = np.unique(each_load, return_inverse=True)
     logarithms = np.log(np.maximum(each_value, 1e-300))
     runs = np.bincount(inverse)
@@ -644,8 +646,8 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
         counted = histogram_of(counted if evidence is None else evidence.whole, "a load curve")
     run = counted.run
     offered = _named(name) or run.rate or math.nan
-    achieved = run.achieved or (
-        counted.count / run.duration if counted.count and run.duration else math.nan
+    achieved = run.achieved or (  # a single request has no rate
+        counted.count / run.duration if counted.count > 1 and run.duration else math.nan
     )
     rate = achieved if math.isnan(offered) else offered
     if math.isnan(rate):

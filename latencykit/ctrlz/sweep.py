@@ -463,7 +463,7 @@ _LOST = 0.05
 def _starved(
     contention: Contention, row: LoadRow, checks: Sequence[SLORow], slo: SLO, *, spins: bool
 ) -> str:
-    """Return why a miss is no verdict: the load generator's limit, or other programs, explain it.
+    """Return why a miss does not count: the load generator at its limit, or other programs.
 
     `spins` is True for a load generator that keeps its CPUs busy at any load.
     """
@@ -707,6 +707,8 @@ def _read(
         names = ", ".join(chosen[:6])
         raise InvalidArgumentError(f"the output has several series ({names}); choose with --series")
     data = output[chosen[0]]
+    if data.run.tool == "oha" and "--latency-correction" in words:  # which its report omits
+        data = data.with_run(loop="open", measure="response", corrected="schedule")
     if isinstance(data, Summary):
         raise CorruptInputError(
             str(folder), None, "the output has single statistics only", "a distribution",

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -18,8 +19,9 @@ import latencykit as lk
 from latencykit import Samples, simulate
 from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.plot.load_chart import _finding
+from latencykit.views.text import load_words
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
 from tests.test_schemas import validated
 
@@ -143,6 +145,21 @@ def test_a_growing_queue_is_a_miss_though_no_percentile_settles() -> None:
     (_, over) = curve.rows
     assert over.saturated
     assert over.achieved_low < 1000 < over.achieved_high < 1100
+
+
+def test_the_estimate_lies_below_an_overload() -> None:
+    """Replies that arrived were quick, but a quarter of the load was sustained."""
+    data = known(lambda _: 1e6)(100, 60).histogram()
+    curve = lk.load_curve({"100": data, "400": data}, QUEUE)
+    assert curve.capacity is not None
+    assert (curve.capacity.low, curve.capacity.high) == (100, 400)
+    assert 100 <= curve.capacity.rate < 400
+
+
+def test_a_single_request_has_no_rate() -> None:
+    one = Samples(start=np.array([0.0]), duration=np.array([1e6]))
+    with pytest.raises(DataNotAvailableError, match="rate and duration are unknown"):
+        lk.load_curve({"one": one})
 
 
 def test_a_stall_is_no_overload() -> None:
@@ -286,6 +303,13 @@ def test_the_title_credits_no_load_that_was_not_met() -> None:
     brief = lk.sweep(known(lambda _: 1e6), QUEUE, duration="2s", stop=200, runs=4)
     assert brief.curve is not None
     assert _finding(brief.curve) == "No load measured surely meets the SLO"
+    figure, ax = plt.subplots()
+    lk.plot.sweep(brief, ax=ax)
+    assert not [text for text in ax.texts if "≥" in text.get_text()]
+    plt.close(figure)
+    assert load_words(brief.curve)[0].startswith(
+        "no load measured surely meets or misses p99=20 ms"
+    )
 
 
 def test_wrong_arguments() -> None:
