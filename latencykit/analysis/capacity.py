@@ -46,6 +46,7 @@ __all__ = [
     "capacity",
     "fit_scalability",
     "load_curve",
+    "load_row",
     "machines_needed",
     "mm1_capacity",
     "overload_text",
@@ -102,6 +103,8 @@ def capacity(
             "a load curve needs as many latencies as loads, and at least one"
         )
     lost = np.zeros(shape, np.bool_) if saturated is None else np.asarray(saturated, np.bool_)
+    # The queue of an overloaded system grows, however quick the replies that arrived.
+    each_value = np.where(lost & (each_value <= limit), np.inf, each_value)
     loads, inverse = np.unique(each_load, return_inverse=True)
     logarithms = np.log(np.maximum(each_value, 1e-300))
     runs = np.bincount(inverse)
@@ -485,14 +488,15 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
 
 
 def load_curve(
-    runs: Mapping[str, Data], slo: SLO | str | None = None, confidence: float = 0.95
+    runs: Mapping[str, Data | LoadRow], slo: SLO | str | None = None, confidence: float = 0.95
 ) -> LoadCurve:
     """Find how latency rises with load, and the highest load that meets an SLO.
 
     Parameters
     ----------
-    runs : mapping of str to data type
-        A name that is a number (``"5000"``, ``"5000/s"``) is the offered rate of its run.
+    runs : mapping of str to data type or LoadRow
+        A name that is a number (``"5000"``, ``"5000/s"``) is the offered rate of its run. A row of
+        `load_row` saves its computation where a run is part of many curves.
     slo : SLO or str, optional
     confidence : float, default 0.95
         A load passes only if the whole interval of this confidence is within the limit.
@@ -519,10 +523,11 @@ def load_curve(
     """
     if not runs:
         raise InvalidArgumentError("a load curve needs runs at different loads")
-    given = sorted(
-        (_row(str(name), data, confidence) for name, data in runs.items()), key=lambda row: row.rate
-    )
-    rows = tuple(_with_queues(given))
+    given = (
+        data if isinstance(data, LoadRow) else load_row(str(name), data, confidence)
+        for name, data in runs.items()
+    )  # fmt: skip
+    rows = tuple(_with_queues(sorted(given, key=lambda row: row.rate)))
     if slo is None:
         return LoadCurve(rows)
     limits = for_all_series(slo)
@@ -626,8 +631,8 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     return replace(check, low=low, outcome="missed", reason="beyond the limit throughout the run")
 
 
-def _row(name: str, data: Any, confidence: float) -> LoadRow:
-    """A run with its rates."""
+def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
+    """Return a run with its rates, as a row of a load curve; see `load_curve`."""
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
     if known and counted.run.unfinished and counted.run.duration:
@@ -642,8 +647,8 @@ def _row(name: str, data: Any, confidence: float) -> LoadRow:
         counted = histogram_of(counted if evidence is None else evidence.whole, "a load curve")
     run = counted.run
     offered = _named(name) or run.rate or math.nan
-    achieved = run.achieved or (
-        counted.count / run.duration if counted.count and run.duration else math.nan
+    achieved = run.achieved or (  # a single request has no rate
+        counted.count / run.duration if counted.count > 1 and run.duration else math.nan
     )
     rate = achieved if math.isnan(offered) else offered
     if math.isnan(rate):

@@ -132,6 +132,11 @@ class Tool:
         self._process.end()
 
     @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
     def code(self) -> int | None:
         """Exit status; None while it runs."""
         return self._process.poll()

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from latencykit._files import whole
-from latencykit.analysis.capacity import LoadCurve, load_curve
+from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
 from latencykit.analysis.slo import Outcome, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
 from latencykit.core.histogram import Histogram
@@ -28,6 +28,7 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
 from latencykit.ctrlz.client import PORTS
+from latencykit.ctrlz.contention import Contention, Watch
 from latencykit.ctrlz.run import Tool, fill, read_output, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import ReadOptions
@@ -275,6 +276,8 @@ class _State:
         self.confidence = 1 - 2 * (1 - confidence) / search.runs
         self.runs: list[SweepRun] = []
         self.hiccups: list[Floats] = []
+        self.contention: list[Contention] = []
+        self.rows: dict[str, LoadRow] = {}
         self.curve: LoadCurve | None = None
         self.notes: dict[str, None] = {}
 
@@ -329,8 +332,11 @@ class _State:
                     f"{sent:,.0f}/s were sent where {probe.rate:g}/s were asked for: the load "
                     "generator does not keep to {rate}, or sends several requests each time"
                 ] = None
+            if probe.purpose != "warm-up":
+                self.rows[run.name] = load_row(run.name, data, self.confidence)
         self.runs.append(replace(run, data=data, hiccup=hiccup))
         self.hiccups.append(late)
+        self.contention.append(self.generator.contention)
         self._judge()
         _keep(self.generator, self.runs, self.slo, late)
         self.say(_line(self.runs[-1], self.curve, self.search.runs))
@@ -365,18 +371,18 @@ class _State:
     def _judge(self) -> None:
         """Judge all runs together."""
         curve: LoadCurve | None = None
-        usable = {
-            run.name: run.data
-            for run in self.runs
-            if run.data is not None and run.purpose != "warm-up"
-        }
-        stalls: dict[str, str] = {}
+        usable, stalls = self.rows, dict[str, str]()
         if usable:
             first = load_curve(usable, self.slo, self.confidence)
             for row, checks in zip(first.rows, first.checks, strict=True):
                 number = next(k for k, run in enumerate(self.runs) if run.name == row.name)
-                stalls[row.name] = _stalled(self.hiccups[number], row, checks, self.slo)
-            usable = {name: data for name, data in usable.items() if not stalls[name]}
+                stalls[row.name] = _stalled(
+                    self.hiccups[number], row, checks, self.slo
+                ) or _starved(
+                    self.contention[number], row, checks, self.slo,
+                    spins=self.contention[0].demand > _DEMAND,
+                )  # fmt: skip
+            usable = {name: row for name, row in usable.items() if not stalls[name]}
             curve = first if len(usable) == len(stalls) else None
             if curve is None and usable:
                 curve = load_curve(usable, self.slo, self.confidence)
@@ -449,6 +455,56 @@ def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> 
     return ""
 
 
+_DEMAND = 0.9
+_OTHERS = 0.05
+_LOST = 0.05
+
+
+def _starved(
+    contention: Contention, row: LoadRow, checks: Sequence[SLORow], slo: SLO, *, spins: bool
+) -> str:
+    """Return why a miss does not count: the load generator at its limit, or other programs.
+
+    `spins` is True for a load generator that keeps its CPUs busy at any load.
+    """
+    missed = [check.outcome == "missed" for check in checks]
+    if not (any(missed) or row.saturated):
+        return ""
+    if contention.demand > _DEMAND and not spins:
+        return (
+            f"the load generator was at its own limit: it ran or was ready to run "
+            f"{contention.demand:.0%} of the time"
+        )
+    late = contention.late
+    if contention.others <= _OTHERS or not late.size:
+        return ""
+    others = f"other programs used {contention.others:.0%} of this machine's CPU time"
+    full = row.achieved_high / (1 - min(contention.lost, 0.99))
+    share_late = float((late > 1e6).mean())
+    if row.saturated and full * (1 + 3 * share_late) < row.offered:
+        return ""
+    if contention.lost > _LOST:
+        return f"{others}: the server may have lost {contention.lost:.0%} of its speed to them"
+    data = row.data
+    for miss, limit, check in zip(missed, slo.limits, checks, strict=True):
+        if not miss or isinstance(data, Summary) or not data.count:
+            continue
+        if limit.statistic == "failed":
+            return ""
+        if limit.statistic == "mean" and data.mean - 2 * float(late.mean()) > check.limit:
+            return ""
+        if limit.percentile is None or data.unit != "ns":
+            continue
+        # Requests beyond the limit and `extra` are beyond the limit by themselves, unless the load
+        # generator was late by `extra`: with their sends and with their replies together.
+        for extra in np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]) * check.limit:
+            slow = data.count_above(check.limit + extra) / data.count
+            if slow - 2 * float((late > extra / 2).mean()) > 1 - limit.percentile / 100:
+                return ""
+    longest = format_duration(float(late.max()))
+    return f"{others}: the load generator waited for a CPU, for up to {longest}"
+
+
 def _line(run: SweepRun, curve: LoadCurve | None, most: int) -> str:
     """Return the line of progress of a run."""
     words = [f"run {run.number} of at most {most}: {run.rate:g}/s for {run.duration:g} s"]
@@ -497,6 +553,7 @@ class _Generator:
 
     folder: Path | None
     paused: Floats = np.empty(0)
+    contention = Contention()
     words: tuple[str, ...] = ()
     reading: Mapping[str, str | None] = {}
 
@@ -595,9 +652,11 @@ class _Command(_Generator):
         argv = self._filled(run.rate, run.duration, folder / "out")
         stops: list[float] = []
         with Tool(argv, folder) as tool:
+            watch = Watch(tool.pid, argv)
             deadline = time.monotonic() + 1.5 * run.duration + _GRACE
             stopped_since: int | None = None
             while tool.sleep_until(time.perf_counter_ns() + 20_000_000):
+                watch.look()
                 now = time.perf_counter_ns()
                 if tool.stopped:
                     stopped_since = stopped_since or now
@@ -607,6 +666,7 @@ class _Command(_Generator):
                 if time.monotonic() > deadline:
                     break
             ended = tool.code is not None
+            self.contention = watch.end()
         # One that was stopped, by whatever signal, was late for all that was due meanwhile.
         self.paused = np.concatenate([np.arange(stop, 0, -_RESOLUTION) for stop in stops or [0.0]])
         try:
@@ -647,6 +707,8 @@ def _read(
         names = ", ".join(chosen[:6])
         raise InvalidArgumentError(f"the output has several series ({names}); choose with --series")
     data = output[chosen[0]]
+    if data.run.tool == "oha" and "--latency-correction" in words:  # which its report omits
+        data = data.with_run(loop="open", measure="response", corrected="schedule")
     if isinstance(data, Summary):
         raise CorruptInputError(
             str(folder), None, "the output has single statistics only", "a distribution",

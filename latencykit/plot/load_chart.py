@@ -200,15 +200,17 @@ def _draw_slo(
     capacity = curve.capacity
     if capacity is None or math.isnan(capacity.rate):
         return
-    words = f"{_rounded(capacity.rate)}/s"
+    rate, words = capacity.rate, f"{_rounded(capacity.rate)}/s"
     if math.isfinite(capacity.high):
         ax.axvspan(capacity.low, capacity.high, color=BLUE, alpha=0.08, linewidth=0, zorder=0)
+    elif capacity.low:  # loads above it were not surely met, whatever the estimate
+        rate, words = capacity.low, f"≥ {_rounded(capacity.low)}/s"
     else:
-        words = f"≥ {words}"
+        return
     dashes: dict[str, Any] = {"linewidth": 1.4, "linestyle": (0, (5.5, 1.8)), "zorder": 2.5}
-    line = ax.axvline(capacity.rate, color=BLUE, label="_capacity", **dashes)
+    line = ax.axvline(rate, color=BLUE, label="_capacity", **dashes)
     look: dict[str, Any] = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
-    labels.point(ax, words, (capacity.rate, ax.get_ylim()[1]), [line], **look)
+    labels.point(ax, words, (rate, ax.get_ylim()[1]), [line], **look)
 
 
 def _draw_throughput(ax: Axes, curve: LoadCurve) -> None:

@@ -746,9 +746,10 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
             lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")
         elif math.isnan(capacity.rate):
             lines.append(f"no load measured surely meets {curve.slo}: {capacity.reason}")
+        elif not capacity.low and math.isinf(capacity.high):
+            lines.append(f"no load measured surely meets or misses {curve.slo}: {capacity.reason}")
         elif not capacity.low:
-            end = "" if math.isinf(capacity.high) else f"; {high} misses it"
-            lines.append(f"{largest}{end}; {capacity.reason}")
+            lines.append(f"{largest}; {high} misses it; {capacity.reason}")
         elif math.isinf(capacity.high):
             lines.append(f"{curve.slo}: met up to {low}; {capacity.reason}")
         else:

@@ -1,4 +1,4 @@
-"""An HTTP server with set service times: ``live_server.py MEAN_MS WORKERS``.
+"""An HTTP server with set service times: ``live_server.py MEAN_MS WORKERS SEED``.
 
 Requests wait in one queue for one of some workers, each of which takes an exponential time: M/M/c
 where arrivals are random. The queue is kept on paper (when each worker is free again), so that the
@@ -12,12 +12,14 @@ import heapq
 import random
 import sys
 
+from latencykit.ctrlz.server import BACKLOG, raise_file_limit
+
 
 class Workers:
     """When each worker is free again."""
 
-    def __init__(self, mean: float, number: int) -> None:
-        self.rate, self.free, self.random = 1 / mean, [0.0] * number, random.Random(7)
+    def __init__(self, mean: float, number: int, seed: int) -> None:
+        self.rate, self.free, self.random = 1 / mean, [0.0] * number, random.Random(seed)
 
     def take(self, now: float) -> float:
         """Return when a request that arrives now is answered."""
@@ -51,13 +53,14 @@ class Connection(asyncio.Protocol):
             self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 
-async def main(mean: float, number: int) -> None:
+async def main(mean: float, number: int, seed: int) -> None:
     """Serve until the process ends; the port is printed first."""
-    workers, loop = Workers(mean, number), asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(workers), "127.0.0.1", 0, backlog=4096)
+    workers, loop = Workers(mean, number, seed), asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(workers), "127.0.0.1", 0, backlog=BACKLOG)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1]) / 1e3, int(sys.argv[2])))
+    raise_file_limit()
+    asyncio.run(main(float(sys.argv[1]) / 1e3, int(sys.argv[2]), int(sys.argv[3])))

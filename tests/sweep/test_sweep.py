@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -18,8 +19,9 @@ import latencykit as lk
 from latencykit import Samples, simulate
 from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.plot.load_chart import _finding
+from latencykit.views.text import load_words
 from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
 from tests.test_schemas import validated
 
@@ -31,14 +33,18 @@ Run = Callable[..., tuple[int, str, str]]
 QUEUE = "p99=20ms"
 TRUTH = mmc_capacity(0.020, 99, 0.001, 1)
 SIMULATED = """
+import random
 import sys
-import latencykit as lk
-from latencykit import simulate
-rate, duration, out = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
-server = simulate.Server(simulate.exponential("1ms"))
-arrivals = simulate.poisson(rate, duration, seed=int(rate))
-lk.write(simulate.open_loop(server, arrivals, duration=duration, seed=int(duration)), out)
+rate, duration = map(float, sys.argv[1:3])
+arrivals, services = random.Random(f"{rate} {duration}"), random.Random(f"{duration} {rate}")
+due = free = 0.0
+with open(sys.argv[3], "w") as out:
+    print("start_ns,latency_ns,intended_ns,status", file=out)
+    while (due := due + arrivals.expovariate(rate)) < duration:
+        free = max(free, due) + services.expovariate(1000)
+        print(f"{due * 1e9:.0f},{(free - due) * 1e9:.0f},{due * 1e9:.0f},200", file=out)
 """
+"""An M/M/1 queue on paper, of 1,000 requests per second."""
 
 
 def known(delay: Callable[[float], float], seed: int = 0) -> Callable[[float, float], Samples]:
@@ -65,7 +71,7 @@ def test_the_bracket_holds_the_capacity_of_a_queue(form: str, seed: int) -> None
             return data
         return data.to_log("1s") if form == "log" else data.histogram()
 
-    found = lk.sweep(load, QUEUE, start=100 * 2 ** (seed / 3), duration="20s")
+    found = lk.sweep(load, QUEUE, start=200 * 2 ** (seed / 3), duration="12s")
     assert found.capacity is not None
     assert found.capacity.low < TRUTH < found.capacity.high < 2.5 * TRUTH
     assert found.capacity.low > 0.4 * TRUTH
@@ -96,7 +102,7 @@ def test_a_system_that_does_not_recover_from_overload_is_not_credited() -> None:
         worst[0] = max(worst[0], rate)
         return 1e8 if rate > (300 if worst[0] > 1000 else 1000) else 1e6
 
-    found = lk.sweep(known(delay), QUEUE, duration="60s", start=200, runs=20)
+    found = lk.sweep(known(delay), QUEUE, duration="20s", start=200, runs=20)
     assert found.hysteresis
     assert found.capacity is not None
     assert found.capacity.low <= 300
@@ -141,6 +147,21 @@ def test_a_growing_queue_is_a_miss_though_no_percentile_settles() -> None:
     assert over.achieved_low < 1000 < over.achieved_high < 1100
 
 
+def test_the_estimate_lies_below_an_overload() -> None:
+    """Replies that arrived were quick, but a quarter of the load was sustained."""
+    data = known(lambda _: 1e6)(100, 60).histogram()
+    curve = lk.load_curve({"100": data, "400": data}, QUEUE)
+    assert curve.capacity is not None
+    assert (curve.capacity.low, curve.capacity.high) == (100, 400)
+    assert 100 <= curve.capacity.rate < 400
+
+
+def test_a_single_request_has_no_rate() -> None:
+    one = Samples(start=np.array([0.0]), duration=np.array([1e6]))
+    with pytest.raises(DataNotAvailableError, match="rate and duration are unknown"):
+        lk.load_curve({"one": one})
+
+
 def test_a_stall_is_no_overload() -> None:
     for at in (5, 15.5):
         server = simulate.Server("1ms", stalls=[simulate.Stall(at, 4)])
@@ -150,14 +171,14 @@ def test_a_stall_is_no_overload() -> None:
 
 def test_random_arrivals_are_no_overload() -> None:
     measure = queue(0.001, 1, 5)
-    rows = [lk.load_curve({"r": measure(rate, 5)}).rows[0] for rate in [20, 200, 700] * 60]
-    assert sum(row.saturated for row in rows) <= 3
+    rows = [lk.load_curve({"r": measure(rate, 5)}).rows[0] for rate in [20, 200, 700] * 40]
+    assert sum(row.saturated for row in rows) <= 2
 
 
 @pytest.mark.slow
 def test_unknown_takes_longer_runs() -> None:
-    found = lk.sweep(queue(0.001, 1, 3), QUEUE, start=400, duration="20s")
-    assert max(run.duration for run in found.runs) > 60
+    found = lk.sweep(queue(0.001, 1, 3), QUEUE, start=600, duration="5s")
+    assert max(run.duration for run in found.runs) > 15
 
 
 def test_a_stalled_client_has_no_verdict() -> None:
@@ -282,6 +303,13 @@ def test_the_title_credits_no_load_that_was_not_met() -> None:
     brief = lk.sweep(known(lambda _: 1e6), QUEUE, duration="2s", stop=200, runs=4)
     assert brief.curve is not None
     assert _finding(brief.curve) == "No load measured surely meets the SLO"
+    figure, ax = plt.subplots()
+    lk.plot.sweep(brief, ax=ax)
+    assert not [text for text in ax.texts if "≥" in text.get_text()]
+    plt.close(figure)
+    assert load_words(brief.curve)[0].startswith(
+        "no load measured surely meets or misses p99=20 ms"
+    )
 
 
 def test_wrong_arguments() -> None:
@@ -303,7 +331,7 @@ def test_wrong_arguments() -> None:
 def generator(tmp_path: Path) -> list[str]:
     script = tmp_path / "generator.py"
     script.write_text(SIMULATED, encoding="utf-8")
-    return [sys.executable, str(script), "{rate}", "{duration}", "{out.json}"]
+    return [sys.executable, "-SE", str(script), "{rate}", "{duration}", "{out.csv}"]
 
 
 @pytest.mark.slow
@@ -311,7 +339,7 @@ def test_a_command_is_swept_kept_drawn_and_read_again(
     run: Run, tmp_path: Path, generator: list[str]
 ) -> None:
     folder, chart = tmp_path / "runs", tmp_path / "knee.png"
-    common = ("--from", "350", "--to", "2000", "--duration", "80s", "--runs", "7")
+    common = ("--from", "350", "--to", "2000", "--duration", "25s", "--runs", "7", "--budget", "3m")
     status, out, err = run(
         "sweep", "--slo", "99=20ms,failed=0.1%", *common, "--folder", folder, "-o", chart,
         "--format", "json", "--", *generator,
@@ -377,8 +405,8 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
     )
     folder = tmp_path / "runs"
     command = [sys.executable, "-m", "latencykit", "sweep", "--slo", "99=20ms", "--from", "200",
-               "--duration", "60s", "--folder", str(folder), "--format", "json", "--",
-               sys.executable, str(slow), *generator[2:]]  # fmt: skip
+               "--duration", "40s", "--folder", str(folder), "--format", "json", "--",
+               *generator[:2], str(slow), *generator[3:]]  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as sweeping:
@@ -399,20 +427,23 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, generator: list[str]) ->
 
 
 @pytest.mark.slow
-def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
-    """Four workers of 20 ms each on average; p90 reaches 100 ms at 173 requests per second."""
-    truth = mmc_capacity(0.100, 90, 0.020, 4)
-    with live_server("20", "4") as url:
+@pytest.mark.parametrize("seed", range(2))
+def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path, seed: int) -> None:
+    """Four workers of 5 ms each on average; p90 reaches 25 ms at 691 requests per second.
+
+    On a busy machine the bracket may be wide, but it contains the truth; runs of a few seconds are
+    allowed to miss it by 10 %.
+    """
+    truth = mmc_capacity(0.025, 90, 0.005, 4)
+    with live_server("5", "4", str(seed)) as url:
         status, out, _ = run(
-            "sweep", "--slo", "90=100ms", "--from", "60", "--to", "400", "--duration", "3s",
-            "--runs", "7", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
+            "sweep", "--slo", "90=25ms", "--from", "250", "--to", "1000", "--duration", "0.5s",
+            "--runs", "5", "--folder", tmp_path / "runs", "--format", "json", "--url", url, "--",
             sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
         )  # fmt: skip
     record = validated("sweep", out)
-    assert record["capacity"]["low"] < truth
+    assert record["capacity"]["low"] < 1.1 * truth
+    assert (record["capacity"]["high"] or math.inf) > truth / 1.1
+    assert status == 0
     assert all(row["hiccup"] is not None for row in record["rows"])
     assert list((tmp_path / "runs").glob("*/hiccups.hlog"))
-    if max(row["hiccup"] for row in record["rows"]) > 25e6:
-        pytest.skip("this machine is busy: its server has less capacity than set")
-    assert status == 0
-    assert 0 < record["capacity"]["low"] < truth < record["capacity"]["high"] <= 400
