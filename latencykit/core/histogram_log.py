@@ -867,6 +867,7 @@ _SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
+_MORE = 512  # columns for what comes later: they take memory only when they are written to
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
 
@@ -1130,10 +1131,9 @@ class _Table:
             fresh = places[np.unique(step, return_inverse=True)[1].reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
             more = len(self._place) - self.table.shape[1]
-            if more > 0:  # and some for what comes later: the table is large
-                more += self.table.shape[1] // 8
-                self.table = np.pad(self.table, ((0, 0), (0, more)))
-                self.tags = np.pad(self.tags, ((0, 0), (0, more)))
+            if more > 0:
+                more += _MORE
+                self.table, self.tags = _widened(self.table, more), _widened(self.tags, more)
         return known
 
     def close(self) -> None:
@@ -1147,6 +1147,13 @@ class _Table:
             return self._result
         steps = np.fromiter(self._place, np.int64, len(self._place))
         return grouped(self.table, self.tags, steps)
+
+
+def _widened(table: Floats, more: int) -> Floats:
+    """With more columns of zeros."""
+    wider = np.zeros((len(table), table.shape[1] + more))
+    wider[:, : table.shape[1]] = table
+    return wider
 
 
 def column_of(values: Floats) -> Ints:

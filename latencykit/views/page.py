@@ -22,7 +22,6 @@ from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series, conditions, measured
-from latencykit.views.explanation import explanation_section
 from latencykit.views.page_data import (
     PAGE_SIZE,
     bin_width,
@@ -135,6 +134,9 @@ def page_html(
     `origins` has for each series its file and how it was read, for the commands that the page
     offers; otherwise they name the file that the data themselves name.
     """
+    # What loads scipy is loaded by what needs it: the widget does not.
+    from latencykit.views.explanation import explanation_section
+
     limit = byte_count(page_size)
     named = as_series(data)
     found = as_raw(found_in(page_series(named, limit), diagnosis))

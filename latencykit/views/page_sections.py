@@ -342,7 +342,7 @@ _FURTHER = 8
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
     """Return the columns beside the curve: familiar percentiles, and those that tools report."""
     reported = {p for one in series for p, _ in one.reported_percentiles} - set(_FAMILIAR)
-    known = {p for p in _FAMILIAR if any(p in one.rows(_FAMILIAR) for one in series)}
+    known = {p for one in series for p in one.rows(_FAMILIAR)} & set(_FAMILIAR)
     return sorted(known | (reported if len(reported) <= _FURTHER else set()))
 
 

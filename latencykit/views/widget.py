@@ -14,7 +14,6 @@ import traitlets
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.series import as_series
 from latencykit.views import page
-from latencykit.views.explanation import explain
 from latencykit.views.page_data import finer
 
 __all__ = ["Explorer"]
