@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
+from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series, conditions, measured
@@ -134,9 +135,6 @@ def page_html(
     `origins` has for each series its file and how it was read, for the commands that the page
     offers; otherwise they name the file that the data themselves name.
     """
-    # What loads scipy is loaded by what needs it: the widget does not.
-    from latencykit.views.explanation import explanation_section
-
     limit = byte_count(page_size)
     named = as_series(data)
     found = as_raw(found_in(page_series(named, limit), diagnosis))
@@ -168,7 +166,7 @@ def page_html(
         _explorer(series, percentiles, measured_series),
         stalls_section(found),
         omission_section(found),
-        explanation_section(named),
+        _explanation(named),
         comparison_section(measured_series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
@@ -178,6 +176,15 @@ def page_html(
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
     return document(heading, "".join(parts), model)
+
+
+def _explanation(named: Mapping[str, Any]) -> str:
+    """The section on slow requests; without columns scipy, which it needs, is not loaded."""
+    if not any(isinstance(data, Samples) and len(data.columns) for data in named.values()):
+        return ""
+    from latencykit.views.explanation import explanation_section
+
+    return explanation_section(named)
 
 
 def byte_count(size: int | str) -> int:

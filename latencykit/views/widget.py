@@ -146,6 +146,8 @@ class Explorer(anywidget.AnyWidget):
         DataNotAvailableError
             For data without single requests and without times.
         """
+        from latencykit.views.explanation import explain  # loads scipy
+
         if hasattr(self._data, "items"):
             return {
                 name: explain(data, above, between=self.selection, **options)
