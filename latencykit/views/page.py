@@ -83,6 +83,9 @@ __all__ = [
 SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
 """What a screen reader reads aloud."""
 
+_SENTENCES = 4
+"""Series that each have a sentence above the pictures."""
+
 _BODY = 60_000
 """Bytes kept for the sentences and tables of a page."""
 
@@ -102,6 +105,14 @@ _MODULES = (
 _BETWEEN_MODULES = re.compile(
     r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n", re.MULTILINE
 )
+
+_LINES = (
+    "<p class='quiet'>How long the fastest n % of the requests took at most. "
+    "<span class='key'><i class='swatch'></i>supported by the sample</span> "
+    "<span class='key'><i class='swatch few'></i>based on few events</span> "
+    "<span class='key'><i class='swatch dotted'></i>sample too small</span></p>"
+)
+"""What the lines of the percentile curve say."""
 
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
@@ -155,11 +166,10 @@ def page_html(
         "details": details,
     }
     heading = title if title is not None else _title(measured_series)
-    reliability = [
-        (f"<p><b>{esc(one.series.name)}</b></p>" if len(found) > 1 else "")
-        + bullets([*trust(one.series.counted, one.series.numbers), *doubts(one)])
-        for one in found
-    ]
+    reliability: dict[str, list[str]] = {}  # series of which the same is to be said
+    for one in found:
+        text = bullets([*trust(one.series.counted, one.series.numbers), *doubts(one)])
+        reliability.setdefault(text, []).append(one.series.short or one.series.name)
     parts = [
         _header(heading, found),
         slo_section(checked, series),
@@ -171,7 +181,7 @@ def page_html(
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
-        section("trust", "How far to trust this", *reliability),
+        section("trust", "How far to trust this", *_by_series(reliability, len(found))),
         "</div>",
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
@@ -185,6 +195,12 @@ def _explanation(named: Mapping[str, Any]) -> str:
     from latencykit.views.explanation import explanation_section
 
     return explanation_section(named)
+
+
+def _by_series(texts: Mapping[str, Sequence[str]], series: int) -> list[str]:
+    """Each text beneath the names of its series, if there are several."""
+    names = (f"<p><b>{esc(', '.join(own), 1000)}</b></p>" for own in texts.values())
+    return [(name if series > 1 else "") + text for name, text in zip(names, texts, strict=True)]
 
 
 def byte_count(size: int | str) -> int:
@@ -331,18 +347,25 @@ def _header(title: str, found: Sequence[Found]) -> str:
     series = [one.series for one in found]
     listed = [conditions(one.counted) for one in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
-    sentences, pictures = "", ""
+    sentences, folded, pictures = "", "", ""
     for one in found:
         own = one.series
         name = f"<b>{esc(own.name)}</b>" if len(found) > 1 else ""
         sentence = esc(headline(own.counted, own.numbers["supported_up_to"]))
-        sentences += (
+        words = (
             f"<p class='headline {own.look[0]}'>{name}{sentence}"
             f"<span class='verdict'>{verdict_badge(one)}</span></p>"
         )
+        # Of many series the pictures come first, and what is wrong with one.
+        if len(found) <= _SENTENCES or one.omits:
+            sentences += words
+        else:
+            folded += words
         if not isinstance(own.counted, Summary):
             pictures += f"<p>{esc(own.name)}<br>{small_curve(own.counted)}</p>"
     terms = esc(" · ".join(shared)).replace("\\$", "$")
+    if folded:
+        sentences += f"<details><summary>Each series in a sentence</summary>{folded}</details>"
     return (
         f"<header><h1>{esc(title)}</h1><p class='conditions'>{terms}</p>{sentences}"
         "<p id='trouble' hidden></p>"
@@ -381,15 +404,13 @@ def _explorer(
             + f"{esc(text)}</p>"
             for text, names in bins.items()
         )
-        thick = ""
-        if len(timed) > 1:
-            thick = " Thick: the p99 of each series; thin: its maximum."
+        lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
         timeline = (
             f"<div class='time'><h2>Over time{_only(series)}</h2>"
-            "<p class='quiet'>Drag across the timeline: the "
-            "percentile curve becomes that of the span. A double click, or Escape, shows the whole "
-            "run again."
-            f"{thick}</p><div id='plot-timeline' class='plot'></div>"
+            f"<p class='quiet'>{lines}Below: requests per second. <span class='how'>Drag across "
+            "the timeline to select a span; everything here then shows that span. Escape, or a "
+            "double click, shows the whole run again.</span></p>"
+            "<div id='plot-timeline' class='plot'></div>"
             "<div class='ranges'><label>from "
             "<input type='range' id='from' min='0' max='1' value='0'></label>"
             "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
@@ -398,11 +419,11 @@ def _explorer(
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
-        "<div class='percentiles'><h2>Percentiles</h2><div id='plot-curve' class='plot' "
+        f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}<div id='plot-curve' class='plot' "
         "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
         "range'></div>"
-        "<p class='quiet'>Of what is selected. In brackets: sample too small for this percentile. "
+        "<p class='quiet'>In brackets: sample too small for this percentile. "
         "A range: the source does not say more precisely where the value lies.</p>"
         f"{numbers_table(series, percentiles)}</div></div></section>"
     )
