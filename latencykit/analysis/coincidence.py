@@ -24,6 +24,7 @@ import numpy as np
 
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -84,6 +85,19 @@ class Coincidence(Value):
     notes: tuple[str, ...]
     lanes: tuple[Events, ...] = ()
     data: Samples | HistogramLog | None = field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        stalls = (
+            (
+                f"{row.start:.3f} s",
+                *(format_duration(v) for v in (1e9 * row.duration, row.worst)),
+                row.suspect,
+            )
+            for row in self.stalls.itertuples()
+        )
+        header = ("stall at", "length", "worst request", "suspect")
+        lines = [*self.findings, *self.notes]
+        return listing_html("Coincidence", header, list(stalls), lines)
 
 
 def coincide(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
 from dataclasses import replace
 from functools import cache
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SPOKEN",
     "asset",
+    "bundle",
     "byte_count",
     "document",
     "explorer_parts",
@@ -226,6 +228,20 @@ def _details(
             break
         details.append(detail)
     return details
+
+
+def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what a notebook keeps: a page in a frame, and a picture for viewers that show none."""
+    from matplotlib.figure import Figure
+
+    from latencykit.plot import percentiles
+    from latencykit.plot.label_layout import alt_text
+
+    picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
+    percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
+    figure.savefig(picture, format="png", dpi=80)
+    png, alt = base64.b64encode(picture.getvalue()).decode(), alt_text(figure)
+    return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
 
 
 def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import weakref
 from typing import Any
@@ -30,24 +29,13 @@ class _Views:
             for one in self._model["series"]
         ]
         self.model = json.dumps({**self._model, "series": apart})
-        self._bundle: dict[str, str] = {}
-        self.alt = ""
+        self._bundle: tuple[dict[str, str], dict[str, Any]] | None = None
 
-    def bundle(self, data: Any) -> dict[str, str]:
-        """Return what a viewer without widgets shows: a page in a frame, and in it a picture."""
-        if not self._bundle:
-            from matplotlib.figure import Figure
-
-            from latencykit.plot import percentiles
-            from latencykit.plot.files import alt_text
-
-            picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
-            percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
-            figure.savefig(picture, format="png", dpi=80)
-            self.alt = alt_text(figure)
-            png = base64.b64encode(picture.getvalue()).decode()
+    def bundle(self, data: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return what a viewer without widgets shows, and its metadata."""
+        if self._bundle is None:
             document = page.document("latencykit", self.heading + self.body, self._model)
-            self._bundle = {"image/png": png, "text/html": page.frame(document, png, self.alt)}
+            self._bundle = page.bundle(data, document)
         return self._bundle
 
 
@@ -158,7 +146,6 @@ class Explorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
-        bundle, *metadata = parent._repr_mimebundle_(**options)
-        bundle = bundle | self._views.bundle(self._data)
-        about = metadata[0] if metadata else {}
-        return bundle, about | {"image/png": {"alt": self._views.alt}}
+        own, *metadata = parent._repr_mimebundle_(**options)
+        bundle, about = self._views.bundle(self._data)
+        return own | bundle, (metadata[0] if metadata else {}) | about
