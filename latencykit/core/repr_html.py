@@ -120,7 +120,7 @@ def curve_svg(
     filled = f"<path d='{''.join(areas)}' fill='{_BLUE}' fill-opacity='0.25'/>" if areas else ""
     ticks = "".join(
         f"<text x='{8 + nines / _NINES[-1] * (_WIDTH - 16):.0f}' y='{_HEIGHT - 4}' font-size='9' "
-        f"fill='currentColor' fill-opacity='0.75' text-anchor='middle'>{text}</text>"
+        f"fill='currentColor' opacity='0.75' text-anchor='middle'>{text}</text>"
         for nines, text in ((0.301, "50"), (1, "90"), (2, "99"), (3, "99.9"), (4, "99.99"))
     )
     top_text = html.escape(maximum if maximum.startswith("≥") else f"max {maximum}")

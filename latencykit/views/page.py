@@ -78,6 +78,7 @@ __all__ = [
     "document",
     "explorer_parts",
     "frame",
+    "has_columns",
     "page_html",
     "script_of",
 ]
@@ -192,11 +193,16 @@ def page_html(
 
 def _explanation(named: Mapping[str, Any]) -> str:
     """The section on slow requests; without columns scipy, which it needs, is not loaded."""
-    if not any(isinstance(data, Samples) and len(data.columns) for data in named.values()):
+    if not has_columns(named):
         return ""
-    from latencykit.views.explanation import explanation_section
+    from latencykit.views.explanation import explanation_html
 
-    return explanation_section(named)
+    return section("explain", "What slow requests have in common", explanation_html(named))
+
+
+def has_columns(named: Mapping[str, Any]) -> bool:
+    """Return whether any series has single requests with attributes."""
+    return any(isinstance(data, Samples) and len(data.columns) for data in named.values())
 
 
 def _by_series(texts: Mapping[str, Sequence[str]], series: int) -> list[str]:
@@ -246,11 +252,13 @@ def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
 
 def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
-    picture = f"<img alt='{esc(alt, len(alt))}' src='data:image/png;base64,{png}'>" if png else ""
+    words = esc(alt or "Latency report", max(len(alt), 20))
+    picture = f"<img alt='{words}' src='data:image/png;base64,{png}'>" if png else ""
     # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
     content = document.replace("&", "&amp;").replace("'", "&#39;")
     return (
-        f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
+        f"<iframe title='{words}' sandbox='allow-scripts allow-downloads' width='100%' "
+        f"height='{height}' "
         f"style='border:0' srcdoc='{content}'>{picture}</iframe>"
     )
 

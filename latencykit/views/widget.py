@@ -28,7 +28,8 @@ class _Views:
             {**one, "packed": _apart(one["packed"], self.buffers)} if "packed" in one else one
             for one in self._model["series"]
         ]
-        self.model = json.dumps({**self._model, "series": apart})
+        explains = page.has_columns(as_series(data))
+        self.model = json.dumps({**self._model, "series": apart, "explains": explains})
         self._bundle: tuple[dict[str, str], dict[str, Any]] | None = None
 
     def bundle(self, data: Any) -> tuple[dict[str, str], dict[str, Any]]:
@@ -86,10 +87,19 @@ class Explorer(anywidget.AnyWidget):
             _buffers=self._views.buffers,
         )
         self._data = data
-        self.on_msg(self._send_finer)
+        self.on_msg(self._answer)
 
-    def _send_finer(self, _: Any, message: Any, __: Any) -> None:
-        """Answer the engine, which asks for the time that it shows in narrower time bins."""
+    def _answer(self, _: Any, message: Any, __: Any) -> None:
+        """Answer the engine: narrower time bins of what it shows, or slow requests explained."""
+        if "explain" in message:
+            from latencykit.views.explanation import explanation_html
+
+            span = message["explain"]
+            html = explanation_html(
+                as_series(self._data), tuple(map(float, span)) if span else None
+            )
+            self.send({"explained": html})
+            return
         start, end = map(float, message["finer"])
         detail, buffers = finer(as_series(self._data), start, end), list[bytes]()
         detail["series"] = [packed and _apart(packed, buffers) for packed in detail["series"]]
