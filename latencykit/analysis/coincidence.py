@@ -87,17 +87,14 @@ class Coincidence(Value):
     data: Samples | HistogramLog | None = field(default=None, repr=False)
 
     def _repr_html_(self) -> str:
-        stalls = (
-            (
-                f"{row.start:.3f} s",
-                *(format_duration(v) for v in (1e9 * row.duration, row.worst)),
-                row.suspect,
-            )
-            for row in self.stalls.itertuples()
-        )
+        columns = (self.stalls[name] for name in ("start", "duration", "worst", "suspect"))
+        stalls = [
+            (f"{start:.3f} s", format_duration(1e9 * length), format_duration(worst), str(suspect))
+            for start, length, worst, suspect in zip(*columns, strict=True)
+        ]
         header = ("stall at", "length", "worst request", "suspect")
         lines = [*self.findings, *self.notes]
-        return listing_html("Coincidence", header, list(stalls), lines)
+        return listing_html("Coincidence", header, stalls, lines)
 
 
 def coincide(

@@ -95,9 +95,8 @@ class Explorer(anywidget.AnyWidget):
             from latencykit.views.explanation import explanation_html
 
             span = message["explain"]
-            html = explanation_html(
-                as_series(self._data), tuple(map(float, span)) if span else None
-            )
+            between = (float(span[0]), float(span[1])) if span else None
+            html = explanation_html(as_series(self._data), between)
             self.send({"explained": html})
             return
         start, end = map(float, message["finer"])
