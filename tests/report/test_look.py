@@ -137,6 +137,7 @@ def test_letters_are_printed_as_large_as_on_the_screen(
     page = opened(lk.report(raw, tmp_path / "page.html"), width=1280).page
     scale = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
     page.emulate_media(media="print")  # one column: a picture is not blown up to its width
+    page.wait_for_timeout(200)  # it is drawn anew
     assert 0.7 < page.locator("#plot-timeline svg").evaluate(scale) < 1.01
 
 
