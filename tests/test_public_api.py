@@ -16,6 +16,7 @@ import pytest
 
 import latencykit as lk
 import latencykit.testing
+from tests.conftest import DATA
 from tests.snapshots.surface import snapshots
 
 if TYPE_CHECKING:
@@ -140,6 +141,11 @@ def test_every_public_value_type_is_walked():
     public = {value for name in lk.__all__ if inspect.isclass(value := getattr(lk, name))}
     public -= {kind for kind in public if issubclass(kind, Exception)} | behaviour
     assert public <= kinds
+
+
+def test_what_was_read_survives_pickling():
+    log = lk.read(DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog")
+    assert pickle.loads(pickle.dumps(log)) == log
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -17,11 +17,12 @@ from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company, normal_quantile
 from latencykit.core.histogram import Evidence, Histogram, histogram_of
 from latencykit.core.quantiles import values_at_ranks
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -396,6 +397,20 @@ class LoadCurve(Value):
         return pd.DataFrame(
             [row | more for row, more in zip(rows, percentiles, strict=True)]
         ).set_index("name")
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for row in self.rows:
+            known = self.percentiles(row)
+            values = [
+                format_value(known[p], row.data.unit) if p in known else "" for p in _PERCENTILES
+            ]
+            outcome = [self.verdict(row.name)[0]] if self.checks else []
+            rows.append((row.name, f"{row.rate:,.4g}/s", *values, *outcome))
+        header = ("", "load", *(f"p{p:g}" for p in _PERCENTILES), *(["SLO"] if self.checks else []))
+        return listing_html(
+            "Load curve", header, rows, [self.capacity.reason if self.capacity else ""]
+        )
 
     def scalability(self) -> ScalabilityLaw:
         """Return the Universal Scalability Law through throughput against connections.

@@ -25,6 +25,7 @@ from latencykit._records import record
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
 from latencykit.analysis.stalls import Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError
 from latencykit.units import (
@@ -81,6 +82,16 @@ class Coincidence(Value):
     notes: tuple[str, ...]
     lanes: tuple[Events, ...] = ()
     data: Samples | HistogramLog | None = field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        columns = (self.stalls[name] for name in ("start", "duration", "worst", "suspect"))
+        stalls = [
+            (f"{start:.3f} s", format_duration(1e9 * length), format_duration(worst), str(suspect))
+            for start, length, worst, suspect in zip(*columns, strict=True)
+        ]
+        header = ("stall at", "length", "worst request", "suspect")
+        lines = [*self.findings, *self.notes]
+        return listing_html("Coincidence", header, stalls, lines)
 
 
 def coincide(

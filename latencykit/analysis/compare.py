@@ -25,15 +25,19 @@ from latencykit.core.quantiles import (
     rank_interval,
     share_interval,
 )
+from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
+    format_change,
     format_count,
     format_duration,
     format_percentile,
+    format_range,
+    format_value,
     parse_duration,
 )
 
@@ -215,6 +219,32 @@ class Comparison(Value):
                     f"compared were: {', '.join(rows)}"
                 )
         return [item.text for item in parsed if item.holds(rows[item.statistic], self.unit)]
+
+    def _repr_html_(self) -> str:
+        def side(value: float, low: float, high: float, statistic: str) -> str:
+            if statistic == "slow share":
+                return f"{100 * value:.3g} %"
+            if math.isnan(low) or is_resolved(low, high):
+                return format_value(value, self.unit)
+            return format_range(low, high, lambda end: format_value(end, self.unit))
+
+        rows = []
+        for row in self.changes:
+            low = format_change(row.low) if row.low > -1 else "unknown"
+            high = format_change(row.high) if math.isfinite(row.high) else "unknown"
+            rows.append(
+                (
+                    "max" if row.percentile == 100 else row.statistic,
+                    side(row.base, row.base_low, row.base_high, row.statistic),
+                    side(row.new, row.new_low, row.new_high, row.statistic),
+                    format_change(row.change),
+                    "" if low == high == "unknown" else f"{low} to {high}",
+                    "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no",
+                )
+            )
+        header = ("", "base", "new", "change", "interval", "significant")
+        lines = [*self.reasons, *self.warnings]
+        return listing_html(f"Comparison: {self.verdict}", header, rows, lines)
 
     def __repr__(self) -> str:
         return f"Comparison({self.verdict}, by {self.basis}, {len(self.changes)} statistics)"

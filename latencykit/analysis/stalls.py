@@ -6,6 +6,7 @@ the test for a period.
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -528,10 +529,12 @@ class SlowFold:
 
     def add(self, block: Block) -> None:
         """Take a block in."""
-        value, entry = block.buckets.high(block.index), block.entry_rows
-        part = value / self._reference[block.rows][entry]
-        slow = np.flatnonzero(part > LEVELS[0])
-        part, entry, counts = part[slow], entry[slow], block.counts[slow]
+        reference, edges = self._reference[block.rows], block.buckets.high(np.arange(block.width))
+        # Most requests are below what any row asks for.
+        first = np.searchsorted(edges, LEVELS[0] * reference.min(initial=math.inf), "right")
+        slow = np.flatnonzero(block.index >= first)
+        entry = np.searchsorted(block.indptr, slow, "right") - 1
+        part, counts = edges[block.index[slow]] / reference[entry], block.counts[slow]
         for k, level in enumerate(LEVELS):
             above = np.bincount(entry, np.where(part > level, counts, 0), minlength=block.rows.size)
             self.counts[k, block.rows] = above.astype(np.int64)

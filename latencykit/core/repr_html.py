@@ -11,12 +11,14 @@ from latencykit.units import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CURVE_PERCENTILES", "curve_svg", "data_html", "verdict_html"]
+__all__ = ["CURVE_PERCENTILES", "curve_svg", "data_html", "listing_html", "verdict_html"]
 
 _WIDTH, _HEIGHT = 300, 120
-_BLUE, _GREY = "#0b5cbf", "#8a909a"
+# A notebook may be light or dark: text keeps its colour, and lines are seen on both.
+_BLUE, _GREY = "#2f7bd6", "#8a909a"
 _COLOURS = {"omits": "#d0312d", "clean": _BLUE, "unknown": "#c77700"}
-_QUIET = f"style='color:{_GREY};font-size:85%'"
+_FADED = "opacity:0.75"
+_QUIET = f"style='{_FADED};font-size:85%'"
 
 _STEPS = 120
 _NINES = (*(5 * k / (_STEPS - 1) for k in range(_STEPS)), 5.4)
@@ -33,7 +35,7 @@ def data_html(
 ) -> str:
     """Return a table of statistics beside a small curve, with the source above and notes below."""
     cells = "".join(
-        f"<tr><td style='text-align:left;color:{_GREY}'>{_safe(name)}</td>"
+        f"<tr><td style='text-align:left;{_FADED}'>{_safe(name)}</td>"
         f"<td style='text-align:right'>{_safe(value)}</td></tr>"
         for name, value in rows
     )
@@ -57,15 +59,34 @@ def verdict_html(
     colour = _COLOURS.get(verdict, _GREY)
     cells = "".join(
         f"<tr><td {_QUIET}>{_safe(name)}</td><td style='text-align:right'>{_safe(raw)}</td>"
-        f"<td style='text-align:right;color:{_BLUE}'>{_safe(corrected)}</td></tr>"
+        f"<td style='text-align:right'>{_safe(corrected)}</td></tr>"
         for name, raw, corrected in rows
     )
+    head = ""
+    if any(corrected for *_, corrected in rows):
+        head = f"<tr {_QUIET}><td></td><td>as measured</td><td>corrected</td></tr>"
     below = "".join(f"<div {_QUIET}>{_safe(line, 400)}</div>" for line in lines if line)
     return (
         f"<div style='font-family:sans-serif;max-width:640px'><b>{_safe(title)}: "
-        f"<span style='color:{colour}'>{_safe(verdict)}</span></b>"
-        f"<div>{_safe(summary, 300)}</div><table>{cells}</table>{below}</div>"
+        f"<span style='color:{colour}'>\u25cf</span> {_safe(verdict)}</b>"
+        f"<div>{_safe(summary, 300)}</div><table>{head}{cells}</table>{below}</div>"
     )
+
+
+def listing_html(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str] = ()
+) -> str:
+    """Return a title, sentences, and a table whose first column names the rows."""
+    cells = "".join(
+        f"<tr><td style='text-align:left'>{_safe(first)}</td>"
+        + "".join(f"<td style='text-align:right'>{_safe(cell)}</td>" for cell in others)
+        + "</tr>"
+        for first, *others in rows
+    )
+    head = "".join(f"<th style='text-align:right'>{_safe(name)}</th>" for name in header)
+    table = f"<table><tr>{head}</tr>{cells}</table>" if rows else ""
+    below = "".join(f"<div {_QUIET}>{_safe(line, 400)}</div>" for line in lines if line)
+    return f"<div style='font-family:sans-serif'><b>{_safe(title)}</b>{table}{below}</div>"
 
 
 def curve_svg(
@@ -99,7 +120,7 @@ def curve_svg(
     filled = f"<path d='{''.join(areas)}' fill='{_BLUE}' fill-opacity='0.25'/>" if areas else ""
     ticks = "".join(
         f"<text x='{8 + nines / _NINES[-1] * (_WIDTH - 16):.0f}' y='{_HEIGHT - 4}' font-size='9' "
-        f"fill='{_GREY}' text-anchor='middle'>{text}</text>"
+        f"fill='currentColor' opacity='0.75' text-anchor='middle'>{text}</text>"
         for nines, text in ((0.301, "50"), (1, "90"), (2, "99"), (3, "99.9"), (4, "99.99"))
     )
     top_text = html.escape(maximum if maximum.startswith("≥") else f"max {maximum}")

@@ -387,10 +387,14 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
         raise _bug(source, chosen, error) from error
 
 
+def _drop(_: str) -> None:
+    """Report nothing; by name, so that a log that holds it can be pickled."""
+
+
 def select(
     source: Source,
     wanted: Selection,
-    report: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = _drop,
     *,
     part: bool = False,
 ) -> list[tuple[str, str, Data]]:
@@ -546,7 +550,7 @@ def read(
     wanted = Selection(
         format, listed(series), None, measure, unit, column, start_column, lenient, counted
     )
-    entries = read_source(source_of(FileRange(str(path))), wanted.options(lambda _: None), format)
+    entries = read_source(source_of(FileRange(str(path))), wanted.options(_drop), format)
     if series is None and len(entries) > 1:
         raise InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["alt_text", "checked_ending", "figure_of", "save"]
+__all__ = ["checked_ending", "figure_of", "save"]
 
 
 def _real_axes3d(*args: Any, **kwargs: Any) -> Any:
@@ -102,20 +102,6 @@ def figure_of(
     return figure
 
 
-def alt_text(figure: Figure) -> str:
-    """Return what a chart shows, for those who do not see it: its heading, and its axes."""
-    from latencykit.plot.label_layout import Heading
-
-    parts: list[str] = []
-    for ax in figure.axes:
-        for heading in (artist for artist in ax.artists if isinstance(artist, Heading)):
-            parts += [heading.title, heading.conditions]
-        sides = [side for side in (ax.get_ylabel(), ax.get_xlabel()) if side]
-        parts.append(" against ".join(sides))
-    text = ". ".join(dict.fromkeys(part for part in parts if part))
-    return text.replace("\\$", "$")
-
-
 def checked_ending(path: Path) -> str:
     """Return the ending of a chart's file, one of png, svg and pdf."""
     kind = path.suffix.lower().removeprefix(".")
@@ -150,6 +136,8 @@ def save(
         # A box replaces a letter that no font has.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
         figure = figure_of(chart, data, size=size, dpi=dpi, **options)
+        from latencykit.plot.label_layout import alt_text  # after the chart: see above
+
         metadata = _METADATA[kind] | {"Description" if kind == "png" else "Title": alt_text(figure)}
         drawn = io.BytesIO()  # matplotlib's own writers hide what is wrong with a disk
         if kind == "png":  # `savefig` draws twice, once for the layout, which drawing does anyway

@@ -9,6 +9,7 @@ not overlap is taken. This is plain geometry in pixels; the artists are below.
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ __all__ = [
     "Placement",
     "SpanLabels",
     "along",
+    "alt_text",
     "apart",
     "beside",
     "colour_bar",
@@ -731,6 +733,24 @@ class Heading(Artist):
         self.stale = False
 
 
+def alt_text(figure: Any) -> str:
+    """Return what a chart shows, for those who do not see it: its heading, and its axes."""
+    parts: list[str] = []
+    for ax in figure.axes:
+        for heading in (artist for artist in ax.artists if isinstance(artist, Heading)):
+            parts += [heading.title, heading.conditions]
+        sides = [side for side in (ax.get_ylabel(), ax.get_xlabel()) if side]
+        parts.append(" against ".join(sides))
+    text = ". ".join(dict.fromkeys(part for part in parts if part))
+    return text.replace("\\$", "$")
+
+
+def _described(figure: Any, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The alternative text as IPython asks for it: metadata beside the pictures that it makes."""
+    about = {"alt": alt_text(figure)}
+    return {}, {"image/png": about, "image/svg+xml": about}
+
+
 def head(
     ax: Axes,
     finding: str,
@@ -749,6 +769,8 @@ def head(
         heading.set_clip_on(False)
     if is_dark(ax):
         lighten(ax)
+    figure: Any = ax.figure.canvas.figure  # not a part of it
+    figure._repr_mimebundle_ = partial(_described, figure)
     _keep_to_cell(ax)
 
 

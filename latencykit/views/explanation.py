@@ -12,7 +12,7 @@ from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
 from latencykit.io.events import read_events
-from latencykit.views.page_sections import bullets, esc, section, table
+from latencykit.views.page_sections import bullets, esc, table
 from latencykit.views.record import number
 from latencykit.views.tables import Table
 from latencykit.views.text import percent
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
     from latencykit.units import Moment
 
-__all__ = ["explain", "explanation_record", "explanation_section", "explanation_text"]
+__all__ = ["explain", "explanation_html", "explanation_record", "explanation_text"]
 
 _KEYS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
@@ -122,14 +122,16 @@ def explanation_record(name: str, found: Explanation) -> dict[str, Any]:
     }
 
 
-def explanation_section(series: Mapping[str, Data]) -> str:
-    """Return the section of a page on slow requests; empty without columns."""
+def explanation_html(
+    series: Mapping[str, Data], between: tuple[Moment, Moment] | None = None
+) -> str:
+    """Return what slow requests have in common as sentences and tables; empty without columns."""
     parts = []
     for name, data in series.items():
         if not isinstance(data, Samples) or not len(data.columns):
             continue
         try:
-            found = explained(data)
+            found = explained(data, between=between)
         except (InvalidArgumentError, DataNotAvailableError):  # all requests are equally fast
             continue
         record = explanation_record(name, found)
@@ -153,7 +155,7 @@ def explanation_section(series: Mapping[str, Data]) -> str:
             ]
             header = ("", "of all requests", f"of those above {esc(found.above)}", "lift (95 %)")
             parts.append(table(header, cells))
-    return section("explain", "What slow requests have in common", *parts)
+    return "".join(parts)
 
 
 _WORDS = ("attribute", "value", "significant", "outcome")

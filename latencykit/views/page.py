@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
 from dataclasses import replace
 from functools import cache
@@ -19,10 +20,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.key_statistics import small_curve
+from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series, conditions, measured
-from latencykit.views.explanation import explanation_section
 from latencykit.views.page_data import (
     PAGE_SIZE,
     bin_width,
@@ -72,16 +73,21 @@ if TYPE_CHECKING:
 __all__ = [
     "SPOKEN",
     "asset",
+    "bundle",
     "byte_count",
     "document",
     "explorer_parts",
     "frame",
+    "has_columns",
     "page_html",
     "script_of",
 ]
 
 SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
 """What a screen reader reads aloud."""
+
+_SENTENCES = 4
+"""Series that each have a sentence above the pictures."""
 
 _BODY = 60_000
 """Bytes kept for the sentences and tables of a page."""
@@ -102,6 +108,14 @@ _MODULES = (
 _BETWEEN_MODULES = re.compile(
     r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n", re.MULTILINE
 )
+
+_LINES = (
+    "<p class='quiet'>How long the fastest n % of the requests took at most. "
+    "<span class='key'><i class='swatch'></i>supported by the sample</span> "
+    "<span class='key'><i class='swatch few'></i>based on few events</span> "
+    "<span class='key'><i class='swatch dotted'></i>sample too small</span></p>"
+)
+"""What the lines of the percentile curve say."""
 
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
@@ -155,27 +169,46 @@ def page_html(
         "details": details,
     }
     heading = title if title is not None else _title(measured_series)
-    reliability = [
-        (f"<p><b>{esc(one.series.name)}</b></p>" if len(found) > 1 else "")
-        + bullets([*trust(one.series.counted, one.series.numbers), *doubts(one)])
-        for one in found
-    ]
+    reliability: dict[str, list[str]] = {}  # series of which the same is to be said
+    for one in found:
+        text = bullets([*trust(one.series.counted, one.series.numbers), *doubts(one)])
+        reliability.setdefault(text, []).append(one.series.short or one.series.name)
     parts = [
         _header(heading, found),
         slo_section(checked, series),
         _explorer(series, percentiles, measured_series),
         stalls_section(found),
         omission_section(found),
-        explanation_section(named),
+        _explanation(named),
         comparison_section(measured_series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
-        section("trust", "How far to trust this", *reliability),
+        section("trust", "How far to trust this", *_by_series(reliability, len(found))),
         "</div>",
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
     return document(heading, "".join(parts), model)
+
+
+def _explanation(named: Mapping[str, Any]) -> str:
+    """The section on slow requests; without columns scipy, which it needs, is not loaded."""
+    if not has_columns(named):
+        return ""
+    from latencykit.views.explanation import explanation_html
+
+    return section("explain", "What slow requests have in common", explanation_html(named))
+
+
+def has_columns(named: Mapping[str, Any]) -> bool:
+    """Return whether any series has single requests with attributes."""
+    return any(isinstance(data, Samples) and len(data.columns) for data in named.values())
+
+
+def _by_series(texts: Mapping[str, Sequence[str]], series: int) -> list[str]:
+    """Each text beneath the names of its series, if there are several."""
+    names = (f"<p><b>{esc(', '.join(own), 1000)}</b></p>" for own in texts.values())
+    return [(name if series > 1 else "") + text for name, text in zip(names, texts, strict=True)]
 
 
 def byte_count(size: int | str) -> int:
@@ -203,13 +236,29 @@ def _details(
     return details
 
 
+def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what a notebook keeps: a page in a frame, and a picture for viewers that show none."""
+    from matplotlib.figure import Figure
+
+    from latencykit.plot import percentiles
+    from latencykit.plot.label_layout import alt_text
+
+    picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
+    percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
+    figure.savefig(picture, format="png", dpi=80)
+    png, alt = base64.b64encode(picture.getvalue()).decode(), alt_text(figure)
+    return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
+
+
 def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
-    picture = f"<img alt='{esc(alt, len(alt))}' src='data:image/png;base64,{png}'>" if png else ""
+    words = esc(alt or "Latency report", max(len(alt), 20))
+    picture = f"<img alt='{words}' src='data:image/png;base64,{png}'>" if png else ""
     # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
     content = document.replace("&", "&amp;").replace("'", "&#39;")
     return (
-        f"<iframe sandbox='allow-scripts allow-downloads' width='100%' height='{height}' "
+        f"<iframe title='{words}' sandbox='allow-scripts allow-downloads' width='100%' "
+        f"height='{height}' "
         f"style='border:0' srcdoc='{content}'>{picture}</iframe>"
     )
 
@@ -322,18 +371,25 @@ def _header(title: str, found: Sequence[Found]) -> str:
     series = [one.series for one in found]
     listed = [conditions(one.counted) for one in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
-    sentences, pictures = "", ""
+    sentences, folded, pictures = "", "", ""
     for one in found:
         own = one.series
         name = f"<b>{esc(own.name)}</b>" if len(found) > 1 else ""
         sentence = esc(headline(own.counted, own.numbers["supported_up_to"]))
-        sentences += (
+        words = (
             f"<p class='headline {own.look[0]}'>{name}{sentence}"
             f"<span class='verdict'>{verdict_badge(one)}</span></p>"
         )
+        # Of many series the pictures come first, and what is wrong with one.
+        if len(found) <= _SENTENCES or one.omits:
+            sentences += words
+        else:
+            folded += words
         if not isinstance(own.counted, Summary):
             pictures += f"<p>{esc(own.name)}<br>{small_curve(own.counted)}</p>"
     terms = esc(" · ".join(shared)).replace("\\$", "$")
+    if folded:
+        sentences += f"<details><summary>Each series in a sentence</summary>{folded}</details>"
     return (
         f"<header><h1>{esc(title)}</h1><p class='conditions'>{terms}</p>{sentences}"
         "<p id='trouble' hidden></p>"
@@ -372,15 +428,13 @@ def _explorer(
             + f"{esc(text)}</p>"
             for text, names in bins.items()
         )
-        thick = ""
-        if len(timed) > 1:
-            thick = " Thick: the p99 of each series; thin: its maximum."
+        lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
         timeline = (
             f"<div class='time'><h2>Over time{_only(series)}</h2>"
-            "<p class='quiet'>Drag across the timeline: the "
-            "percentile curve becomes that of the span. A double click, or Escape, shows the whole "
-            "run again."
-            f"{thick}</p><div id='plot-timeline' class='plot'></div>"
+            f"<p class='quiet'>{lines}Below: requests per second. <span class='how'>Drag across "
+            "the timeline to select a span; everything here then shows that span. Escape, or a "
+            "double click, shows the whole run again.</span></p>"
+            "<div id='plot-timeline' class='plot'></div>"
             "<div class='ranges'><label>from "
             "<input type='range' id='from' min='0' max='1' value='0'></label>"
             "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
@@ -389,11 +443,11 @@ def _explorer(
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
-        "<div class='percentiles'><h2>Percentiles</h2><div id='plot-curve' class='plot' "
+        f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}<div id='plot-curve' class='plot' "
         "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
         "range'></div>"
-        "<p class='quiet'>Of what is selected. In brackets: sample too small for this percentile. "
+        "<p class='quiet'>In brackets: sample too small for this percentile. "
         "A range: the source does not say more precisely where the value lies.</p>"
         f"{numbers_table(series, percentiles)}</div></div></section>"
     )

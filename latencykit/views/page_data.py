@@ -33,9 +33,9 @@ from latencykit.units import format_count
 from latencykit.views.record import exact_row, number, series_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.buckets import Buckets
 
@@ -333,9 +333,15 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def numbers(values: Iterable[float]) -> list[float | int | None]:
+def numbers(values: ArrayLike) -> list[float | int | None]:
     """Return numbers as JSON has them; what is not finite becomes null."""
-    return [number(value) for value in values]
+    array = np.asarray(values, np.float64)
+    finite = np.isfinite(array)
+    whole = np.flatnonzero(finite & (np.trunc(array) == array) & (np.abs(array) < 2.0**62))
+    found = np.where(finite, array, None)  # type: ignore[call-overload]
+    found[whole] = array[whole].astype(np.int64)
+    found_list: list[float | int | None] = found.tolist()
+    return found_list
 
 
 def packed(slots: Slots) -> dict[str, Any]:
@@ -356,10 +362,10 @@ def packed(slots: Slots) -> dict[str, Any]:
         widths.append(width)
         parts.append(column.astype("<u8").view(np.uint8).reshape(-1, 8).T[:width].tobytes())
     return {
-        "start": numbers(slots.start.tolist()),
-        "end": numbers(slots.end.tolist()),
-        "max": numbers(slots.max.tolist()),
-        "sum": numbers(slots.sum.tolist()),
+        "start": numbers(slots.start),
+        "end": numbers(slots.end),
+        "max": numbers(slots.max),
+        "sum": numbers(slots.sum),
         "width": slots.width,
         "buckets": int(slots.low.size),
         "entries": int(slots.index.size),
@@ -437,7 +443,7 @@ class PageSeries:
                 slot, bound = self._slot_of(late), np.full(size, np.inf)
                 np.minimum.at(bound, slot, self.data.values[late].astype(np.float64))
                 text["timeouts"] = np.bincount(slot, minlength=size).tolist()
-                text["bound"] = numbers(bound.tolist())
+                text["bound"] = numbers(bound)
         return text
 
     @cached_property
@@ -778,9 +784,9 @@ def _curve(counted: Histogram) -> dict[str, Any]:
 
 def _points(percentile: Any, value: Any, low: Any) -> dict[str, Any]:
     return {
-        "percentile": numbers(percentile.tolist()),
-        "value": numbers(value.tolist()),
-        "low": numbers(low.tolist()),
+        "percentile": numbers(percentile),
+        "value": numbers(value),
+        "low": numbers(low),
     }
 
 

@@ -343,7 +343,7 @@ _FURTHER = 8
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
     """Return the columns beside the curve: familiar percentiles, and those that tools report."""
     reported = {p for one in series for p, _ in one.reported_percentiles} - set(_FAMILIAR)
-    known = {p for p in _FAMILIAR if any(p in one.rows(_FAMILIAR) for one in series)}
+    known = {p for one in series for p in one.rows(_FAMILIAR)} & set(_FAMILIAR)
     return sorted(known | (reported if len(reported) <= _FURTHER else set()))
 
 
@@ -403,8 +403,10 @@ def _column(one: PageSeries) -> dict[str, str]:
         if row["value"] is not None and row["percentile"] < 100:
             interval = ""
             if row["low"] is not None:
+                low, cell = show(row["low"]), _cell(row, record)
                 high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
-                interval = f"<small>{esc(show(row['low']))} {esc(high)}</small>"
+                if high != f"to {low}" or esc(low) != cell:  # else it says nothing more
+                    interval = f"<small>{esc(low)} {esc(high)}</small>"
             cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
     largest = one.rows([100.0]).get(100.0)
     stated = {
@@ -449,20 +451,24 @@ def _statistic(record: dict[str, Any], name: str) -> str:
 _COMPARED = 6
 """Series that are compared with the first one."""
 
+_UNFOLDED = 2
+"""Comparisons whose tables are open; of more, the verdicts are seen first."""
+
 
 def comparison_section(series: Sequence[PageSeries]) -> str:
     """Return one table per series that is compared with the first; empty for a single series."""
     if len(series) < 2:
         return ""
     base, *others = series
-    parts = [_against(base, other) for other in others[:_COMPARED]]
+    compared = others[:_COMPARED]
+    parts = [_against(base, other, folded=len(compared) > _UNFOLDED) for other in compared]
     if len(others) > _COMPARED:
         more = len(others) - _COMPARED
         parts.append(f"<p class='quiet'>The other {more} series are not compared here.</p>")
     return section("comparison", f"Compared with {esc(base.name, 60)}", *parts)
 
 
-def _against(base: PageSeries, other: PageSeries) -> str:
+def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
     name = f"<b>{esc(other.name, 60)}</b>"
     try:
         comparison = compare(_timed(base), _timed(other))
@@ -495,7 +501,10 @@ def _against(base: PageSeries, other: PageSeries) -> str:
         "significant",
     ]
     texts = bullets(f"{text[:1].upper()}{text[1:]}." for text in notes)
-    return f"<p>{name} {badge(comparison.verdict)}</p>{table(header, rows)}{texts}"
+    verdict, content = f"{name} {badge(comparison.verdict)}", f"{table(header, rows)}{texts}"
+    if folded:
+        return f"<details><summary>{verdict}</summary>{content}</details>"
+    return f"<p>{verdict}</p>{content}"
 
 
 def badge(verdict: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from latencykit._files import checked_page, whole
 from latencykit._records import record
-from latencykit.views.page import frame, page_html
+from latencykit.views.page import bundle, frame, page_html
 from latencykit.views.page_sections import input_file
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Report:
     """
 
     html: str = field(repr=False)
+    _data: Any = field(default=None, repr=False, compare=False)
 
     def save(self, path: str | Path, *, replacing: Sequence[str | Path] = ()) -> Path:
         """Write the page.
@@ -52,8 +54,15 @@ class Report:
             temporary.write_text(self.html, encoding="utf-8")
         return target
 
-    def _repr_html_(self) -> str:
-        return frame(self.html)
+    def __reduce__(self) -> Any:
+        return Report, (self.html,)
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        return ({"text/html": frame(self.html)}, {}) if self._data is None else self._bundle
+
+    @cached_property
+    def _bundle(self) -> tuple[dict[str, str], dict[str, Any]]:
+        return bundle(self._data, self.html)
 
 
 @overload
@@ -166,6 +175,7 @@ def report(
             connections=connections,
             duration=duration,
             page_size=page_size,
-        )
+        ),
+        series if path is None else None,
     )
     return page if path is None else page.save(path, replacing=files)

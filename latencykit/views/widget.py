@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import weakref
 from typing import Any
@@ -14,7 +13,6 @@ import traitlets
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.series import as_series
 from latencykit.views import page
-from latencykit.views.explanation import explain
 from latencykit.views.page_data import finer
 
 __all__ = ["Explorer"]
@@ -30,25 +28,15 @@ class _Views:
             {**one, "packed": _apart(one["packed"], self.buffers)} if "packed" in one else one
             for one in self._model["series"]
         ]
-        self.model = json.dumps({**self._model, "series": apart})
-        self._bundle: dict[str, str] = {}
-        self.alt = ""
+        explains = page.has_columns(as_series(data))
+        self.model = json.dumps({**self._model, "series": apart, "explains": explains})
+        self._bundle: tuple[dict[str, str], dict[str, Any]] | None = None
 
-    def bundle(self, data: Any) -> dict[str, str]:
-        """Return what a viewer without widgets shows: a page in a frame, and in it a picture."""
-        if not self._bundle:
-            from matplotlib.figure import Figure
-
-            from latencykit.plot import percentiles
-            from latencykit.plot.files import alt_text
-
-            picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
-            percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
-            figure.savefig(picture, format="png", dpi=80)
-            self.alt = alt_text(figure)
-            png = base64.b64encode(picture.getvalue()).decode()
+    def bundle(self, data: Any) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return what a viewer without widgets shows, and its metadata."""
+        if self._bundle is None:
             document = page.document("latencykit", self.heading + self.body, self._model)
-            self._bundle = {"image/png": png, "text/html": page.frame(document, png, self.alt)}
+            self._bundle = page.bundle(data, document)
         return self._bundle
 
 
@@ -99,10 +87,18 @@ class Explorer(anywidget.AnyWidget):
             _buffers=self._views.buffers,
         )
         self._data = data
-        self.on_msg(self._send_finer)
+        self.on_msg(self._answer)
 
-    def _send_finer(self, _: Any, message: Any, __: Any) -> None:
-        """Answer the engine, which asks for the time that it shows in narrower time bins."""
+    def _answer(self, _: Any, message: Any, __: Any) -> None:
+        """Answer the engine: narrower time bins of what it shows, or slow requests explained."""
+        if "explain" in message:
+            from latencykit.views.explanation import explanation_html
+
+            span = message["explain"]
+            between = (float(span[0]), float(span[1])) if span else None
+            html = explanation_html(as_series(self._data), between)
+            self.send({"explained": html})
+            return
         start, end = map(float, message["finer"])
         detail, buffers = finer(as_series(self._data), start, end), list[bytes]()
         detail["series"] = [packed and _apart(packed, buffers) for packed in detail["series"]]
@@ -147,6 +143,8 @@ class Explorer(anywidget.AnyWidget):
         DataNotAvailableError
             For data without single requests and without times.
         """
+        from latencykit.views.explanation import explain  # loads scipy
+
         if hasattr(self._data, "items"):
             return {
                 name: explain(data, above, between=self.selection, **options)
@@ -157,7 +155,6 @@ class Explorer(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
-        bundle, *metadata = parent._repr_mimebundle_(**options)
-        bundle = bundle | self._views.bundle(self._data)
-        about = metadata[0] if metadata else {}
-        return bundle, about | {"image/png": {"alt": self._views.alt}}
+        own, *metadata = parent._repr_mimebundle_(**options)
+        bundle, about = self._views.bundle(self._data)
+        return own | bundle, (metadata[0] if metadata else {}) | about

@@ -22,7 +22,7 @@ OVERLAPS = """() => {
   const apart = (a, b) => a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
   for (const own of document.querySelectorAll('.saves button'))
     for (const other of document.querySelectorAll('p, h2, .plot'))
-      if (other.offsetParent && !apart(box(own), box(other))) seen.push(own.title + ' / ' + other.textContent.slice(0, 40));
+      if (other.checkVisibility() && !apart(box(own), box(other))) seen.push(own.title + ' / ' + other.textContent.slice(0, 40));
   for (const picture of document.querySelectorAll('.plot svg')) {
     const frame = box(picture), ticks = [...picture.querySelectorAll('text.tick:not(.halo)')], labels = [...picture.querySelectorAll('text.label')];
     for (const text of [...ticks, ...labels])
@@ -104,6 +104,19 @@ def test_fourteen_series_are_unmistakable(
     assert column["height"] <= 900  # no taller than the window, within which it stays
 
 
+def test_many_series_begin_with_pictures(
+    fourteen: dict[str, lk.Samples], raw: lk.HistogramLog
+) -> None:
+    html = lk.report(fourteen | {"raw": raw}).html
+    header, folded = html.partition("</header>")[0].split("<details>")
+    assert header.count("class='headline") == 1  # the one whose measurement omits
+    assert "Coordinated omission detected" in header
+    assert folded.count("class='headline") == 14
+    trust = html.partition("<section id='trust'")[2].partition("</section>")[0]
+    assert trust.count("<ul>") < 15  # the same is said once
+    assert all(f"{k:02d}-with-cache" in trust for k in range(1, 15))
+
+
 @pytest.mark.needs_tool
 def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, opened: Any) -> None:
     data = {"raw": raw, "part": raw.between(0, 12)}
@@ -112,8 +125,35 @@ def test_print_begins_on_the_first_page(raw: lk.HistogramLog, tmp_path: Path, op
     page.wait_for_timeout(200)
     assert page.locator("#legend button[data-series]").first.is_visible()
     assert not page.locator(".tools").is_visible()
+    assert not page.locator(".how").is_visible()
     chart = page.locator("#plot-timeline").bounding_box()
     assert chart["y"] + chart["height"] < 1032  # A4 at 96 dots per inch, less its margins
+
+
+@pytest.mark.needs_tool
+def test_letters_are_printed_as_large_as_on_the_screen(
+    raw: lk.HistogramLog, tmp_path: Path, opened: Any
+) -> None:
+    page = opened(lk.report(raw, tmp_path / "page.html"), width=1280).page
+    scale = "svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
+    page.emulate_media(media="print")  # one column: a picture is not blown up to its width
+    page.wait_for_timeout(200)  # it is drawn anew
+    assert 0.7 < page.locator("#plot-timeline svg").evaluate(scale) < 1.01
+
+
+@pytest.mark.needs_tool
+def test_without_scripts_a_page_shows_a_picture(
+    raw: lk.HistogramLog, tmp_path: Path, browser: Any
+) -> None:
+    path = lk.report(raw, tmp_path / "page.html")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("noscript svg").is_visible()
+    assert not page.locator("input:visible").count()
+    assert not page.locator("#explore button:visible").count()
+    assert "6,852" in page.locator("#numbers").inner_text()
+    context.close()
 
 
 @pytest.mark.needs_tool

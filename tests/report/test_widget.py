@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import gc
+import html
+import io
 import json
+import pickle
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import latencykit as lk
 from tests.conftest import DATA
@@ -91,6 +96,63 @@ def test_a_selection_is_explained() -> None:
         untimed.explain()
 
 
+def test_the_widget_asks_what_slow_requests_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    start, host = np.arange(20_000) * 1_000_000, rng.choice(["a", "b", "c", "<d>"], 20_000)
+    slow = (start >= 10**10) & (host == "<d>") & (rng.random(start.size) < 0.06)
+    took = (rng.lognormal(14, 0.3, start.size) * np.where(slow, 9, 1)).astype(np.int64)
+    explorer = lk.explore(lk.Samples(start=start, duration=took, host=host))
+    assert json.loads(explorer._model)["explains"]
+    sent: list[dict[str, Any]] = []
+    monkeypatch.setattr(explorer, "send", lambda message, buffers=None: sent.append(message))
+    for span in (None, [10.0, 20.0], [0.0, 9.0]):
+        explorer._answer(None, {"explain": span}, [])
+    whole, part, quiet = (message["explained"] for message in sent)
+    assert "host=&lt;d&gt;" in whole
+    assert "host=&lt;d&gt;" in part
+    assert whole != part
+    assert "host=&lt;d&gt;</th>" not in quiet
+    assert "<d>" not in whole + part + quiet
+
+
+def test_without_columns_nothing_is_asked(raw: lk.HistogramLog) -> None:
+    assert not json.loads(lk.explore(raw)._model)["explains"]
+
+
+def test_a_report_is_kept_with_its_picture(raw: lk.HistogramLog) -> None:
+    report = lk.report(raw)
+    bundle, metadata = report._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/png"}
+    assert "6,852 requests" in metadata["image/png"]["alt"]
+    again = pickle.loads(pickle.dumps(report))
+    assert again == report
+    assert "srcdoc=" in again._repr_mimebundle_()[0]["text/html"]
+    assert "title='uncorrected.hlog · 6,852 requests" in bundle["text/html"]  # of the frame
+
+
+@pytest.mark.slow
+def test_charts_in_a_notebook_describe_themselves(raw: lk.HistogramLog) -> None:
+    formatter = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
+    figure = Figure()
+    left, right = figure.subfigures(1, 2)
+    lk.plot.percentiles(raw, ax=left.subplots())
+    lk.plot.timeline({"raw <1>": raw}, ax=right.subplots())
+    draw = io.BytesIO()
+    figure.savefig(draw, format="png")
+    formatter.formatters["image/png"].for_type(Figure, lambda _: draw.getvalue())
+    data, metadata = formatter.format(figure)
+    alt = metadata["image/png"]["alt"]
+    assert "6,852 requests" in alt
+    assert "raw <1>" in alt
+    new = nbformat.v4
+    data["image/png"] = base64.b64encode(data["image/png"]).decode()
+    output = new.new_output("display_data", data=data, metadata=metadata)
+    saved = new.new_notebook(cells=[new.new_code_cell("", outputs=[output])])
+    text = nbconvert.HTMLExporter(template_name="classic").from_notebook_node(saved)[0]
+    assert f'alt="{html.escape(alt)}"' in text
+
+
 @pytest.mark.slow
 def test_nbconvert_shows_the_page_and_beneath_it_the_picture(raw: lk.HistogramLog) -> None:
     nbformat, nbconvert = pytest.importorskip("nbformat"), pytest.importorskip("nbconvert")
@@ -142,6 +204,11 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
             "b = lk.explore({'x': log, 'y': log.between(0, 12)}); b",
             "print('SELECTED', a.selection, a.selected.histogram().count)",
             "b.selection = (2.0, 5.0)",
+            "import numpy as np; rng = np.random.default_rng(1); n = 20_000\n"
+            "start, host = np.arange(n) * 1_000_000, rng.choice(list('abcd'), n)\n"
+            "slow = (host == 'c') & (rng.random(n) < 0.06)\n"
+            "took = (rng.lognormal(14, 0.3, n) * np.where(slow, 9, 1)).astype(np.int64)\n"
+            "lk.explore(lk.Samples(start=start, duration=took, host=host))",
         )
     )
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
@@ -184,5 +251,10 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
     run(3)
     second.get_by_text("2 s to 5 s", exact=True).wait_for(timeout=30_000)
     page.screenshot(path=str(folder / "widget.png"))
+    assert not first.get_by_role("button", name="What do slow requests").count()
+    run(4)
+    third = widget(4)
+    third.get_by_role("button", name="What do slow requests").click()
+    third.locator("#explained th", has_text="host=c").wait_for(timeout=30_000)
     assert not errors
     page.close()

@@ -36,6 +36,7 @@ export function wireControls(page) {
   });
   if (drawn) tools.append(linear);
   tools.append(button("Numbers as CSV", "Save the table of what is selected", () => save(page, "numbers.csv", "text/csv", csvOf(page))));
+  if (page.explain && page.model.explains) explainTool(page, tools);
   for (const [name, title] of [["timeline", "timeline"], ["heat", "heat map"], ["curve", "curve"]]) {
     if (!page.hosts[name] || !drawn) continue;
     const own = el("div", { class: "saves" });
@@ -101,6 +102,25 @@ function timeTools(page, tools) {
     all.disabled = !page.zoomed;
   };
   page.showTools();
+}
+
+// Only where a kernel can be asked: what the slow requests of the selection have in common.
+function explainTool(page, tools) {
+  const place = el("div", { id: "explained", role: "status" }), words = "What do slow requests have in common?";
+  let asked = "";
+  const own = button(words, "Of the selection; compared with all other requests", () => {
+    own.disabled = true;
+    asked = page.find("selected")?.textContent ?? page.model.words.whole;
+    place.replaceChildren(el("p", { class: "quiet" }, "Comparing \u2026"));
+    page.explain(page.span);
+  });
+  tools.append(own);
+  page.root.querySelector(".views").after(place);
+  page.showExplained = (html) => {
+    own.disabled = false;
+    const found = document.createRange().createContextualFragment(html || "<p>Nothing that chance does not explain.</p>");
+    place.replaceChildren(el("h3", {}, `Slow requests of ${asked}`), found);
+  };
 }
 
 function solo(page, place) {

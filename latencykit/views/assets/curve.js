@@ -64,13 +64,16 @@ export function drawCurve(page) {
   if (page.span) for (const { one } of live) if (one.data && one.whole) drawGhost(root, one, x, y);
   drawRange(root, page.values, y, box);
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
-  const labels = [], placed = [];
+  const labels = live.filter(({ spread }) => spread?.value.length).map(({ one, spread }) => {
+    const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
+    return { text: live.length > 1 ? one.label : top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls };
+  });
+  // On a narrow screen these stand inside the plot, where others keep away from them.
+  const placed = box.narrow ? labels.map((own) => ({ from: box.right - 4 - 8 * own.text.length, until: box.right, y: own.y - 5 })) : [];
   for (const { one, spread } of live) {
     if (spread && spread.value.length) {
       const weak = drawLine(page, root, one, spread, x, y);
       if (weak && one.rests && !page.span && live.length <= 3) labelEvents(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, placed);
-      const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
-      labels.push({ text: live.length > 1 ? one.label : top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls });
     }
     if (!page.span || !one.data) drawPoints(root, one, x, y, page.model.unit, live.length === 1);
   }

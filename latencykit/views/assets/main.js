@@ -14,8 +14,8 @@ const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fan
 // Wires the elements under `root` (a document or a shadow root) to the model, and draws. Returns a handle for Python, the
 // console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
 // `ask` requests finer time bins of a span where the page has none.
-export async function mount(root, model, { host, ask = null, onSelect = () => {}, onView = () => {} }) {
-  const page = { model, root, host, onSelect, onView, ask, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+export async function mount(root, model, { host, ask = null, explain = null, onSelect = () => {}, onView = () => {} }) {
+  const page = { model, root, host, onSelect, onView, ask, explain, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.say = (text) => (page.find("spoken").textContent = text);
   page.draw = (name) => drawSection(page, name);
@@ -42,6 +42,7 @@ export async function mount(root, model, { host, ask = null, onSelect = () => {}
       page.details = [await openedDetail(detail), ...page.details].slice(0, 24);
       page.zoom(page.zoomed);
     },
+    explained: (html) => page.showExplained?.(html),
     page,
     close: () => page.observers.forEach((stop) => stop()),
   });

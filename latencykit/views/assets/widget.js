@@ -21,8 +21,9 @@ async function render({ model, el }) {
   };
   const bytesOf = (view) => new Uint8Array(view.buffer || view, view.byteOffset || 0, view.byteLength);
   parsed.series.forEach((one) => one.packed && (one.packed.bytes = bytesOf(buffers[one.packed.bytes])));
-  const handle = await mount(root, parsed, { host: el, onSelect, ask: (span) => model.send({ finer: span }) });
+  const handle = await mount(root, parsed, { host: el, onSelect, ask: (span) => model.send({ finer: span }), explain: (span) => model.send({ explain: span }) });
   const receive = (message, sent) => {
+    if ("explained" in message) handle.explained(message.explained);
     if (!message.finer) return;
     const series = message.finer.series.map((packed) => packed && { ...packed, bytes: bytesOf(sent[packed.bytes]) });
     handle.addFiner({ ...message.finer, series });
