@@ -130,19 +130,12 @@ __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - the table above is the list
 
 
 def __getattr__(name: str) -> Any:
-    import gc
     import importlib
 
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'latencykit' has no attribute {name!r}")
     where = _MODULE_OF[name]
-    collects = gc.isenabled()
-    gc.disable()  # imports leave little garbage: to look for it takes a tenth of their time
-    try:
-        module = importlib.import_module(f"latencykit.{where or name}")
-    finally:
-        if collects:
-            gc.enable()
+    module = importlib.import_module(f"latencykit.{where or name}")
     if not where:
         return module
     value = globals()[name] = getattr(module, name)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from latencykit._records import record
 from latencykit.ctrlz.server import raise_file_limit
 from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
 from latencykit.units import format_count, format_duration, parse_duration
@@ -70,7 +71,7 @@ def loopback(url: str, schemes: Iterable[str] = ("http",)) -> tuple[str, int]:
     return host, port
 
 
-@dataclass(frozen=True)
+@record()
 class Load:
     """A load to generate."""
 

@@ -12,12 +12,13 @@ import math
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.ctrlz.freeze import listeners, tree
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _FULL = 0.8
 _LOCAL = re.compile(r"(?:127\.\d+\.\d+\.\d+|localhost|\[::1\]):(\d{1,5})\b")
 
 
-@dataclass(frozen=True)
+@record()
 class Contention:
     """Competition for the CPUs of this machine during a run.
 

@@ -27,12 +27,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import latencykit
+from latencykit._records import record
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.units import did_you_mean
 
@@ -46,7 +46,7 @@ _KEYS |= {"unit", "series"}
 _MODE_KEYS = {"name", "command", "advice", "server", "url", "duration", "unit", "series", "needs"}
 
 
-@dataclass(frozen=True)
+@record()
 class Entry:
     """A load generator in one of its modes.
 

@@ -19,10 +19,10 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import printable
 
@@ -37,7 +37,7 @@ LONGEST = 600.0
 """No freeze is longer than this, seconds."""
 
 
-@dataclass(frozen=True)
+@record()
 class Window:
     """The time that processes were stopped, by ``perf_counter_ns``.
 

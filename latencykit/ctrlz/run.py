@@ -13,13 +13,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 from latencykit._files import temporary_folder
+from latencykit._records import record
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
@@ -229,7 +230,7 @@ LONGEST = 600.0
 """No run is longer than this, seconds."""
 
 
-@dataclass(frozen=True)
+@record()
 class Plan:
     """The parameters of `ctrlz`, durations in seconds, the service time in ns."""
 
@@ -358,7 +359,7 @@ _PATIENCE = 60.0
 _AROUND = 0.9
 
 
-@dataclass(frozen=True)
+@record()
 class Observed:
     """The load generator as its server sees it.
 
@@ -542,7 +543,7 @@ _MANY = 1.15
 _TURNS = 3  # a stall shorter than N intervals of a connection hides little from a closed loop
 
 
-@dataclass(frozen=True)
+@record()
 class Calibration:
     """A load generator's report of a stall, compared with the truth.
 

@@ -12,9 +12,9 @@ import socket
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from latencykit._records import record
 from latencykit.errors import LatencyKitError
 from latencykit.units import parse_duration
 
@@ -55,7 +55,7 @@ class ProtocolError(LatencyKitError):
     """The bytes received are neither HTTP nor RESP."""
 
 
-@dataclass(frozen=True)
+@record()
 class Reply:
     """Bytes to send back, and whether to close the connection then."""
 

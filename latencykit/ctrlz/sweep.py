@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from latencykit._files import whole
+from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
 from latencykit.analysis.slo import Outcome, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
@@ -61,7 +62,7 @@ _GRACE = 60.0
 _RESOLUTION = 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class SweepRun(Value):
     """One run of a sweep.
 
@@ -96,7 +97,7 @@ class SweepRun(Value):
         return f"{self.number:02d}-{self.rate:g}"
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Sweep(Value):
     """The highest load that meets an SLO, and the runs that show it.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
@@ -39,7 +40,7 @@ __all__ = [
 MOST_REQUESTS = 1_000_000
 
 
-@dataclass(frozen=True)
+@record()
 class Stall:
     """The time that a server was frozen, in seconds from the run's start, and the share frozen.
 
@@ -107,7 +108,7 @@ def scheduled_truth(
 _ESTABLISHED, _LISTENS = "01", "0A"
 
 
-@dataclass(frozen=True)
+@record()
 class Waiting:
     """Connections to a server that does not read.
 
@@ -192,7 +193,7 @@ DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
 DEEP = 0.6
 
 
-@dataclass(frozen=True)
+@record()
 class CalibrationRow:
     """One percentile, reported and true.
 
@@ -218,7 +219,7 @@ class CalibrationRow:
         return self.reported / self.truth if self.truth else None
 
 
-@dataclass(frozen=True)
+@record()
 class Judgement:
     """A verdict, its rows and its reasons."""
 
@@ -250,7 +251,7 @@ def reported_percentiles(data: Data, stall: float) -> dict[float, float]:
     return values
 
 
-@dataclass(frozen=True)
+@record()
 class SlowShare:
     """The share of requests slower than a limit: bounds from the report, and the truth.
 

@@ -6,7 +6,6 @@ import contextlib
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import numpy as np
 
 import latencykit
 from latencykit._files import naming
+from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.record.intervals import IntervalCounter, interval_width
 from latencykit.record.sampler import BATCH_NS
@@ -37,7 +37,7 @@ _PIPE_SIZE = 1 << 20
 _NOTED = 500_000_000  # ns
 
 
-@dataclass(frozen=True)
+@record()
 class HiccupProgress:
     """What a hiccup meter saw so far.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
@@ -130,7 +131,7 @@ def service_of(service: Service | str | float) -> Service:
 # stalls.
 
 
-@dataclass(frozen=True)
+@record()
 class Stall:
     """A time in which a server, or one of its shards, does no work.
 
@@ -166,7 +167,7 @@ class Stall:
         object.__setattr__(self, "window", (begin, begin + length))
 
 
-@dataclass(frozen=True)
+@record()
 class Server:
     """A server with a known service time, and stalls at known times.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, data_from_values
@@ -84,7 +84,7 @@ _WORDS: dict[str, float | str] = {
 _FEW = 4  # rows; as many running numbers are not counts
 
 
-@dataclass(frozen=True)
+@record()
 class Shape:
     """What the rows are.
 

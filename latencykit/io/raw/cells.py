@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import EMPTY
@@ -250,7 +251,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 """Role → names that a column of that role may bear, the surest first."""
 
 
-@dataclass(frozen=True)
+@record()
 class ColumnName:
     """A column's name taken apart.
 

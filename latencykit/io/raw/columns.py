@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.raw.aggregates import OPEN, shape_of
 from latencykit.io.raw.cells import (
@@ -62,7 +62,7 @@ _MEANT_AS_START = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record()
 class TimestampColumn:
     """A column of points in time."""
 
@@ -71,7 +71,7 @@ class TimestampColumn:
     unit: str
 
 
-@dataclass(frozen=True)
+@record()
 class Plan:
     """Which column is what.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from latencykit._records import record
 from latencykit.io import percentile_lines
 from latencykit.io import writing as csv_out
 from latencykit.io.raw.aggregates import looks_aggregated
@@ -37,7 +37,7 @@ _WIDEST = 2000  # columns; more are not a table of latencies
 _SEP_LINE = re.compile(r"sep=.")
 
 
-@dataclass(frozen=True)
+@record()
 class Dialect:
     """How a table is written.
 

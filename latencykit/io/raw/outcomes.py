@@ -11,11 +11,11 @@ many requests failed is unknown.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.samples import OUTCOMES
 from latencykit.io.raw.cells import word_set
 
@@ -133,7 +133,7 @@ _WHOLE = re.compile(r"[-+]?\d+(?:\.0+)?")
 _REAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 
 
-@dataclass(frozen=True)
+@record()
 class Candidate:
     """A column whose name speaks of outcomes.
 
@@ -159,7 +159,7 @@ class Candidate:
     coded: bool = False
 
 
-@dataclass(frozen=True)
+@record()
 class Reading:
     """How the cells of a column are understood.
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
 from latencykit.core.samples import Samples
 from latencykit.io import text as jsontext
@@ -70,7 +71,7 @@ _SLOWEST_FAST = 100.0  # us; hardly any web server answers half of its requests 
 _SERVER_SIDE = "measured by the server: what a request waited before it arrived is not in it"
 
 
-@dataclass(frozen=True)
+@record()
 class _TimeField:
     """Position, unit and notation of the time among the fields behind the status."""
 
@@ -249,7 +250,7 @@ _HEAD = rb"^[^\[\n]*\[(" + _DATE + rb' [-+]\d{4})\] "[^"\\\n]*(?:\\.[^"\\\n]*)*"
 _JUDGED = 200  # lines
 
 
-@dataclass(frozen=True)
+@record()
 class _Line:
     """One line format: what to match, in the order stamp, status, time; `label` of the time."""
 
@@ -435,7 +436,7 @@ def _nanoseconds_since_epoch(stamps: NDArray[Any]) -> Ints:
 # One JSON object per line.
 
 
-@dataclass(frozen=True)
+@record()
 class _Keys:
     """The keys that a server writes: the time, its unit, stamps, the status, and others."""
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
@@ -65,7 +66,7 @@ _UNFINISHED = re.compile(r"aborted due to deadline", re.IGNORECASE)
 _GOOD = "Response time distribution (2xx only)"
 
 
-@dataclass(frozen=True)
+@record()
 class Report:
     """The contents of a report; times in ns."""
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
@@ -71,7 +72,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True)
+@record()
 class _Summary:
     """The metrics of a run; times in ns."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
@@ -78,7 +78,7 @@ _EXPORT: Schema = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record()
 class _Point:
     """One data point: edges (in the metric's unit) and counts of its buckets, and statistics."""
 
@@ -254,13 +254,13 @@ def _series(
         data: dict[str, Any] = next((kind for kind in kinds if isinstance(kind, dict)), {})
         temporality = str(data.get("temporality", data.get("aggregationtemporality", 2)))
         cumulative[key] = not ("delta" in temporality.lower() or temporality == "1")
-        for record in data.get("datapoints") or []:
-            below = record.get("negative", record.get("negativebucket")) or {}
+        for entry in data.get("datapoints") or []:
+            below = entry.get("negative", entry.get("negativebucket")) or {}
             number = int(_counts(below, "counts", "bucketcounts").sum())
             negative[key] = negative.get(key, 0) + number
-            point = _point_of(record, source)
+            point = _point_of(entry, source)
             if point is not None:
-                families.setdefault(key, {}).setdefault(_attributes_of(record), []).append(point)
+                families.setdefault(key, {}).setdefault(_attributes_of(entry), []).append(point)
     series: dict[str, Data] = {}
     for (name, stated), members in families.items():
         unit = unit_of(name, options, stated, described[name, stated])
