@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from latencykit.core.summary import Summary
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["load_curve", "sweep"]
 
 _STRIP, _GAP = 0.2, 0.07
+_NUMBER = 0.24  # inches that the number of a run takes
 _TAIL = 99.9
 
 
@@ -327,17 +329,23 @@ def sweep(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
         title=title, subtitle=f"{data.slo} · {order}" if subtitle is None else subtitle,
     )  # fmt: skip
-    # The numbers stand over each load, in the colour of the verdict.
+    # The numbers stand over each load, in the colour of the verdict, those of near loads below each
+    # other; what is drawn makes room for them.
     left, right = ax.get_xlim()
-    stacks: dict[int, int] = {}
-    for run in data.runs:
-        if run.purpose == "warm-up":
-            continue
-        place = round(24 * (run.rate - left) / (right - left))
-        level = stacks[place] = stacks.get(place, -1) + 1
+    near = _NUMBER / ax.bbox.width * ax.figure.dpi * (right - left)
+    numbered = sorted((run.rate, run.number, run) for run in data.runs if run.purpose != "warm-up")
+    ends: list[float] = []
+    for rate, number, run in numbered:
+        level = next((k for k, end in enumerate(ends) if rate - end >= near), len(ends))
+        ends[level : level + 1] = [rate]
         ax.annotate(
-            str(run.number), (run.rate, 1.0), xycoords=("data", "axes fraction"),
-            xytext=(0, -10 - 11 * level), textcoords="offset points", ha="center", va="top",
+            str(number), (rate, 1.0), xycoords=("data", "axes fraction"),
+            xytext=(0, -4 - 11 * level), textcoords="offset points", ha="center", va="top",
             fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, INK), zorder=6,
+            path_effects=[withStroke(linewidth=3, foreground="white")],
         )  # fmt: skip
+    foot, room = _STRIP + _GAP, min((8 + 11 * len(ends)) / 72 / ax.bbox.height * ax.figure.dpi, 0.4)
+    low, high = np.log(ax.get_ylim())
+    span = (1 - foot) * (high - low) / (1 - foot - room)
+    ax.set_ylim(math.exp(high - span * (1 - room)), math.exp(high + span * room))
     return ax

@@ -312,6 +312,26 @@ def test_the_title_credits_no_load_that_was_not_met() -> None:
     )
 
 
+@pytest.mark.parametrize("size", [(10, 5.6), (6.4, 4.8)])
+def test_the_numbers_of_the_runs_stand_clear_of_all_else(size: tuple[float, float]) -> None:
+    """Of each other, of the limits, and of what was measured, however near the loads are."""
+    for delay, highest in ((1e6, 300), (1e8, 300), (4.2e6, 3000)):
+        load = known(lambda rate, delay=delay: 1e8 if rate > 700 else delay)
+        found = lk.sweep(load, QUEUE, duration="20s", stop=highest)
+        assert found.curve is not None
+        figure, ax = plt.subplots(figsize=size, layout="constrained")
+        lk.plot.sweep(found, ax=ax)
+        figure.canvas.draw()
+        numbers = [text for text in ax.texts if text.get_text().isdigit()]
+        assert len(numbers) == len(found.runs) - 1
+        boxes = [text.get_window_extent() for text in numbers]
+        assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+        drawn = [line.get_ydata() for line in ax.lines if line.get_label() != "_capacity"]
+        highest_drawn = np.nanmax(np.concatenate([np.asarray(y, float) for y in drawn]))
+        assert min(box.y0 for box in boxes) > ax.transData.transform((0, highest_drawn))[1]
+        plt.close(figure)
+
+
 def test_wrong_arguments() -> None:
     for wrong in (
         {"start": 0}, {"start": 200, "stop": 100}, {"duration": 0}, {"precision": 5}, {"runs": 1},
