@@ -540,6 +540,7 @@ _DRAIN = 0.2
 _OVERLOAD = 0.33  # the queue after the thaw is then half as long as the one in the stall
 _JITTER = 0.05  # of the stall
 _MANY = 1.15
+_AFTER = 0.25  # of the stall
 _TURNS = 3  # a stall shorter than N intervals of a connection hides little from a closed loop
 
 
@@ -682,8 +683,8 @@ def _single_run(plan: Plan) -> Calibration:
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
                 observed = observe(plan, target, freezer, tool, base, connections)
-                failed = ""
-                if tool.code:
+                failed = "".join(f"; {note}" for note in observed.notes)
+                if tool.code and not failed:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
         data = _read(plan, folder, argv, failed)
         data = data.histogram() if isinstance(data, HistogramLog) else data
@@ -792,6 +793,11 @@ def _judged(
         why += f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         judgement = Judgement("unknown", judgement.rows, (why,))
     reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
+    if judgement.verdict == "loses" and model == "open" and (plan.url or "").startswith("https:"):
+        why = (
+            "its requests were sent in time: do its times leave out connecting and TLS's handshake?"
+        )
+        reasons = (*reasons, why)
     return Calibration(
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
         (*reasons, *observed.notes), tuple(argv), *_tool_and_version(data, argv), data, truth,
@@ -871,6 +877,7 @@ def _unless_void(
     top = max(judgement.rows, key=lambda row: row.percentile, default=None)
     behind = 0.0 if top is None or top.truth is None else (top.reported - top.truth) / 1e9
     many = (observed.requests or 0) / (rate * duration) if rate else 0.0
+    after = duration - observed.stall.end
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
@@ -911,6 +918,11 @@ def _unless_void(
         why = (
             f"{many:.1f} times as many requests arrived as were scheduled: the tool does not keep "
             "the rate, and the schedule is not its truth"
+        )
+    elif judgement.verdict == "partly" and plan.at == "middle" and after < _AFTER * stall / 1e9:
+        why = (
+            f"the run ended {max(after, 0.0):.2g} s after the thaw, before a load generator that "
+            f"catches up could send all that was due; use --duration {math.ceil(2 * plan.stall)}s"
         )
     elif over and rate and before is not None and before < 0.9 * rate:
         why = (

@@ -418,6 +418,9 @@ class _Case:
         counted = min(1.0, (data.count or 0) / truth.count) if truth.run.rate else 1.0
         self.at_least = counted if sent is None else max(sent, counted)
         self.at_most = 1.0 if sent is None else self.at_least
+        # Those that were cut off at the end of the run were not the slow ones: the reported share
+        # of the requests may be the slowest of them all.
+        self.part = min(self.at_most, counted) if data.count else self.at_most
         self.shares = slow_shares(data, truth, stall, usual, self.cap, self.at_most)
         self.strict = slow_shares(data, truth, stall, usual, self.cap, self.at_least)
         mean, delay = _mean(data), truth.mean - (base or 0.0)
@@ -431,10 +434,11 @@ class _Case:
         for share in self.shares:
             most = max(OVER, 1 + 4 / share.due**0.5) * share.truth
             most = min(most, 0.6 + 0.4 * share.truth)  # of the others, at least 0.4 are quick
-            if share.low >= most and share.due >= ENOUGH:
+            if share.low * self.part / self.at_most >= most and share.due >= ENOUGH:
                 return "overcorrects", f"{replace(share, high=share.low)}: {_MORE}"
         for row in self.decisive:
-            if row.truth and row.reported > max(ABOVE * row.truth, row.truth + DRAIN * self.stall):
+            most = self.truth.percentile(100 - self.part * (100 - row.percentile))
+            if row.truth and row.reported > max(ABOVE * most, most + DRAIN * self.stall):
                 return "overcorrects", f"{_words(row)}: {_MORE}"
         top = self.top
         if top and not self.cap and top.reported < HALF * min(self.stall, self.truth.max):
@@ -466,7 +470,7 @@ class _Case:
             return "omits", f"{self.mean}: {_MISSING}"
         if self.excess * self.at_most <= (MEAN_PARTLY - 2 * self.spread) * self.fill:
             return "partly", f"{self.mean}: {_SOME_MISSING}"
-        if self.excess >= OVER + 4 * self.spread:
+        if self.excess * self.part >= OVER + 4 * self.spread:
             return "overcorrects", f"{self.mean}: {_MORE}"
         return None
 

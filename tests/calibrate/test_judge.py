@@ -93,6 +93,26 @@ def test_one_slow_row_a_connection_omits() -> None:
     assert "missing" in ruling.reasons[0]
 
 
+@pytest.mark.parametrize("kept", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+@pytest.mark.parametrize("stall", [Stall(0.2, 18.0), Stall(7.0, 13.0), Stall(13.0, 19.9)])
+def test_true_values_without_the_quick_ones_are_no_overcorrection(stall, kept) -> None:
+    """A run that ends soon after the thaw cuts off what is due late, which waits for less long."""
+    due = np.arange(4000) * 5 * MS
+    response = np.where(
+        (due >= stall.start * S) & (due < stall.end * S), stall.end * S - due, 1.3 * MS
+    )
+    slowest = np.sort(response)[round((1 - kept) * 4000) :]
+    truth = scheduled_truth(stall, 20.0, rate=200, base=1.3 * MS)
+    samples = _samples(slowest)
+    mean = lk.Summary({"mean": float(slowest.mean())}, count=slowest.size)
+    for report in (samples, samples.histogram(), mean):
+        for sent in (None, kept, 1.0):
+            ruling = judge(
+                report, truth, 1e9 * stall.seconds, stall.share_due(20.0), base=1.3 * MS, sent=sent
+            )
+            assert ruling.verdict != "overcorrects"
+
+
 def test_half_the_stall_is_neither() -> None:
     response = _schedule()
     assert (

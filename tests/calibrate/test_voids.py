@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import latencykit as lk
@@ -52,6 +53,31 @@ def test_what_holds_is_said() -> None:
     assert _verdict(_report(*INFLATED))[0] == "overcorrects"
     assert _verdict(_report(*LOST))[0] == "loses"
     assert _verdict(_report(*OMITTING))[:2] == ("omits", "paced")
+
+
+@pytest.mark.parametrize(
+    ("start", "verdict"), [(0.25, "unknown"), (2.0, "partly")], ids=["at once", "later"]
+)
+def test_a_run_that_ends_at_the_thaw_cannot_catch_up(start: float, verdict: str) -> None:
+    """As oha with its correction: at its time it ends, whatever is still to be sent."""
+    length = 4.0 + 2 * start
+    stall = Stall(start, start + 4.0)
+    due = np.arange(0, length / 2, 0.005)
+    waits = np.where(due >= start, 1e9 * (start + 4.0 - due), 1.2 * MS)
+    report = lk.Samples(duration=waits.astype(np.int64)).histogram()
+    seen = {"stall": stall, "elapsed": length, "requests": due.size}
+    found, _, why = _verdict(report, _plan(duration=length), **seen)
+    assert found == verdict
+    assert ("use --duration 8s" in why) is (verdict == "unknown")
+
+
+def test_times_without_the_handshake_are_named() -> None:
+    """As k6's http_req_duration: its requests wait in the handshake, which it does not time."""
+    waiting = {"waiting": (Waiting(280, 28_000), Waiting(680, 68_000)), "requests": None}
+    for url, named in (("https://127.0.0.1", True), ("http://127.0.0.1", False)):
+        plan = _plan(through="127.0.0.1:443", url=url)
+        verdict, model, why = _verdict(_report(*LOST), plan, **waiting)
+        assert (verdict, model, "handshake" in why) == ("loses", "open", named)
 
 
 def test_a_long_backlog_hides_what_a_tool_does() -> None:
