@@ -45,6 +45,33 @@ with open(sys.argv[3], "w") as out:
         print(f"{due * 1e9:.0f},{(free - due) * 1e9:.0f},{due * 1e9:.0f},200", file=out)
 """
 """An M/M/1 queue on paper, of 1,000 requests per second."""
+OHA = """
+import json
+import random
+import sys
+rate, duration = float(sys.argv[2]), float(sys.argv[4].rstrip("s"))
+arrivals, services = random.Random(f"{rate} {duration}"), random.Random(f"{duration} {rate}")
+due = free = 0.0
+times = []
+while (due := due + arrivals.expovariate(rate)) < duration:
+    free = max(free, due) + services.expovariate(1000)
+    times.append(free - due)
+times.sort()
+low, high, count = times[0], times[-1], len(times)
+counts = dict.fromkeys((low + k * (high - low) / 10 for k in range(11)), 0)
+for time in times:
+    counts[next((mark for mark in counts if time <= mark), list(counts)[-1])] += 1
+points = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
+percentiles = {f"p{p}": times[min(count - 1, int(p / 100 * count))] for p in points}
+print(json.dumps({
+    "summary": {"successRate": 1.0, "total": duration, "slowest": high, "fastest": low,
+                "average": sum(times) / count, "requestsPerSec": count / duration},
+    "responseTimeHistogram": counts, "latencyPercentiles": percentiles,
+    "firstBytePercentiles": percentiles, "details": {"firstByte": {"slowest": high}},
+    "rps": {}, "statusCodeDistribution": {"200": count}, "errorDistribution": {},
+}))
+"""
+"""The report of oha, on the same queue: whether it corrects is not in it."""
 
 
 def known(delay: Callable[[float], float], seed: int = 0) -> Callable[[float, float], Samples]:
@@ -380,6 +407,29 @@ def test_a_command_is_swept_kept_drawn_and_read_again(
     status, out, _ = run("load", folder, "--slo", "99=1ms")
     assert (status, "no load measured meets p99=1 ms" in out) == (1, True)
     assert run("sweep", "--slo", "99=1s", "--folder", folder, "--", *generator)[0] == 2
+
+
+@pytest.mark.slow
+def test_a_correction_that_the_report_omits_is_read_from_the_command(
+    run: Run, tmp_path: Path
+) -> None:
+    script = tmp_path / "oha"
+    script.write_text(OHA, encoding="utf-8")
+    words = (sys.executable, "-SE", script, "-q", "{rate}", "-z", "{duration}s")
+    common = ("--slo", "90=10ms", "--from", "400", "--to", "2000", "--duration", "40s",
+              "--runs", "6", "--format", "json", "--folder")  # fmt: skip
+    status, out, err = run("sweep", *common, tmp_path / "a", "--", *words)
+    assert (status, out) == (2, "")
+    assert "--latency-correction" in err
+    status, out, _ = run("sweep", *common, tmp_path / "b", "--", *words, "--latency-correction")
+    assert status == 0
+    capacity = validated("sweep", out)["capacity"]
+    truth = mmc_capacity(0.010, 90, 0.001, 1)
+    assert 0 < capacity["low"] < truth < capacity["high"]
+    status, out, _ = run("load", tmp_path / "b", "--slo", "90=10ms", "--format", "json")
+    assert status == 0
+    again = validated("load", out)["capacity"]
+    assert (again["low"], again["high"]) == (capacity["low"], capacity["high"])
 
 
 @pytest.mark.slow
