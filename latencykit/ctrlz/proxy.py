@@ -36,9 +36,11 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 async def _serve(host: str, port: int) -> None:
     """Pass connections on until the parent is gone."""
     state: dict[str, Any] = {"first": None}
+    tasks: set[asyncio.Task[None] | None] = set()  # asyncio itself keeps no hold on them
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         state["first"] = state["first"] or time.perf_counter_ns()
+        tasks.add(asyncio.current_task())
         ends = [writer]
         with contextlib.suppress(OSError):
             upstream, onward = await asyncio.open_connection(host, port)
@@ -46,6 +48,7 @@ async def _serve(host: str, port: int) -> None:
             await asyncio.gather(_pass_on(reader, onward), _pass_on(upstream, writer))
         for end in ends:
             end.close()
+        tasks.discard(asyncio.current_task())
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, backlog=BACKLOG)
     _say({"port": server.sockets[0].getsockname()[1]})

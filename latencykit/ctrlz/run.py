@@ -793,11 +793,13 @@ def _judged(
         why += f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         judgement = Judgement("unknown", judgement.rows, (why,))
     reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
-    if judgement.verdict == "loses" and model == "open" and (plan.url or "").startswith("https:"):
+    accused = judgement.verdict in ("omits", "partly", "loses")
+    if accused and model == "open" and (plan.url or "").startswith("https:"):
+        seen = reasons[0].partition(": ")[0]
         why = (
-            "its requests were sent in time: do its times leave out connecting and TLS's handshake?"
+            "its requests came in time, but its times may leave out connecting and TLS's handshake"
         )
-        reasons = (*reasons, why)
+        reasons = (f"{seen}: {why}", *reasons[1:])
     return Calibration(
         judgement.verdict, model, round(stall.seconds, 3), judgement.rows,
         (*reasons, *observed.notes), tuple(argv), *_tool_and_version(data, argv), data, truth,

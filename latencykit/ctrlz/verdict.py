@@ -582,6 +582,8 @@ def model_of(
         return "unknown"
     grew = late.octets >= 1.5 * early.octets and late.octets - early.octets > 100
     due = (rate or 0.0) * stall
+    if rate is None:  # arrivals grow as the time does; a loop that still connects, at once
+        grew = grew and late.octets <= 4 * early.octets
     if grew and (late.connections >= 0.3 * due or late.octets >= 10 * due):
         return "open"
     return "unknown" if paced is None else "paced" if paced else "closed"

@@ -169,6 +169,12 @@ def test_what_waits_tells_the_model(early, late, paced, model) -> None:
     assert model_of(early, late, rate=200, stall=4.0, paced=paced) == model
 
 
+def test_a_loop_that_still_connects_is_not_open() -> None:
+    early, late = Waiting(60, 900), Waiting(400, 14_400)
+    assert model_of(early, late, rate=None, stall=1.0, paced=False) == "closed"
+    assert model_of(early, Waiting(146, 2190), rate=None, stall=1.0, paced=False) == "open"
+
+
 def test_unread_bytes_are_found_in_the_kernel_s_table(tmp_path) -> None:
     table = tmp_path / "tcp"
     table.write_text(

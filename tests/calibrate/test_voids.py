@@ -75,9 +75,11 @@ def test_times_without_the_handshake_are_named() -> None:
     """As k6's http_req_duration: its requests wait in the handshake, which it does not time."""
     waiting = {"waiting": (Waiting(280, 28_000), Waiting(680, 68_000)), "requests": None}
     for url, named in (("https://127.0.0.1", True), ("http://127.0.0.1", False)):
-        plan = _plan(through="127.0.0.1:443", url=url)
-        verdict, model, why = _verdict(_report(*LOST), plan, **waiting)
-        assert (verdict, model, "handshake" in why) == ("loses", "open", named)
+        for report, accused in ((LOST, "loses"), (OMITTING, "omits")):
+            plan = _plan(through="127.0.0.1:443", url=url)
+            verdict, model, why = _verdict(_report(*report), plan, **waiting)
+            assert (verdict, model, "TLS's handshake" in why) == (accused, "open", named)
+            assert ("in the report" in why or "are missing" in why) is not named
 
 
 def test_a_long_backlog_hides_what_a_tool_does() -> None:
