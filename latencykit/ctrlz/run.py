@@ -853,10 +853,15 @@ def _skipped(data: Data) -> float:
 
 def _load(plan: Plan, observed: Observed) -> float:
     """Return the utilisation of the server, or of the connections where that is higher."""
-    connections = 0.0
-    if plan.takes("rate", "rate_per_connection") and plan.takes("connections"):
-        connections = plan.rate * (observed.base or 0.0) / 1e9 / plan.connections
-    return max(observed.busy or 0.0, connections)
+    late, connections = observed.waiting[1], 0
+    if late is not None:
+        connections = late.connections
+    elif plan.takes("connections"):
+        connections = plan.connections
+    busy = 0.0
+    if plan.takes("rate", "rate_per_connection") and connections:
+        busy = plan.rate * (observed.base or 0.0) / 1e9 / connections
+    return max(observed.busy or 0.0, busy)
 
 
 def _unless_void(
@@ -880,6 +885,9 @@ def _unless_void(
     behind = 0.0 if top is None or top.truth is None else (top.reported - top.truth) / 1e9
     many = (observed.requests or 0) / (rate * duration) if rate else 0.0
     after = duration - observed.stall.end
+    unsent = judgement.verdict in ("partly", "omits") and 0 < many < 0.97
+    used = min(load, 0.9)  # the rest is left to catch up with
+    drain = observed.stall.seconds * max(_AFTER, used / (1 - used))
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
@@ -921,11 +929,14 @@ def _unless_void(
             f"{many:.1f} times as many requests arrived as were scheduled: the tool does not keep "
             "the rate, and the schedule is not its truth"
         )
-    elif judgement.verdict == "partly" and plan.at == "middle" and after < _AFTER * stall / 1e9:
+    elif unsent and plan.at == "middle" and after < drain:
         why = (
             f"the run ended {max(after, 0.0):.2g} s after the thaw, before a load generator that "
-            f"catches up could send all that was due; use --duration {math.ceil(2 * plan.stall)}s"
+            "catches up could send all that was due; lower the rate, or use --duration "
+            f"{math.ceil(plan.stall + 2 * drain)}s"
         )
+    elif over and rate is None:
+        why = "it is unknown how many requests were due: write the rate as {rate} in the command"
     elif over and rate and before is not None and before < 0.9 * rate:
         why = (
             f"{before:,.0f} of {rate:,.0f} requests per second were reached before the stall; "

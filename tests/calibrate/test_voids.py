@@ -68,7 +68,18 @@ def test_a_run_that_ends_at_the_thaw_cannot_catch_up(start: float, verdict: str)
     seen = {"stall": stall, "elapsed": length, "requests": due.size}
     found, _, why = _verdict(report, _plan(duration=length), **seen)
     assert found == verdict
-    assert ("use --duration 8s" in why) is (verdict == "unknown")
+    assert ("use --duration 6s" in why) is (verdict == "unknown")
+    # Nor if it is busy all the time as it is, with its connections or with the server.
+    for busy in ({"base": 16 * MS}, {"busy": 0.7}):
+        found, _, why = _verdict(report, _plan(duration=length), **seen | busy)
+        assert found == "unknown"
+        assert "lower the rate" in why
+
+
+def test_without_a_rate_nobody_overcorrects() -> None:
+    """It may have been cut off, and its report be of the slowest requests."""
+    verdict, _, why = _verdict(_report(*INFLATED), _plan(command=("tool", "{duration}")))
+    assert (verdict, "write the rate as {rate}" in why) == ("unknown", True)
 
 
 def test_times_without_the_handshake_are_named() -> None:
