@@ -237,8 +237,39 @@ def _percentile(
         elif percentile < 100:
             reason += ", since too few of the slow ones are independent"
     low, high = min(low, row.bucket_low), max(high, row.bucket_high)
+    step = _clock_step(source, row.value)
+    if step and abs(limit / step - round(limit / step)) > _ON_GRID:
+        low, high = min(low, row.value - step), max(high, row.value + step)
+        if low <= limit < high and not reason:
+            reason = f"times were read from a clock that ticks every {format_value(step, unit)}"
     checked = _settled(name, limit, row.value, low, high, unit, reason)
     return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
+
+
+_COARSE = 0.05  # of a latency: finer ticks of a clock do not matter
+_ON_GRID = 0.01  # of a tick: so near, a limit is a number of ticks, and compared as such
+_REPEATED = 10  # requests per distinct latency, at least, where a clock is coarse
+_READ = 20_000  # requests that show its ticks
+
+
+def _clock_step(source: Any, value: float) -> float:
+    """Step between the readings of a coarse clock around a latency; 0 if the clock is fine.
+
+    The difference of two readings is wrong by up to one tick to either side.
+    """
+    if not isinstance(source, Samples):
+        return 0.0
+    values = source.values[source.good]
+    values = values[:: max(1, values.size // _READ)]
+    distinct = np.unique(values).astype(np.float64)
+    if not 3 <= distinct.size <= values.size / _REPEATED:
+        return 0.0
+    step = float(np.diff(distinct).min())
+    ticks = distinct / step
+    at = round(value / step)
+    whole = np.abs(ticks - np.rint(ticks)).max() <= _ON_GRID
+    known = np.isin([at, at + 1], np.rint(ticks)).all() or np.isin([at - 1, at], np.rint(ticks)).all()
+    return step if whole and known and step >= _COARSE * value else 0.0
 
 
 def _maximum(source: Any, limit: float) -> SLORow:
