@@ -239,7 +239,7 @@ def _percentile(
     low, high = min(low, row.bucket_low), max(high, row.bucket_high)
     step = _clock_step(source, row.value)
     if step and abs(limit / step - round(limit / step)) > _ON_GRID:
-        low, high = min(low, row.value - step), max(high, row.value + step)
+        low, high = min(low, max(row.value - step, 0.0)), max(high, row.value + step)
         if low <= limit < high and not reason:
             reason = f"times were read from a clock that ticks every {format_value(step, unit)}"
     checked = _settled(name, limit, row.value, low, high, unit, reason)
@@ -249,7 +249,7 @@ def _percentile(
 _COARSE = 0.05  # of a latency: finer ticks of a clock do not matter
 _ON_GRID = 0.01  # of a tick: so near, a limit is a number of ticks, and compared as such
 _REPEATED = 10  # requests per distinct latency, at least, where a clock is coarse
-_READ = 20_000  # requests that show its ticks
+_APART = 4.0  # times a bucket: empty ones lie between two ticks
 
 
 def _clock_step(source: Any, value: float) -> float:
@@ -257,19 +257,18 @@ def _clock_step(source: Any, value: float) -> float:
 
     The difference of two readings is wrong by up to one tick to either side.
     """
-    if not isinstance(source, Samples):
+    counted = source.counted
+    few = 3 <= counted.counts.size <= counted.counts.sum() / _REPEATED
+    if not few or not np.isfinite(counted.middle).all():
         return 0.0
-    values = source.values[source.good]
-    values = values[:: max(1, values.size // _READ)]
-    distinct = np.unique(values).astype(np.float64)
-    if not 3 <= distinct.size <= values.size / _REPEATED:
-        return 0.0
-    step = float(np.diff(distinct).min())
-    ticks = distinct / step
+    ticks = np.rint(counted.middle / np.diff(counted.middle).min())
+    step = float(ticks @ counted.middle / (ticks @ ticks))
+    width = counted.high - counted.low
+    on_grid = np.abs(counted.middle - ticks * step) <= np.maximum(width, _ON_GRID * step)
     at = round(value / step)
-    whole = np.abs(ticks - np.rint(ticks)).max() <= _ON_GRID
-    known = np.isin([at, at + 1], np.rint(ticks)).all() or np.isin([at - 1, at], np.rint(ticks)).all()
-    return step if whole and known and step >= _COARSE * value else 0.0
+    beside = np.isin([at - 1, at, at + 1], ticks)
+    coarse = step >= max(_COARSE * value, _APART * float(width[ticks <= at + 1].max(initial=0.0)))
+    return step if coarse and on_grid.all() and beside[1] and beside.sum() > 1 else 0.0
 
 
 def _maximum(source: Any, limit: float) -> SLORow:
