@@ -866,7 +866,7 @@ def _means(sides: tuple[_Side, _Side], names: Sequence[str]) -> _Group:
 
 def _modes(sides: tuple[_Side, _Side], gap: Gap) -> _Group:
     """Weight of the slow mode, and its median where both sides have one."""
-    cut = math.sqrt(max(gap.below, 0.0) * gap.above)
+    cut = math.sqrt(max(gap.below, 0.0) * gap.above) or gap.above / 2  # a clock may read zero
     slow = [_beyond(side.counted, cut) for side in sides]
     points = [
         np.array([part.total / side.counted.total]) for part, side in zip(slow, sides, strict=True)

@@ -237,8 +237,38 @@ def _percentile(
         elif percentile < 100:
             reason += ", since too few of the slow ones are independent"
     low, high = min(low, row.bucket_low), max(high, row.bucket_high)
+    step = _clock_step(source, row.value)
+    if step and abs(limit / step - round(limit / step)) > _ON_GRID:
+        low, high = min(low, max(row.value - step, 0.0)), max(high, row.value + step)
+        if low <= limit < high and not reason:
+            reason = f"times were read from a clock that ticks every {format_value(step, unit)}"
     checked = _settled(name, limit, row.value, low, high, unit, reason)
     return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
+
+
+_COARSE = 0.05  # of a latency: finer ticks of a clock do not matter
+_ON_GRID = 0.01  # of a tick: so near, a limit is a number of ticks, and compared as such
+_REPEATED = 10  # requests per distinct latency, at least, where a clock is coarse
+_APART = 4.0  # times a bucket: empty ones lie between two ticks
+
+
+def _clock_step(source: Any, value: float) -> float:
+    """Step between the readings of a coarse clock around a latency; 0 if the clock is fine.
+
+    The difference of two readings is wrong by up to one tick to either side.
+    """
+    counted = source.counted
+    few = 3 <= counted.counts.size <= counted.counts.sum() / _REPEATED
+    if not few or not np.isfinite(counted.middle).all():
+        return 0.0
+    ticks = np.rint(counted.middle / np.diff(counted.middle).min())
+    step = float(ticks @ counted.middle / (ticks @ ticks))
+    width = counted.high - counted.low
+    on_grid = np.abs(counted.middle - ticks * step) <= np.maximum(width, _ON_GRID * step)
+    at = round(value / step)
+    beside = np.isin([at - 1, at, at + 1], ticks)
+    coarse = step >= max(_COARSE * value, _APART * float(width[ticks <= at + 1].max(initial=0.0)))
+    return step if coarse and on_grid.all() and beside[1] and beside.sum() > 1 else 0.0
 
 
 def _maximum(source: Any, limit: float) -> SLORow:

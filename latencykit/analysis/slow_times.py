@@ -119,6 +119,7 @@ def probability_text(p: float) -> str:
 _DAY = 86_400.0
 _SLOTS = 48  # of a day
 _ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
+_MOVED = 0.05  # of a period at most, over the run, if it is that of the clock
 _BLOCKS = 20  # of a run, for its first minutes
 _SLOWER = 1.2  # times as slow: less is not worth a sentence
 _STAMPS = 0.5  # of the requests have a time of their own, else the clock is too coarse
@@ -135,9 +136,11 @@ def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
     if period is not None and period.p <= _OWN:
         words = period.words
         whole = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
-        if run.epoch is not None and abs(period.seconds / whole - 1) < 0.01:
+        # A period that is nearly whole moves through the minute as the run goes on.
+        moved = abs(period.seconds / whole - 1) * run.span / whole
+        if run.epoch is not None and moved < _MOVED:
             turn = np.exp(2j * np.pi * (stalls.start + run.epoch) / whole).sum()
-            phase = float(np.angle(turn)) / (2 * np.pi) % 1.0 * whole
+            phase = round(float(np.angle(turn)) / (2 * np.pi), 2) % 1.0 * whole
             words += f", {format_duration(phase * 1e9, 2)} after the full "
             words += {60.0: "minute", 3600.0: "hour", _DAY: "day"}.get(
                 whole, format_duration(whole * 1e9)

@@ -11,6 +11,7 @@ bound what was to be expected from both sides, as Poisson counts do.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,8 @@ _BLOCKS = 10  # the longest block is a tenth of the run
 _GROWTH = 2.0
 _FEW = 4.0  # events that have to lie above the upper end of an interval
 _MOST_BINS = 1024
+_DECAYS = 30  # of the correlation within a run: fewer show too little of it
+_LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
 
 
 def unseen_share(seconds: float) -> float:
@@ -86,7 +89,17 @@ class Dependence:
         """Share of the requests above each group but the last, and its long-run variance."""
         above = np.cumsum(self._bins[:, :0:-1], axis=1)[:, ::-1]
         share = above.sum(axis=0) / self._size.sum()
-        return share, _long_run(above - share * self._size[:, None])
+        residual = above - share * self._size[:, None]
+        found = _long_run(residual)
+        if not share.size or len(residual) < LEAST_BINS:
+            return share, found
+        # A drift shows most clearly at the median.
+        decay = _decay(residual[:, int(np.abs(share - 0.5).argmin())])
+        enough = decay * _DECAYS <= len(residual)
+        lacking = _LACKING * min(decay, len(residual) / _DECAYS) / (len(residual) // _BLOCKS)
+        return share, replace(
+            found, variance=found.variance / (1 - lacking), settled=found.settled & enough
+        )
 
     def _nearest(self, percentiles: ArrayLike) -> Ints:
         """The edge that each percentile is closest to."""
@@ -133,9 +146,10 @@ class Dependence:
             / total
         )
 
-    def _bound(self, end: float, few: float = _FEW) -> Floats:
+    def _bound(self, end: float, few: float = _FEW, found: _LongRun | None = None) -> Floats:
         """Bound of the share above each edge at one level; none above where events are few."""
-        share, found = self._edges
+        share, known = self._edges
+        found = found or known
         total = self._size.sum()
         tail, rest = share * total, (1 - share) * total
         variance = np.maximum(found.variance, tail * (1 - share))
@@ -150,12 +164,20 @@ class Dependence:
     def share_interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
         """Return the interval of the share above the first edge.
 
-        None where the sequence is too short to show how its members depend on each other.
+        None where the sequence is too short to show how its members depend on each other. Few
+        independent events show little of it: their number limits the degrees of freedom of the
+        variance.
         """
-        if len(self._bins) < LEAST_BINS or not self._edges[1].settled[0]:
+        share, found = self._edges
+        if len(self._bins) < LEAST_BINS or not found.settled[0]:
             return None
+        tail, rest = share[0] * self._size.sum(), (1 - share[0]) * self._size.sum()
+        variance = np.maximum(found.variance, tail * (1 - share[0]))
+        degrees = np.minimum(found.degrees, 1 + min(tail, rest) ** 2 / variance / 2)
+        careful = replace(found, degrees=degrees)
         end = normal_quantile((1 + confidence) / 2)
-        low, high = float(self._bound(-end)[0]), float(self._bound(end, 0.0)[0])
+        low = float(self._bound(-end, found=careful)[0])
+        high = float(self._bound(end, 0.0, careful)[0])
         return max(low, 0.0), min(high, 1.0)
 
     def levels(self, percentiles: ArrayLike, z: ArrayLike, unseen: float = 0.0) -> Floats:
@@ -285,6 +307,23 @@ def _long_run(residual: Floats) -> _LongRun:
     return _LongRun(
         variance, degrees, found[-1] <= _GROWTH * found[quarter], np.minimum(skewness, 1.5)
     )
+
+
+def _decay(residual: Floats) -> int:
+    """Bins in which the correlation falls to 1/e of that between neighbours.
+
+    Taking the mean out of n bins lowers every correlation by about (1 + 2 t)/n (Kendall, 1954).
+    """
+    n = residual.size
+    products = np.fft.irfft(np.abs(np.fft.rfft(residual, 2 * n)) ** 2)[:n]
+    if not products[1] > products[0] / math.sqrt(n):
+        return 0
+    length = 0
+    for _ in range(3):
+        correlation = products / products[0] + (1 + 2 * length) / n
+        low = np.flatnonzero(correlation < correlation[1] / math.e)
+        length = int(low[0]) if low.size else n
+    return length
 
 
 def _student(z: float, degrees: Floats) -> Floats:

@@ -298,6 +298,33 @@ def bursts(rng: Rng) -> Run:
     return run
 
 
+def columns_of_time(rng: Rng) -> Run:
+    """Columns follow the time of the run, as the load, its phases and a busy CPU do."""
+    run = drift(rng, float(rng.choice([2.0, 20.0, 150.0])))
+    at = run.start
+    run.columns["rps"] = 100 * (1 + 0.3 * np.sin(at / rng.uniform(10, 100)))
+    run.columns["phase"] = np.array(["warm", "steady", "cool"], object)[
+        np.digitize(at, [0.2 * SECONDS, 0.8 * SECONDS])
+    ]
+    run.columns["minute"] = (at // 60).astype(int)
+    knots = np.arange(0.0, SECONDS + 5, 5.0)
+    run.columns["cpu"] = np.interp(at, knots, rng.normal(50, 15, knots.size)).round(1)
+    return run
+
+
+def retries(rng: Rng) -> Run:
+    """Requests that wait in a stall are sent again, and both are counted."""
+    run = plain(rng)
+    for begin in _times(rng, 12):
+        _stall(run, begin, rng.uniform(0.3, 1.5), np.ones(run.start.size, np.bool_))
+    again = np.flatnonzero(run.latency > 0.3)
+    start = np.append(run.start, run.start[again] + 0.3)
+    latency = np.append(run.latency, run.latency[again] - 0.3)
+    order = np.argsort(start)
+    columns = {name: np.append(cells, cells[again])[order] for name, cells in run.columns.items()}
+    return Run(start[order], latency[order], columns)
+
+
 PLANTED: dict[str, Callable[[Rng], Run]] = {
     "one slow shard of 8, 12 stalls": slow_shard,
     "one of two nodes, 14 stalls": slow_half,
@@ -323,6 +350,8 @@ NULL: dict[str, Callable[[Rng], Run]] = {
     "stalls of random hosts": stalls_of_random_hosts,
     "a mix that changes with everything else": harmless_mix,
     "sessions in bursts, stalls that hit all": bursts,
+    "columns that follow the time": columns_of_time,
+    "retries counted as requests": retries,
 }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
+import latencykit as lk
 from latencykit.analysis.compare import compare_counts, gap_at, shift, superiority, verdict
 from latencykit.core.bootstrap import draw_means, draw_percentiles, rank_draws
 from latencykit.core.quantiles import Counted
@@ -154,6 +155,21 @@ def test_drawing_percentiles_of_censored_counts() -> None:
 def bimodal(seed: int, slow: int) -> Counted:
     rng = np.random.default_rng(seed)
     return Counted.of(np.r_[rng.normal(1.5, 0.1, 10_000 - slow), rng.normal(45, 1, slow)])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.15])
+def test_a_clock_that_reads_zero_has_a_slow_share_with_an_interval(factor: float) -> None:
+    def run(seed: int, slower: float) -> lk.Samples:
+        rng = np.random.default_rng(seed)
+        start = np.sort(rng.random(10_000)) * 300e9
+        end = start + slower * 5e6 * rng.lognormal(0, 0.5, start.size)
+        begin, end = (np.floor(time / 1e7) * 1e7 for time in (start, end))
+        return lk.Samples(start=begin, duration=end - begin)
+
+    changes = {row.statistic: row for row in lk.compare(run(1, 1.0), run(2, factor)).changes}
+    share = changes["slow share"]
+    assert share.low < share.change < share.high
+    assert share.significant == (factor > 1)
 
 
 def test_a_percentile_between_modes_jumps_and_is_told() -> None:

@@ -201,6 +201,35 @@ def test_all_together() -> None:
     assert passed(SLO.parse("p50=1ms, p50.05=5.51ms").check(histogram())) is False
 
 
+def ticking(tick: float, factor: float = 1.0) -> lk.Samples:
+    """Latencies around 5 ms as differences of two readings of a clock."""
+    rng = np.random.default_rng(4)
+    start = np.sort(rng.random(20_000)) * 300 * 1000 * MS
+    end = start + factor * 5 * MS * rng.lognormal(0, 0.5, start.size)
+    begin, end = (np.floor(time / tick) * tick for time in (start, end))
+    return lk.Samples(start=begin, duration=end - begin)
+
+
+@pytest.mark.parametrize("tick", [15.625 * MS, 10 * MS, 4 * MS])
+def test_a_coarse_clock_decides_nothing_between_its_ticks(tick: float) -> None:
+    run = ticking(tick)
+    assert outcomes(f"p90={4.4 * tick:.0f}ns", run) == ["met"]
+    judged = [
+        (factor, outcomes(f"{name}={truth * factor:.0f}ns", run)[0])
+        for name, truth in (("p50", 5 * MS), ("p90", 9.49 * MS))
+        for factor in (0.3, 0.6, 0.85, 0.97, 1.03, 1.2, 1.7, 2.6)
+    ]
+    assert all(row in ("unknown", "met" if factor > 1 else "missed") for factor, row in judged)
+    assert "unknown" in [row for _, row in judged]
+
+
+def test_a_fine_clock_and_a_limit_of_whole_ticks_are_judged() -> None:
+    assert outcomes("p50=5.5ms", ticking(0.01 * MS)) == ["met"]
+    assert outcomes("p50=4.5ms", ticking(0.01 * MS)) == ["missed"]
+    assert outcomes("p50=6ms", ticking(1 * MS)) == ["met"]
+    assert outcomes("p50=20ms", ticking(10 * MS)) == ["met"]
+
+
 def test_staircase() -> None:
     percentile, limit = SLO.parse("max=1s, 99=20ms, p50=2ms, mean=1ms, failed=1%").staircase()
     assert percentile.tolist() == [0, 50, 50, 99, 99, 100]
