@@ -392,9 +392,10 @@ def _header(title: str, found: Sequence[Found]) -> str:
     return (
         f"<header><h1>{esc(title)}</h1><p class='conditions'>{terms}</p>{sentences}"
         "<p id='trouble' hidden></p>"
-        # The preview of a mail program runs no script.
-        "<noscript><p>The charts need JavaScript; the tables contain the numbers.</p>"
-        f"{pictures}</noscript></header>"
+        # The preview of a mail program runs no script. Not <noscript>: in a frame that runs none,
+        # Chromium shows its content as text.
+        "<div id='static'><p>The charts need JavaScript; the tables contain the numbers.</p>"
+        f"{pictures}</div></header>"
     )
 
 
