@@ -121,6 +121,7 @@ function explainTool(page, tools) {
     own.disabled = false;
     const found = document.createRange().createContextualFragment(html || "<p>Nothing that chance does not explain.</p>");
     place.replaceChildren(el("h3", {}, `Slow requests of ${asked}`), found);
+    page.label(place.querySelectorAll("table"));
   };
 }
 

@@ -24,7 +24,8 @@ export async function mount(root, model, { host, ask = null, explain = null, onS
   for (const detail of model.details) page.details.push(await openedDetail(detail));
   for (const name of Object.keys(SECTIONS)) page.hosts[name] = page.find(`plot-${name}`);
   page.rows = [...page.find("numbers").rows];
-  labelCells(page);
+  page.label = labelCells;
+  page.label(root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table, #explain table"));
   (root.body || root).append(page.tip.node);
   actions(page);
   for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow, wirePinch]) guarded(() => part(page));
@@ -329,8 +330,8 @@ function showChosen(page) {
 }
 
 // In a narrow column each row of a table becomes a grid, in which the cells carry the names of their columns.
-function labelCells(page) {
-  for (const table of page.root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table")) {
+function labelCells(tables) {
+  for (const table of tables) {
     const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
     table.classList.add("fluid");
     table.style.setProperty("--columns", names.length - 1);
