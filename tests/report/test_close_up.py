@@ -89,6 +89,11 @@ def test_a_corrected_series_has_finer_bins(
     page.page.locator("#plot-timeline").focus()
     page.page.keyboard.press("0")
     assert check() == (start, end)
+    page.page.wait_for_url(lambda url: "span=" in url and "zoom=" not in url)
+    other = page.context.new_page()
+    other.goto(page.page.url)
+    other.wait_for_selector("html[data-ready]")
+    assert other.evaluate("latencykit.selection()") == [start, end]
     page.page.keyboard.press("Shift+ArrowRight")  # the finer bin's edge is none of the whole run's
     later = check()
     assert later[1] > end

@@ -135,8 +135,9 @@ function actions(page) {
     for (const name of ["timeline", "heat", "curve"]) drawSection(page, name);
     showChosen(page);
   };
-  // Snapped to the edges around two moments.
+  // Snapped to the edges around two moments, unless they are edges of finer bins, as those of a link are.
   const snapped = (a, b) => {
+    if (a < b && page.details.some(({ edges }) => edges.includes(a) && edges.includes(b))) return [a, b];
     const first = Math.max(0, page.edges.findLastIndex((edge) => edge <= Math.min(a, b)));
     const last = page.edges.findIndex((edge) => edge >= Math.max(a, b));
     const end = last < 0 ? page.edges.length - 1 : Math.max(last, first + 1);
