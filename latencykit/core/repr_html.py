@@ -125,8 +125,8 @@ def curve_svg(
     )
     top_text = html.escape(maximum if maximum.startswith("≥") else f"max {maximum}")
     return (
-        f"<svg width='{_WIDTH}' height='{_HEIGHT}' role='img' aria-label='percentile curve, "
-        f"{top_text}'>"
+        f"<svg width='{_WIDTH}' height='{_HEIGHT}' viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' "
+        f"aria-label='percentile curve, {top_text}'>"
         f"{filled}<path d='{''.join(line)}' fill='none' stroke='{_BLUE}' "
         f"stroke-width='1.6'/>{ticks}"
         f"<text x='{_WIDTH - 8}' y='10' font-size='10' fill='currentColor' "

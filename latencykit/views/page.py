@@ -152,7 +152,7 @@ def page_html(
     limit = byte_count(page_size)
     named = as_series(data)
     found = as_raw(found_in(page_series(named, limit), diagnosis))
-    series = [*(one.series for one in found), *corrected_series(found)]
+    series = [*(one.series for one in found), *corrected_series(found, limit)]
     details = _details(series, stall_spans(found), limit)
     fixed = [{"curve": one.curve_record} for one in series], details
     spare = (
@@ -227,8 +227,7 @@ def _details(
     """Close-ups of the spans, the first ones, as far as they take a quarter of the page."""
     details, spare = [], limit / 4
     for start, end in spans:
-        timed = {one.name: None if one.shadow or one.slots is None else one.data for one in series}
-        detail = finer(timed, start, end)
+        detail = finer({one.name: one.over_time or one.data for one in series}, start, end)
         spare -= len(script_json(detail))
         if spare < 0:
             break
@@ -393,9 +392,10 @@ def _header(title: str, found: Sequence[Found]) -> str:
     return (
         f"<header><h1>{esc(title)}</h1><p class='conditions'>{terms}</p>{sentences}"
         "<p id='trouble' hidden></p>"
-        # The preview of a mail program runs no script.
-        "<noscript><p>The charts need JavaScript; the tables contain the numbers.</p>"
-        f"{pictures}</noscript></header>"
+        # The preview of a mail program runs no script. Not <noscript>: in a frame that runs none,
+        # Chromium shows its content as text.
+        "<div id='static'><p>The charts need JavaScript; the tables contain the numbers.</p>"
+        f"{pictures}</div></header>"
     )
 
 

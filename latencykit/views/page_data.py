@@ -53,6 +53,7 @@ __all__ = [
     "finer",
     "finest",
     "fitted",
+    "most_slots",
     "nice_width",
     "numbers",
     "packed",
@@ -412,6 +413,8 @@ class PageSeries:
         Derived from another one (corrected): a curve and numbers, but no timeline of its own.
     supplied : tuple of float and str, optional
         The percentile above which a correction supplies the values, and what it is derived from.
+    over_time : HistogramLog, optional
+        What a corrected series' slots are made of.
     short, label : str
         The name for tables and legends, and the one beside a curve; distinct on a page.
     """
@@ -423,6 +426,7 @@ class PageSeries:
     look: tuple[str, str]
     shadow: bool = False
     supplied: tuple[float, str] | None = None
+    over_time: HistogramLog | None = None
     short: str = ""
     label: str = ""
 
@@ -589,12 +593,17 @@ class PageSeries:
         ]
 
 
+def most_slots(series: int, page_size: int) -> tuple[int, int]:
+    """Return how many slots each series of a page may have, and how many counts in them."""
+    share = max(1.0, page_size / PAGE_SIZE)
+    fine = max(FINE / max(series, 1), _LEAST_FINE) * share
+    return int(min(MOST * share, _MOST_FINER)), int(fine)
+
+
 def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[PageSeries]:
     """Return the series of a page, those over time in slots: more of them on a longer page."""
     styles = series_styles(named)
-    share = max(1.0, page_size / PAGE_SIZE)
-    most = int(min(MOST * share, _MOST_FINER))
-    fine = int(max(FINE / max(len(named), 1), _LEAST_FINE) * share)
+    most, fine = most_slots(len(named), page_size)
     series = []
     for label, data in named.items():
         slots, counted = None, data
@@ -673,10 +682,18 @@ def finer(series: Mapping[str, Any], start: float, end: float) -> dict[str, Any]
         for name, data in series.items()
     ]
     timed = [part for part in parts if part is not None and part.slots is not None]
+    edges, first, last = edges_of(timed), start, end
+    if any(part.slots is not None and part.slots.width for part in timed):
+        # Slots on a grid may begin before the span, or end after it: of these a part is missing.
+        inside = [edge for edge in edges if start <= edge <= end]
+        if inside:
+            first = inside[0] if edges[0] < start else start
+            last = inside[-1] if edges[-1] > end else end
+        edges = inside
     return {
-        "span": [start, end],
+        "span": [first, last],
         "bin": bin_width(timed),
-        "edges": edges_of(timed),
+        "edges": edges,
         "series": [part.packed if part is not None else None for part in parts],
     }
 

@@ -40,7 +40,7 @@ from latencykit.units import (
     sure_percentile,
     without_secrets,
 )
-from latencykit.views.page_data import DIGITS, PageSeries, finest, slots_of
+from latencykit.views.page_data import DIGITS, PAGE_SIZE, PageSeries, finest, most_slots, slots_of
 from latencykit.views.record import TRIMMED, number
 from latencykit.views.text import (
     BADGES,
@@ -735,7 +735,7 @@ def _too_large(one: PageSeries) -> bool:
     return bool(min(most, one.counted.count) > _COUNTS)
 
 
-def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
+def corrected_series(found: Sequence[Found], page_size: int = PAGE_SIZE) -> list[PageSeries]:
     """Return the corrected series of those that omit, over time where back-filling keeps it."""
     shadows: list[PageSeries] = []
     for one in found:
@@ -743,13 +743,14 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
         if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:
             continue
         corrected, interval = diagnosis.corrected, diagnosis.expected_interval
-        data, slots = corrected, None
+        data, slots, log = corrected, None, None
         if (
             diagnosis.method == "backfill"
             and interval is not None
             and isinstance(own.data, HistogramLog)
         ):
-            slots, data = slots_of(back_filled(own.data, interval))
+            log = back_filled(own.data, interval)
+            slots, data = slots_of(log, *most_slots(len(found), page_size))
         # A colour that no other series has, and a dash beside several.
         taken = {other.series.look[0] for other in found} | {shadow.look[0] for shadow in shadows}
         free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
@@ -761,9 +762,7 @@ def corrected_series(found: Sequence[Found]) -> list[PageSeries]:
         stalls = max(1, len(diagnosis.found))
         supplied = start, f"{stalls} stall{'' if stalls == 1 else 's'}"
         name = f"{own.name}, corrected"
-        shadows.append(
-            PageSeries(name, data, corrected, slots, look, shadow=True, supplied=supplied)
-        )
+        shadows.append(PageSeries(name, data, corrected, slots, look, True, supplied, log))
     return shadows
 
 

@@ -48,6 +48,77 @@ def test_a_page_keeps_to_its_size(paused: lk.HistogramLog) -> None:
         assert series["entries"] > 0
 
 
+@pytest.fixture(scope="session")
+def omitting() -> lk.HistogramLog:
+    """Ten minutes of one connection at 200 requests/s; while a request takes seconds, none is sent."""
+    start = np.arange(120_000) * 5_000_000
+    duration = np.random.default_rng(4).lognormal(13.5, 0.3, start.size).astype(np.int64)
+    sent = np.ones(start.size, np.bool_)
+    for begin, end in ((120_100, 123_900), (400_200, 402_700)):
+        first, last = begin // 5, end // 5
+        duration[first] = (end - begin) * 1_000_000
+        sent[first + 1 : last] = False
+    return lk.Samples(start=start[sent], duration=duration[sent]).to_log("1s")
+
+
+@pytest.mark.needs_tool
+def test_a_corrected_series_has_finer_bins(
+    omitting: lk.HistogramLog, tmp_path: Path, opened: Any
+) -> None:
+    model = model_of(lk.report({"log": omitting}, page_size="4MB").html)
+    assert [len(one["packed"]["start"]) for one in model["series"]] == [600, 600]
+    assert len(model["edges"]) == 601
+    page = opened(lk.report({"log": omitting}, tmp_path / "page.html", expected_interval="5ms"))
+    corrected = lk.correct(omitting, "5ms")
+    page.page.locator("#stalls button", has_text="Show").first.click()
+
+    def check() -> tuple[float, float]:
+        start, end = page.page.evaluate("latencykit.selection()")
+        counts = page.page.locator("#numbers [data-count]").all_inner_texts()
+        for data, (name, row), count in zip(
+            (omitting, corrected), page.rows().items(), counts, strict=True
+        ):
+            selected = data.between(start, end).histogram()
+            assert count == f"{selected.count:,}", name
+            assert row == {p: selected.percentile(p) for p in row}, name
+        return start, end
+
+    assert page.page.evaluate("latencykit.page.finer.bin") == 1
+    start, end = check()
+    assert start <= 120.1 < 123.9 <= end <= start + 6
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("0")
+    assert check() == (start, end)
+    page.page.wait_for_url(lambda url: "span=" in url and "zoom=" not in url)
+    other = page.context.new_page()
+    other.goto(page.page.url)
+    other.wait_for_selector("html[data-ready]")
+    assert other.evaluate("latencykit.selection()") == [start, end]
+    page.page.keyboard.press("Shift+ArrowRight")  # the finer bin's edge is none of the whole run's
+    later = check()
+    assert later[1] > end
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("span", [(82.3, 1410.7), (0.0, 700.0), (1990.5, 3700.0), (7.2, 9.1)])
+def test_finer_edges_enclose_complete_bins(
+    paused: lk.HistogramLog, span: tuple[float, float]
+) -> None:
+    samples = lk.Samples(start=np.arange(50_000) * 72_000_000, duration=np.full(50_000, 10**6))
+    series = {"log": paused, "corrected": lk.correct(paused, "5ms"), "samples": samples}
+    for names in (["log"], ["corrected"], ["samples"], list(series)):
+        detail = finer({name: series[name] for name in names}, *span)
+        edges = detail["edges"]
+        assert detail["span"][0] >= span[0]
+        for start, end in zip(edges[:1] + edges[-2:-1], edges[1:2] + edges[-1:], strict=True):
+            for name, packed in zip(names, detail["series"], strict=True):
+                first, last = np.searchsorted(packed["start"], (start, end))
+                bins = np.array(packed["sum"])[first:last]
+                own = series[name].between(start, end).histogram()
+                expected = float(own.counts @ own.buckets.mid(own.index))
+                assert bins.sum() == pytest.approx(expected, rel=1e-9), (name, start)
+
+
 @pytest.mark.needs_tool
 def test_show_shows_a_short_stall(paused: lk.HistogramLog, tmp_path: Path, opened: Any) -> None:
     page = opened(lk.report({"log": paused}, tmp_path / "page.html", title="page"))

@@ -86,8 +86,9 @@ function timeTools(page, tools) {
     const move = (by) => {
       if (!page.span) return page.drop(from, from);
       if (!event.shiftKey) return page.slide(page.span, by);
-      const at = page.edges.findIndex((edge) => edge >= page.span[1] - 1e-9), end = page.edges[at + Math.sign(by)];
-      if (end > page.span[0]) page.select([page.span[0], end]);
+      const edges = page.edgesOf(page.span), at = edges.findIndex((edge) => edge >= page.span[1] - 1e-9), end = edges[at + Math.sign(by)];
+      const start = edges.findLast((edge) => edge <= page.span[0]); // it may be that of a finer bin
+      if (end > start) page.select([start, end]);
     };
     const act = {
       "+": () => page.zoomAround(middle(), 0.5), "-": () => page.zoomAround(middle(), 2), 0: () => page.zoom(null),
@@ -120,6 +121,7 @@ function explainTool(page, tools) {
     own.disabled = false;
     const found = document.createRange().createContextualFragment(html || "<p>Nothing that chance does not explain.</p>");
     place.replaceChildren(el("h3", {}, `Slow requests of ${asked}`), found);
+    page.label(place.querySelectorAll("table"));
   };
 }
 

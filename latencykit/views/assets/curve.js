@@ -16,13 +16,13 @@ export function spreadOf(page, one) {
   return spread;
 }
 
-// What resolves a span: the bins of the run where its ends are edges of them, else the finer bins around it; null where they
-// are not known, as those of a corrected series.
+// What resolves a span: the bins of the run, or finer ones, of which its ends are edges; null where there are none, as of a
+// corrected series beside finer bins.
 export function dataWithin(page, one, span) {
-  if (span.every((edge) => page.allEdges.includes(edge))) return one.coarse;
-  const around = [page.finer, ...page.details].find((detail) => detail && detail.span[0] <= span[0] && span[1] <= detail.until);
-  if (!around) return one.coarse;
-  return around.series[page.series.indexOf(one)] || (one.shadow ? null : { ...one.coarse, start: [], end: [] });
+  const ends = (edges) => span.every((edge) => edges.includes(edge));
+  if (ends(page.allEdges)) return one.coarse;
+  const finer = page.details.find((detail) => ends(detail.edges));
+  return finer?.series[page.series.indexOf(one)] || (one.shadow || !finer ? null : { ...one.coarse, start: [], end: [] });
 }
 
 // The slots that begin within start ≤ t < end.

@@ -24,7 +24,8 @@ export async function mount(root, model, { host, ask = null, explain = null, onS
   for (const detail of model.details) page.details.push(await openedDetail(detail));
   for (const name of Object.keys(SECTIONS)) page.hosts[name] = page.find(`plot-${name}`);
   page.rows = [...page.find("numbers").rows];
-  labelCells(page);
+  page.label = labelCells;
+  page.label(root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table, #explain table"));
   (root.body || root).append(page.tip.node);
   actions(page);
   for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow, wirePinch]) guarded(() => part(page));
@@ -71,10 +72,9 @@ async function opened(one) {
   return series;
 }
 
-// Finer bins of a part of the run; what lies before the end of the last one is in them.
+// Finer bins of a part of the run.
 async function openedDetail(detail) {
-  const series = await Promise.all(detail.series.map((packed) => packed && unpack(packed)));
-  return { ...detail, series, until: Math.max(detail.span[1], detail.edges.at(-1) ?? 0) };
+  return { ...detail, series: await Promise.all(detail.series.map((packed) => packed && unpack(packed))) };
 }
 
 // Draws the finest bins that are known of what the timeline shows.
@@ -135,8 +135,9 @@ function actions(page) {
     for (const name of ["timeline", "heat", "curve"]) drawSection(page, name);
     showChosen(page);
   };
-  // Snapped to the edges around two moments.
+  // Snapped to the edges around two moments, unless they are edges of finer bins, as those of a link are.
   const snapped = (a, b) => {
+    if (a < b && page.details.some(({ edges }) => edges.includes(a) && edges.includes(b))) return [a, b];
     const first = Math.max(0, page.edges.findLastIndex((edge) => edge <= Math.min(a, b)));
     const last = page.edges.findIndex((edge) => edge >= Math.max(a, b));
     const end = last < 0 ? page.edges.length - 1 : Math.max(last, first + 1);
@@ -153,10 +154,11 @@ function actions(page) {
     if (!page.span || span[0] !== page.span[0] || span[1] !== page.span[1]) page.select(span);
   };
   page.drop = (a, b) => page.select(snapped(a, b));
+  // Finer bins are those around what is shown: a longer selection moves by the run's own.
+  page.edgesOf = (span) => (span[0] >= page.edges[0] && span[1] <= page.edges.at(-1) ? page.edges : page.allEdges);
   // A selection moved by some seconds keeps its number of bins.
   page.slide = (span, by) => {
-    // Finer bins are those around what is shown: a longer selection moves by the run's own.
-    const edges = span[0] >= page.edges[0] && span[1] <= page.edges.at(-1) ? page.edges : page.allEdges;
+    const edges = page.edgesOf(span);
     const first = Math.max(0, edges.findLastIndex((edge) => edge <= span[0])), end = edges.findIndex((edge) => edge >= span[1]), last = end < 0 ? edges.length - 1 : end;
     const most = edges.length - 1 - (last - first);
     const at = Math.min(most, Math.max(0, edges.findLastIndex((edge) => edge <= span[0] + by)));
@@ -315,7 +317,8 @@ function showChosen(page) {
   if (!page.values) return;
   const [low, high] = page.values.map((value) => valueText(value, page.model.unit));
   const words = page.series.filter((one) => one.data && !one.hidden && !one.shadow).map((one) => {
-    const data = (page.span && dataWithin(page, one, page.span)) || one.coarse;
+    const data = page.span ? dataWithin(page, one, page.span) : one.coarse;
+    if (!data) return `${one.short}: unknown`;
     const [first, last] = page.span ? slotsWithin(data, page.span) : [0, data.start.length];
     const counts = countsOf(data, page.values).slice(first, last), filled = counts.filter((count) => count > 0);
     const all = data.count.slice(first, last).reduce((a, b) => a + b, 0), sum = counts.reduce((a, b) => a + b, 0);
@@ -328,8 +331,8 @@ function showChosen(page) {
 }
 
 // In a narrow column each row of a table becomes a grid, in which the cells carry the names of their columns.
-function labelCells(page) {
-  for (const table of page.root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table")) {
+function labelCells(tables) {
+  for (const table of tables) {
     const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
     table.classList.add("fluid");
     table.style.setProperty("--columns", names.length - 1);

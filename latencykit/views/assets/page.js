@@ -2,6 +2,7 @@
 
 import { wireAddress } from "./controls.js";
 import { mount } from "./main.js";
+document.getElementById("static")?.remove(); // where the style sheet does not hide it
 let write = () => {};
 const heard = () => write();
 mount(document, JSON.parse(document.getElementById("model").textContent), { host: document.documentElement, onSelect: heard, onView: heard }).then(
