@@ -663,7 +663,7 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     run = counted.run
     offered = _named(name) or run.rate or math.nan
     achieved = run.achieved or (  # a single request has no rate
-        counted.count / run.duration if counted.count > 1 and run.duration else math.nan
+        counted.count / run.duration if (counted.count or 0) > 1 and run.duration else math.nan
     )
     rate = achieved if math.isnan(offered) else offered
     if math.isnan(rate):
