@@ -466,7 +466,7 @@ def percentile_table(
 
 
 def as_numbers(given: ArrayLike, name: str) -> Floats:
-    """Return percentiles or quantiles as an array; text that is no number is refused by name."""
+    """Return percentiles or quantiles as an array; text that is not a number is refused by name."""
     try:
         return np.asarray(given, np.float64)
     except (TypeError, ValueError):

@@ -60,6 +60,22 @@ def test_a_table_of_known_requests(tmp_path):
     check(read_all(path))
 
 
+def tokenizer(folder):
+    """A tokenizer of single bytes, which needs no download."""
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = [*map(chr, shown), *(chr(0x100 + k) for k in range(256 - len(shown)))]
+    steps = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    vocabulary = {word: k for k, word in enumerate(["<unk>", *letters])}
+    model = {"type": "BPE", "unk_token": "<unk>", "vocab": vocabulary, "merges": []}
+    text = {"version": "1.0", "added_tokens": [], "model": model}
+    text |= {"pre_tokenizer": steps, "decoder": steps}
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>"}
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text(json.dumps(text))
+    (folder / "tokenizer_config.json").write_text(json.dumps(about))
+    return str(folder)
+
+
 @pytest.mark.needs_tool
 def test_what_aiperf_measures(tmp_path):
     program = shutil.which("aiperf")
@@ -70,13 +86,14 @@ def test_what_aiperf_measures(tmp_path):
             [
                 *(program, "profile", "--model", "mock", "--url", f"http://127.0.0.1:{port}"),
                 *("--endpoint-type", "chat", "--streaming", "--concurrency", "3", "--tokenizer"),
-                *("builtin", "--request-count", str(REQUESTS), "--ui", "none"),
-                *("--extra-inputs", f"max_tokens:{TOKENS}", "--artifact-dir", str(tmp_path)),
+                *(tokenizer(tmp_path / "words"), "--request-count", str(REQUESTS), "--ui", "none"),
+                *("--synthetic-input-tokens-mean", "8", "--output-tokens-mean", str(TOKENS)),
+                *("--workers-max", "2", "--artifact-dir", str(tmp_path / "run")),
             ],
             capture_output=True,
             check=False,
         )
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stdout.decode()
     (path,) = tmp_path.rglob("profile_export.jsonl")
     found = read_all(path)
     total = found["ttft"].histogram()

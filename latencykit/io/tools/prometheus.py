@@ -739,9 +739,9 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     for place, (_, given) in enumerate(samples):
         sample = _snake(given)
         if "buckets" in sample:
-            listed = (map(float, edges) for _, *edges in sample["buckets"] or ())
+            listed = [[*map(float, edges)] for _, *edges in sample["buckets"] or ()]
         else:
-            listed = zip(*_buckets(sample, source), strict=True)
+            listed = np.stack(_buckets(sample, source), axis=1).tolist()
         rows += [(place, low, high, count) for low, high, count in listed]
     if not rows:
         return None
