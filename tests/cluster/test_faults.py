@@ -188,7 +188,7 @@ def test_a_worker_without_the_files(run, scheduler, logs, tmp_path, monkeypatch)
 
 def test_workers_that_run_out_of_memory(run, scheduler, logs, slow):
     """What the nanny does to a worker beyond its limit, and the kernel to any process."""
-    act = "os.kill(os.getpid(), 9)"
+    act = "time.sleep(2); os.kill(os.getpid(), 9)"  # later than its start: else the nanny gives up
     with a_worker(scheduler, slow(act), "--nanny"):
         assert "workers died again and again over one task, perhaps for want of memory" in summary(
             run, scheduler, logs[0]
