@@ -133,3 +133,18 @@ def test_a_table_of_many_series_is_printed_with_a_hint_how_to_select(run, tmp_pa
     status, out, err = run("summary", log, "--unit", "us", "--limit", "series=8", "--format", "csv")
     assert (status, out.count("\nt")) == (0, 9)
     assert "9 series; --series and --tag select" in err
+
+
+def test_the_hint_how_to_select_comes_before_the_work(run, tmp_path, monkeypatch):
+    log = tmp_path / "a.hlog"
+    line = LOG.read_text().splitlines()[-1]
+    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
+
+    def fail(*_, **__):
+        raise lk.InvalidArgumentError("the first series")
+
+    monkeypatch.setattr("latencykit.views.record.series_record", fail)
+    status, _, err = run("summary", log, "--unit", "us", "--limit", "series=8")
+    hint, error = err.splitlines()
+    assert (status, error) == (2, "latencykit: the first series")
+    assert hint.startswith("9 series; --series and --tag select")

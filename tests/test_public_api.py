@@ -304,3 +304,23 @@ def test_no_public_signature_says_any():
 def test_a_users_file_uses_forty_public_names():
     text = Path(__file__).with_name("typing_user.py").read_text(encoding="utf-8")
     assert len({*re.findall(r"\blk\.(\w+)", text)} & {*lk.__all__}) >= 40
+
+
+def test_arguments_of_another_kind_are_told_in_a_sentence(tmp_path):
+    h = lk.Histogram.of([1, 2])
+    calls = {
+        "diagnose takes data": lambda: lk.diagnose([]),
+        "write takes data": lambda: lk.write(1, tmp_path / "x.hlog"),
+        "correct takes data": lambda: lk.correct("x", "1ms"),
+        "explain takes data": lambda: lk.explain(None),
+        "merge takes data": lambda: lk.merge([h, 5]),
+        "SLO.check takes data": lambda: lk.SLO.parse("99=5ms").check(5),
+        "the new side of a comparison takes data": lambda: lk.compare(h, None),
+        r"\+ takes data": lambda: h + 1,
+        "percentiles are numbers such as 99.9, not '5ms'": lambda: h.percentile("5ms"),
+        "an SLO is text, not int": lambda: lk.SLO.parse(5),
+    }
+    for message, call in calls.items():
+        with pytest.raises(lk.InvalidArgumentError, match=rf"^{message}[^\n]*$"):
+            call()
+    assert not list(tmp_path.iterdir())

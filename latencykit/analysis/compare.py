@@ -26,6 +26,7 @@ from latencykit.core.quantiles import (
     share_interval,
 )
 from latencykit.core.repr_html import listing_html
+from latencykit.core.run import require_data
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.core.value import Value
@@ -415,9 +416,12 @@ def compare(
 def _listed(given: Any, name: str) -> list[Any]:
     if hasattr(given, "run"):
         return [given]
-    series = list(given.values()) if hasattr(given, "values") else list(given)
+    held = given.values() if hasattr(given, "values") else given
+    series = list(held) if hasattr(held, "__iter__") else [held]
     if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
+    for one in series:
+        require_data(one, f"the {name} side of a comparison")
     return series
 
 

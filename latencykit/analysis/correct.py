@@ -20,6 +20,7 @@ from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import (
@@ -166,6 +167,7 @@ def correct(
             "a summary has no distribution to correct; read an output that keeps a histogram or "
             "samples"
         )
+    require_data(data, "correct")
     run = data.run
     by = {
         "us": "it was already back-filled",

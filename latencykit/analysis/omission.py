@@ -30,6 +30,7 @@ from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import poisson_at_least, poisson_at_most, poisson_mean
 from latencykit.core.repr_html import verdict_html
+from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
@@ -276,6 +277,7 @@ def diagnose(
     >>> diagnose(open_loop(server, fixed(rate=200, duration=20))).verdict
     'clean'
     """
+    require_data(data, "diagnose")
     facts = facts_of(data, expected_interval, rate, connections, duration)
     stalls = Stalls.none()
     if facts.timed:

@@ -16,6 +16,7 @@ from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Evidence, Histogram
 from latencykit.core.latency_types import series_named
 from latencykit.core.quantiles import is_resolved, share_interval
+from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
@@ -428,6 +429,8 @@ class SLO:
         InvalidArgumentError
             If an entry is not a valid limit, or two limit the same statistic.
         """
+        if not isinstance(text, str):
+            raise InvalidArgumentError(f"an SLO is text, not {type(text).__name__}; {_HINT}")
         lines = (line.split("#", 1)[0] for line in text.splitlines())
         entries = [entry.strip() for line in lines for entry in re.split(r"[,;]", line)]
         return cls.of(_parse_entry(entry) for entry in entries if entry)
@@ -544,6 +547,8 @@ class SLO:
         """
         evidence = None
         if not isinstance(source, Summary | Distribution):
+            if not isinstance(source, Evidence):
+                require_data(source, "SLO.check")
             evidence = source if isinstance(source, Evidence) else source.evidence()
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)

@@ -123,8 +123,6 @@ def load(
         for series in load_files(given, ask, counted=counted, again=again, shown=shown)
         for one in series
     ]
-    if len(entries) > in_force().series:
-        note(f"{len(entries):,} series; --series and --tag select, latencykit merge adds them up")
     names = unique_names([(without_secrets(one.path), one.name, one.data) for one in entries])
     loaded = [
         Input(name, data, one.path, one.series)
@@ -249,10 +247,12 @@ def read_each(
         tasks = executors.tasks_of(paths, divide=False)
         with _executor(given) as executor:
             results = executors.read_each(executor, read, tasks, _bar(), lenient=given.lenient)
+        _Several().add(sum(len(result.series) for result in results))
     else:
         results, progress_bar = [], _bar()
+        several = _Several()
         for done, path in enumerate(paths, 1):
-            result = read(FileRange(path))
+            result = read(FileRange(path), before=several.add)
             results.append(result if given.lenient else checked(result))
             progress_bar(done, len(paths))
     for path, result in zip(paths, results, strict=True):
@@ -262,6 +262,21 @@ def read_each(
         elif not result.series:
             raise InvalidArgumentError(f"{path}: no line has the tag {given.tag[0]!r}")
     return [list(result.series) for result in results]
+
+
+class _Several:
+    """Notes once, and before the work that they take, that a command reads very many series."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def add(self, number: int) -> None:
+        """Count the series of another file."""
+        limit, before = in_force().series, self._number
+        self._number += number
+        if before <= limit < self._number:
+            found = f"{self._number:,} series"
+            note(f"{found}; --series and --tag select, latencykit merge adds them up")
 
 
 def merged_whole(given: Inputs) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.quantiles import as_numbers
 from latencykit.core.run import Run
 from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
@@ -104,7 +105,7 @@ class Distribution(Value):
     def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
     def percentile(self, percentile: ArrayLike) -> float | Floats:
         """Return the highest value of the bucket in which each percentile (0..100) lies."""
-        p = np.asarray(percentile, np.float64)
+        p = as_numbers(percentile, "percentiles")
         if not ((p >= 0) & (p <= 100)).all():
             raise InvalidArgumentError(f"percentiles must be from 0 to 100, not {p.tolist()}")
         return self.quantile(p / 100.0)

@@ -27,6 +27,7 @@ from latencykit.core.dependence import normal_quantile
 from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
+    as_numbers,
     highest_supported_percentile,
     is_resolved,
     mean_std,
@@ -35,7 +36,7 @@ from latencykit.core.quantiles import (
     ranks,
     surely_within,
 )
-from latencykit.core.run import Run, merge_runs
+from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value, read_only
 from latencykit.errors import (
@@ -681,7 +682,7 @@ class Histogram(Value):
         The value is the highest of its bucket (the reference's rule); a reported percentile is
         returned as reported; one in the censored mass is its bound, "at least" of the true value.
         """
-        p = np.asarray(percentile, np.float64)
+        p = as_numbers(percentile, "percentiles")
         values = values_at(self, np.atleast_1d(p))[0]
         return float(values[0]) if p.ndim == 0 else values.reshape(p.shape)
 
@@ -691,7 +692,7 @@ class Histogram(Value):
     def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
     def quantile(self, quantile: ArrayLike) -> float | Floats:
         """Return the value at each quantile (0..1); see `percentile`."""
-        q = np.asarray(quantile, np.float64)
+        q = as_numbers(quantile, "quantiles")
         if not ((q >= 0) & (q <= 1)).all():
             raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
         return self.percentile(q * 100.0)
@@ -822,11 +823,12 @@ class Histogram(Value):
     # ------------------------------------------------------------ making others
 
     def __add__(self, other: Histogram) -> Histogram:
-
+        require_data(other, "+")
         return merge_histograms([self, other])
 
     def __sub__(self, other: Histogram) -> Histogram:
         """Return the values counted between two scrapes, of which `self` is the later."""
+        require_data(other, "-")
         merge_runs([self.run.replace(unit=self.unit), other.run.replace(unit=other.unit)])
         if self.buckets != other.buckets:
             raise InvalidArgumentError("only histograms of equal buckets can be subtracted")

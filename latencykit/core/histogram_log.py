@@ -40,7 +40,7 @@ from latencykit.core.histogram import (
 )
 from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import median, values_at_ranks
-from latencykit.core.run import Run, merge_runs
+from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import (
     events_above,
@@ -1300,10 +1300,12 @@ def merge(
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """
-    parts: list[Any] = list(series.values()) if hasattr(series, "values") else list(series)
+    given = series.values() if hasattr(series, "values") else series
+    parts: list[Any] = list(given) if hasattr(given, "__iter__") else [given]
     if not parts:
         raise InvalidArgumentError("there is nothing to merge")
     for part in parts:
+        require_data(part, "merge")
         if isinstance(part, Summary):
             _ = part + part
     if all(isinstance(part, HistogramLog) for part in parts):

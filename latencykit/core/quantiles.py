@@ -33,6 +33,7 @@ __all__ = [
     "Counted",
     "PercentileRow",
     "PercentileTable",
+    "as_numbers",
     "binomial_quantiles",
     "highest_supported_percentile",
     "is_resolved",
@@ -462,6 +463,14 @@ def percentile_table(
         high = np.maximum(high, value)
     supported = (p <= highest_supported_percentile(total, confidence)) & ~at_least
     return PercentileTable(p, value, low, high, bucket_low, bucket_high, supported, at_least)
+
+
+def as_numbers(given: ArrayLike, name: str) -> Floats:
+    """Return percentiles or quantiles as an array; text that is not a number is refused by name."""
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"{name} are numbers such as 99.9, not {given!r}") from None
 
 
 def values_at_ranks(counted: Counted, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -9,12 +9,22 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from latencykit._records import record
-from latencykit.errors import IncompatibleDataError
+from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["UNSTATED", "Corrected", "Loop", "Measure", "Run", "UnitFrom", "merge_runs", "reporting"]
+__all__ = [
+    "UNSTATED",
+    "Corrected",
+    "Loop",
+    "Measure",
+    "Run",
+    "UnitFrom",
+    "merge_runs",
+    "reporting",
+    "require_data",
+]
 
 Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
@@ -163,6 +173,15 @@ def reporting(say: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         _report.reset(token)
+
+
+def require_data(data: object, name: str) -> None:
+    """Raise where an argument is not data: only a data type carries a run."""
+    if not hasattr(data, "run"):
+        raise InvalidArgumentError(
+            f"{name} takes data from lk.read (a log, samples, a histogram or a summary), "
+            f"not {type(data).__name__}"
+        )
 
 
 def merge_runs(runs: Sequence[Run]) -> Run:

@@ -11,6 +11,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.quantiles import (
     PercentileRow,
+    as_numbers,
     highest_supported_percentile,
     percentile_frame,
 )
@@ -101,7 +102,7 @@ class Summary(Value):
         DataNotAvailableError
             For any other: a summary contains only what was reported.
         """
-        p = np.asarray(percentile, np.float64)
+        p = as_numbers(percentile, "percentiles")
         values = [self._reported_percentile(one) for one in p.reshape(-1).tolist()]
         return values[0] if p.ndim == 0 else np.array(values).reshape(p.shape)
 

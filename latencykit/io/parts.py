@@ -73,13 +73,15 @@ def read_part(
     hold: float = 0.0,
     travel: float = 0.0,
     shown: bool = False,
+    before: Callable[[int], None] | None = None,
 ) -> PartResult:
     """Read a file or range and ask each of its series; an error is part of the result.
 
     The `key` of each series is its label, its tag (of a single series), or the same for all but
     aggregates. A log may take `hold` bytes in memory, so that several questions decode it once,
     or `travel` bytes on its way to another process. With `shown`, all series are for one chart or
-    page, and more than it shows are refused before their intervals are read.
+    page, and more than it shows are refused before their intervals are read. `before` learns the
+    number of series before any of them is asked.
     """
     reports: list[str] = []
     is_part = place.end > 0
@@ -101,6 +103,8 @@ def read_part(
             named = [(tag or series, data) for series, tag, data in rows]
         if shown:
             check_series(sum(not data.run.aggregate for _, data in named))
+        if before is not None:
+            before(len(named))
         if hold:
             named = [(name, in_memory(data, hold)) for name, data in named]
         if travel:

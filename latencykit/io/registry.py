@@ -144,6 +144,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     "tools.traces": (
         "otlp-traces jaeger zipkin",
         '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"', '"traceid"',
+        '"scopespans"',
     ),
     "parquet": ("parquet", "par1"),
     "tools.perf_gauge": (
@@ -161,7 +162,8 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.prometheus": (
         "prometheus prometheus-json prometheus-protobuf",
-        "# type ", "_bucket{", '"resulttype"', r'^name\s*:\s*"', "\x18",
+        "# type ", "_bucket{", '"resulttype"', r'^name\s*:\s*"', "\x18", '"timeseries"',
+        '"errortype"', '"samplecount"', '"sample_count"',
     ),
     "tools.python_benchmarks": (
         "pyperf pytest-benchmark pyperf-text pytest-benchmark-text",

@@ -409,7 +409,7 @@ def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
 
 
 def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Return the consecutive objects of a file, and a note if the last of several is truncated."""
+    """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
     text = without_halves(plain_report(source.text()))
     found: list[dict[str, Any]] = []
     at = len(text) - len(text.lstrip())
@@ -420,7 +420,8 @@ def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
             if found and "cut" in error.seen:
                 return found, ("the last report is cut; it was left out",)
             raise
-        found.append(entry({"object": record}, "object", source))
+        rows = record if isinstance(record, list) else [record]
+        found += [entry({"object": row}, "object", source) for row in rows]
         at += len(text[at:]) - len(text[at:].lstrip())
     return found, ()
 

@@ -12,6 +12,7 @@ from latencykit._files import temporary_folder, whole
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, merge_logs
+from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_percentile, guarded, parse_percentile
@@ -204,6 +205,7 @@ def write(
     ...     write(Histogram.of([1, 2, 3]), f"{folder}/h.hgrm").name
     'h.hgrm'
     """
+    require_data(data, "write")
     target = Path(path)
     chosen = checked_suffix(target if format is None else Path(f"data.{format}"))
     with whole(target) as temporary, temporary_folder(".data.", target.parent) as folder:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.analysis.explain import Explanation, explained
 from latencykit.core.events import Events
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
@@ -83,6 +84,7 @@ def explain(
     >>> explain(s).suspects[["attribute", "value"]].values.tolist()
     [['host', 'c']]
     """
+    require_data(data, "explain")
     if not isinstance(data, Samples | HistogramLog):
         raise DataNotAvailableError(
             f"{data.run.source or 'the data'}: without single requests and times there is nothing "

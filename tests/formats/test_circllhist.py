@@ -75,3 +75,10 @@ def test_empty_and_truncated_ones(read_text):
     for text in (whole[:-8], whole[:40], whole[8:]):
         with pytest.raises(LatencyKitError, match=r"^[^\n]+$"):
             read_text(text)
+
+
+def test_a_key_states_the_unit_and_a_line_of_base64_names_nothing(read_text):
+    whole = serialised([(12, 1, 5), (34, 1, 2)])
+    ((name, data),) = read_text(json.dumps({"latency_ms": whole})).items()
+    assert (name, data.run.unit_from, data.max) == ("latency_ms", "file", pytest.approx(35e6))
+    assert list(read_text(f"{whole}\n{whole}\n")) == ["histogram 1", "histogram 2"]

@@ -11,7 +11,7 @@ from latencykit.analysis.slo import SLO
 from latencykit.core.latency_types import series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 
 VLLM = {
     "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 3,
@@ -167,3 +167,90 @@ def test_a_limit_of_one_series_is_refused_where_series_are_not_judged_apart(comm
         main(words)
     assert ended.value.code == 2
     assert not list(tmp_path.iterdir())
+
+
+def requests_of(found, name):
+    data = found[name]
+    return [
+        value
+        for value, good in zip(data.duration.tolist(), data.good.tolist(), strict=True)
+        if good
+    ]
+
+
+DETAILS = VLLM | {
+    "num_prompts": 4, "completed": 3, "failed": 1, "output_lens": [3, 2, 1, 0],
+    "ttfts": [0.02, 0.03, 0.04, 0.0], "itls": [[0.005, 0.006], [0.004], [], []],
+    "errors": ["", "", "", "boom"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"errors": None},
+        {"errors": ["", ""]},
+        {"ttfts": [0.02, 0.03, 0.04, None], "itls": [[0.005, 0.006], [0.004], [], None]},
+        {"ttfts": ["0.02", "0.03", "0.04", "0"], "output_lens": ["3", "2", "1", "0"],
+         "itls": [["0.005", "0.006"], ["0.004"], [], []], "duration": "2.0", "num_prompts": "4"},
+    ],
+    ids=["no errors", "errors of another run", "nulls", "numbers as text"],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", ["object", "reversed", "pretty", "list", "bom"])
+def test_vllm_as_others_write_it(read_text, change, shape):
+    record = DETAILS | change
+    text = {
+        "object": lambda: json.dumps(record),
+        "reversed": lambda: json.dumps(dict(reversed(record.items()))),
+        "pretty": lambda: json.dumps(record, indent=2).replace("\n", "\r\n"),
+        "list": lambda: json.dumps([record]),
+        "bom": lambda: "\ufeff" + json.dumps(record),
+    }[shape]()
+    found = read_text(text)
+    assert requests_of(found, "ttft") == [20e6, 30e6, 40e6]
+    assert requests_of(found, "e2el") == [31e6, 34e6, 40e6]
+    assert requests_of(found, "tpot") == [5.5e6, 4e6]
+    assert requests_of(found, "itl") == [5e6, 6e6, 4e6]
+    assert found["ttft"].histogram().run.failed == 1
+
+
+def test_statistics_of_no_request_are_refused(read_text):
+    zeros = {key: 0.0 for key in VLLM if key.endswith("_ms")} | {"completed": 0, "failed": 3}
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(3 failed\)"):
+        read_text(json.dumps(VLLM | zeros))
+    lone = read_text(json.dumps([VLLM | zeros, VLLM]))
+    assert list(lone) == ["rate 4 ttft", "rate 4 itl"]
+
+
+def aiperf(number, **metrics):
+    held = {
+        "time_to_first_token": {"value": 20.0, "unit": "ms"},
+        "request_latency": {"value": 50.0, "unit": "ms"},
+        "inter_chunk_latency": {"value": [4.0, 6.0], "unit": "ms"},
+    }
+    begin = number * 10**9
+    about = {"request_start_ns": begin, "request_end_ns": begin + 50_000_000}
+    return {"metadata": about, "metrics": held | metrics, "error": None}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_aiperf_without_a_first_token(read_text, indent, value):
+    rows = [aiperf(1), aiperf(2, time_to_first_token={"value": value, "unit": "ms"})]
+    found = read_text("\n".join(json.dumps(row, indent=indent) for row in rows), "run.jsonl")
+    assert found["ttft"].duration.tolist() == [20_000_000]
+    assert found["itl"].duration.tolist() == [4_000_000, 6_000_000] * 2
+    assert found["e2el"].start.tolist() == [10**9, 2 * 10**9]
+
+
+def test_inference_perf_of_a_request_that_did_not_end(read_text):
+    row = {
+        "start_time": 1000.0, "end_time": 1000.05, "error": None,
+        "info": {"output_tokens": 3, "output_token_times": [1000.02, 1000.03, 1000.05]},
+    }  # fmt: skip
+    cut = row | {"end_time": None, "info": None}
+    for text in (json.dumps([row, cut]), json.dumps(row) + "\n" + json.dumps(cut)):
+        found = read_text(text)
+        assert requests_of(found, "ttft") == [20_000_000]
+        assert requests_of(found, "tpot") == [15_000_000]
+        assert found["e2el"].histogram().run.failed == 1

@@ -87,7 +87,7 @@ def test_writers_differ(tmp_path: Path, keys: str) -> None:
     roots = lk.read(path)
     assert roots.duration.tolist() == [5_000_000, 5_000_000]
     assert roots.good.tolist() == [True, False]
-    assert any("1 spans without an end" in note for note in roots.run.notes)
+    assert any("1 span without an end" in note for note in roots.run.notes)
 
 
 def test_traces_without_spans_say_so(tmp_path: Path) -> None:
@@ -95,3 +95,29 @@ def test_traces_without_spans_say_so(tmp_path: Path) -> None:
     path.write_text('{"resourceSpans": [{"scopeSpans": [{"spans": []}]}]}')
     with pytest.raises(lk.CorruptInputError, match="no span"):
         lk.read(path)
+
+
+def test_stored_and_answered_traces(tmp_path):
+    spans = [
+        {
+            "traceID": "a", "spanID": f"s{k}", "operationName": "get", "startTime": 10**15,
+            "duration": length, "process": {"serviceName": "shop"},
+        }
+        for k, length in enumerate([1200, None, 800])
+    ]  # fmt: skip
+    path = tmp_path / "spans.json"
+    path.write_text("\n".join(map(json.dumps, spans)))
+    stored = lk.read(path)
+    assert sorted(stored.duration.tolist()) == [800_000, 1_200_000]
+    assert any("1 span without an end" in note for note in stored.run.notes)
+    span = {
+        "traceId": "a", "spanId": "b", "name": "get", "startTimeUnixNano": str(10**18),
+        "endTimeUnixNano": str(10**18 + 7),
+        "attributes": [{"key": "code", "value": {"intValue": "none"}}],
+    }  # fmt: skip
+    inside = [{"scopeSpans": [{"spans": [span]}]}]
+    for answer in ({"batches": inside}, {"trace": {"resourceSpans": inside}}):
+        path.write_text(json.dumps(answer) + "\n" + json.dumps(answer)[:40])
+        data = lk.read(path)
+        assert data.duration.tolist() == [7]
+        assert "the last line is cut; it was left out" in data.run.notes

@@ -17,6 +17,7 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import base_unit, distinct, nanoseconds_of, several
+from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Format
 from latencykit.io.wire import follow
 from latencykit.units import printable
@@ -91,7 +92,6 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read histogram after histogram, named by the words before it."""
     text = source.text()
-    unit, origin = options.resolve_unit("s", "assumed")
     series: dict[str, Data] = {}
     empty = 0
     for number, (at, (value, exponent, count)) in enumerate(_histograms(text), 1):
@@ -110,9 +110,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if odd > below:
             one, more = "value that is not a number", "values that are not numbers"
             notes.append(f"{several(int(odd - below), one, more)} left out")
-        run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
-        label = _LABEL.search(text[max(at - 120, 0) : at])
+        before = text[max(at - 120, 0, text.rfind("\n", 0, at) + 1) : at]
+        label = _LABEL.search(before)
         name = printable(label[1] or label[2], 80) if label else f"histogram {number}"
+        unit, origin = options.resolve_unit("s", "assumed")
+        if label and (stated := named(name).unit):
+            unit, origin = stated, "file"
+        run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
         low, high = (nanoseconds_of(side[order], unit) for side in (low, high))
         series[distinct(name, series)] = Histogram.from_buckets(
             low, high, count[order], base_unit(unit), run=run

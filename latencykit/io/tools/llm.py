@@ -23,6 +23,7 @@ from latencykit.io.build import (
     distinct,
     in_nanoseconds,
     nanoseconds_of,
+    nothing_answered,
     several,
     whole_nanoseconds,
 )
@@ -51,6 +52,27 @@ def _numbers(values: Sequence[Any], unit: str) -> Floats:
     """Latencies in ns; NaN where a request has none."""
     numbers = [math.nan if value is None else value for value in values]
     return nanoseconds_of(np.array(numbers, np.float64), unit)
+
+
+def _number(value: Any) -> float | None:
+    """A number, or its text; None where it is missing or not finite, as in ``"inf"``."""
+    number = math.nan if value is None else float(value)
+    return number if math.isfinite(number) else None
+
+
+def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[dict[str, Any]]:
+    """One object per request: a line each, spread over lines, or in a list."""
+    begin = source.head.text.lstrip().partition("\n")[0].strip()
+    if begin.startswith("[") or begin == "{":
+        rows, further = jsontext.documents(source)
+        notes += further
+        return rows
+    batches = jsontext.lines(source, options, notes)
+    return [
+        jsontext.entry({f"line {number}": row}, f"line {number}", source)
+        for first, batch in batches
+        for number, row in enumerate(batch, first)
+    ]
 
 
 def _per_request(
@@ -90,7 +112,10 @@ def _per_request(
         between = nanoseconds_of(np.fromiter(flat, np.float64, int(size.sum())), unit)
         row = np.repeat(np.arange(size.size), size)
         begin = None
-        if start is not None and "ttft" in values:
+        if (
+            start is not None
+            and np.isfinite(values.get("ttft", np.full(good.size, np.nan))[row]).all()
+        ):
             before = np.cumsum(between) - between
             own = before - before[np.repeat(np.cumsum(size) - size, size)]
             begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
@@ -151,31 +176,40 @@ def _runs(source: Source, tool: str) -> dict[str, Data]:
     """Every run of a file: single requests where they were saved, else means and percentiles."""
     records, notes = jsontext.documents(source)
     everything: dict[str, Data] = {}
+    run = Run()
     for number, record in enumerate(records, 1):
-        rate = record.get("request_rate")
         label = "" if len(records) == 1 else f"run {number} "
-        if label and isinstance(rate, (int, float)) and math.isfinite(rate):
-            label = f"rate {rate:g} "
-        for name, data in _vllm_run(record, tool, notes).items():
+        series, run = _vllm_run(record, tool, notes)
+        if label and (run.rate or run.connections):
+            label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
+        for name, data in series.items():
             everything[distinct(label + name, everything)] = data
+    if not everything:
+        raise nothing_answered(source, run)
     return everything
 
 
-def _vllm_run(record: dict[str, Any], tool: str, notes: tuple[str, ...]) -> dict[str, Data]:
-    rate, limit = record.get("request_rate"), record.get("max_concurrency")
-    finite = isinstance(rate, (int, float)) and math.isfinite(rate) and rate > 0
-    scheduled = finite and not limit
+def _vllm_run(
+    record: dict[str, Any], tool: str, notes: tuple[str, ...]
+) -> tuple[dict[str, Data], Run]:
+    """The series of one run; none where no request was completed, whose statistics are zeros."""
+    rate, limit = _number(record.get("request_rate")), _number(record.get("max_concurrency"))
+    scheduled = bool(rate) and not limit
     completed, failed = record.get("completed"), record.get("failed")
     sent = int(record.get("num_prompts") or len(record.get("errors") or ()))
     run = Run(
         tool=tool, command=record.get("model_id"), measure="service",
         loop="open" if scheduled else "closed" if limit else "unknown",
-        corrected="schedule" if scheduled else "none", duration=record.get("duration"),
-        rate=float(rate) if finite and rate is not None else None, unit="s", unit_from="format",
-        achieved=record.get("request_throughput"), connections=int(limit) if limit else None,
-        failed=int(failed) if failed is not None else max(sent - int(completed or sent), 0),
-        notes=notes,
+        corrected="schedule" if scheduled else "none",
+        duration=_number(record.get("duration")), rate=rate or None, unit="s", unit_from="format",
+        achieved=_number(record.get("request_throughput")),
+        connections=int(limit) if limit else None, notes=notes,
+        failed=max(sent - int(sent if completed is None else completed), 0) if failed is None
+        else int(failed),
     )  # fmt: skip
+    if completed is not None and not int(completed):
+        return {}, run
+    own = run
     series: dict[str, Data] = _vllm_requests(record, run) if record.get("ttfts") else {}
     run = run.replace(unit="ms").with_notes(_HINTS[tool])
     for key in [key for key in record if re.fullmatch(r"mean_\w+_ms", key)]:
@@ -196,14 +230,15 @@ def _vllm_run(record: dict[str, Any], tool: str, notes: tuple[str, ...]) -> dict
         # A token has its own number of intervals.
         count = None if name == "itl" else int(completed or 0)
         series[name] = data_from_points(points, count, in_nanoseconds(stats, "ms"), run)
-    return series
+    return series, own
 
 
 def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
-    """Single requests, in seconds; failed ones carry a text in ``errors``."""
+    """Single requests, in seconds; failed ones carry a text in ``errors``, or got no token."""
     first = _numbers(record["ttfts"], "s")
-    gaps, errors = record.get("itls") or [], record.get("errors") or []
-    outcome = np.zeros(first.size, np.int8)
+    errors = record.get("errors") or []
+    gaps = [[float(gap) for gap in row or ()] for row in record.get("itls") or ()]
+    outcome = np.where(first > 0, _OK, _ERROR).astype(np.int8)
     if len(errors) == first.size:
         outcome[[bool(error) for error in errors]] = _ERROR
     started = record.get("start_times") or []
@@ -215,7 +250,7 @@ def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
         tokens = record.get("output_lens") or []
         if len(tokens) != first.size:
             tokens = [len(row) + 1 for row in gaps]
-        further = np.array(tokens, np.float64) - 1
+        further = _numbers(tokens, "ns") - 1
         # Servers send several tokens per chunk, so the number of gaps does not count tokens.
         values["tpot"] = np.where(further > 0, rest / np.maximum(further, 1), np.nan)
         values["tpot"] = np.where((further > 0) & (rest <= 0), np.nan, values["tpot"])
@@ -331,16 +366,8 @@ _AIPERF_NOTE = "its inter_token_latency, a mean per request, is the series tpot"
 def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request; those of the warm-up are left out."""
     notes: list[str] = []
-    records: list[dict[str, Any]] = []
-    for first, batch in jsontext.lines(source, options, notes):
-        for number, record in enumerate(batch, first):
-            if not (isinstance(record, dict) and isinstance(record.get("metadata"), dict)):
-                raise source.corrupt(
-                    number, "a record without metadata", "one object per request",
-                    "--lenient skips lines that are not JSON",
-                )  # fmt: skip
-            records.append(record)
-    about = [record["metadata"] for record in records]
+    records = _rows(source, options, notes)
+    about = [jsontext.entry(record, "metadata", source) for record in records]
     kept = [(one.get("phase_kind") or one.get("benchmark_phase")) != "warmup" for one in about]
     left_out = len(kept) - sum(kept)
     if left_out:
@@ -364,13 +391,14 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
         for name, column in single.items()
     }
     started = [one.get("request_start_ns", one.get("timestamp_ns")) for one in about]
+    ends = [one.get("request_end_ns") for one in about]
     start = None
-    if all(isinstance(stamp, int) for stamp in started):
+    if None not in started:
         start = np.array(started, np.int64)
     failed = np.array(outcome) != _OK
-    if start is not None and all("request_end_ns" in one for one in about):
+    if start is not None and None not in ends:
         # How long a failed request took.
-        ended = np.array([one["request_end_ns"] for one in about], np.int64)
+        ended = np.array(ends, np.int64)
         values["e2el"] = np.where(failed, np.maximum(ended - start, 0), values["e2el"])
     for name in set(values) - {"e2el"}:
         values[name] = np.where(failed, np.nan, values[name])
@@ -384,12 +412,11 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
 def _latencies(metrics: dict[str, Any], key: str, source: Source) -> list[float]:
     """The values of a metric in ns, one or several, each metric in its own unit."""
     metric = metrics.get(key)
-    if metric is None:
+    value = metric.get("value") if isinstance(metric, dict) else None
+    if value is None:
         return []
-    value = jsontext.entry(metric, "value", source, (int, float, list)) if metric else None
-    unit = _unit_of(metric, key, source)
     numbers = value if isinstance(value, list) else [value]
-    return list(nanoseconds_of(np.array(numbers, np.float64), unit).tolist())
+    return list(_numbers(numbers, _unit_of(metric, key, source)).tolist())
 
 
 def _unit_of(metric: Any, key: str, source: Source) -> str:
@@ -410,6 +437,7 @@ def sniff_nvidia_summary(head: Head) -> Confidence:
 def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of every latency type."""
     record = jsontext.load(source)
+    record = {**record, **(record.get("records") or {})}  # where AIPerf's first version had them
     config = record.get("input_config") or {}
     own = "aiperf_version" in record or "cli_command" in config
     given = _scalar(record, "request_count")
@@ -427,7 +455,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
     series: dict[str, Data] = {}
     for name, key in (_AIPERF | {"itl": "inter_chunk_latency"}).items():
         metric = record.get(key)
-        if not isinstance(metric, dict) or metric.get("avg") is None:
+        if not isinstance(metric, dict) or _number(metric.get("avg")) is None:
             continue
         unit = _unit_of(metric, key, source)
         points = {
@@ -529,14 +557,17 @@ _INFERENCE_PERF = {
 }  # fmt: skip
 
 
-def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request: its start, its end, and when each token arrived."""
-    rows = jsontext.entry({"requests": jsontext.load(source)}, "requests", source, list)
+    notes: list[str] = []
+    begin = source.head.text.lstrip()[:1]
+    rows = jsontext.load(source) if begin == "[" else _rows(source, options, notes)
+    outcome = [_ERROR if row.get("error") or row["end_time"] is None else _OK for row in rows]
     began, ended = (
-        whole_nanoseconds([float(row[key]) for row in rows], "s")
+        whole_nanoseconds([float(row["start_time"] if row[key] is None else row[key])
+                           for row in rows], "s")
         for key in ("start_time", "end_time")
-    )
-    outcome = [_ERROR if row.get("error") else _OK for row in rows]
+    )  # fmt: skip
     info = [row.get("info") or {} for row in rows]
     about = [one.get("response_metrics") or one for one in info]
     arrivals = [one.get("output_token_times") or [] for one in about]
@@ -554,8 +585,9 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
         values["tpot"] = np.where(further > 0, (last - first) / np.maximum(further, 1), np.nan)
         gaps = [np.diff(np.array(row, np.float64)).tolist() for row in arrivals]
     run = Run(
-        tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format"
-    )
+        tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format",
+        notes=tuple(notes),
+    )  # fmt: skip
     return _per_request(run, values, outcome, began, gaps)
 
 
@@ -672,7 +704,8 @@ FORMATS = (
     ),
     Format(
         "genai-perf", "GenAI-Perf, one entry per request (profile_export.json)", "samples",
-        (".json",), has_json_keys(("experiments", "response_timestamps")), read_genai_perf,
+        (".json",), has_json_keys(("experiments", "response_timestamps"),
+                               ("service_kind", "experiments")), read_genai_perf,
         example="genai-perf profile --streaming --profile-export-file profile_export.json …",
     ),
     Format(

@@ -2,9 +2,9 @@
 
 A scrape holds classic histograms and summaries, whose counts are since the server began: the
 difference of two scrapes (``h2 - h1``) is what lies between them. Native histograms are exposed as
-protobuf only: behind lengths, or as text. An answer holds histograms over a
-range of time (``query_range``), or at one instant: classic buckets as series labelled ``le``,
-counters or rates, and native histograms with their own edges.
+protobuf only: behind lengths, as text or as JSON. An answer holds histograms over a
+range of time (``query_range``, remote read), or at one instant: classic buckets as series labelled
+``le``, counters or rates, and native histograms with their own edges, or as protobuf's JSON.
 """
 
 from __future__ import annotations
@@ -387,15 +387,25 @@ _FAMILY: Schema = {
     5: ("unit", "text"),
 }  # fmt: skip
 _BEGIN = re.compile(r'\s*name\s*:\s*"')
+_JSON_FAMILY = re.compile(r'"sample_?count"\s*:', re.IGNORECASE)
 _FIELD = re.compile(
     r"\s*(?:(?P<close>[}>])|(?P<name>[A-Za-z_]\w*)\s*(?::?\s*(?P<open>[{<])|:\s*"
     r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s{}<>,;"']+)))[ \t]*[,;]?"""
 )
 _NATIVE_SCHEMAS = range(-4, 9)
+_CUSTOM = -53  # the schema whose buckets have edges of their own
+_OF_REMOTE = {  # names of prompb/types.proto → those of metrics.proto
+    "count": "sample_count", "count_int": "sample_count", "count_float": "sample_count",
+    "sum": "sample_sum", "zero_count_int": "zero_count", "zero_count_float": "zero_count",
+    "positive_spans": "positive_span", "positive_deltas": "positive_delta",
+    "positive_counts": "positive_count",
+}  # fmt: skip
 
 
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognize the first family: its name, its type and a metric."""
+    if head.text.lstrip()[:1] in ("{", "["):
+        return certain(_JSON_FAMILY.search(head.text) and jsontext.has_keys(head, "type", "metric"))
     if _BEGIN.match(head.text):
         return certain(re.search(r"\btype\s*:\s*[A-Z]", head.text) and "metric" in head.text)
     try:
@@ -412,6 +422,8 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram, native where it is, and summary of a time."""
     if _BEGIN.match(source.head.text):
         families: Iterable[dict[str, Any]] = _families_in_text(source)
+    elif source.head.text.lstrip()[:1] in ("{", "["):
+        families = _snake(jsontext.documents(source)[0])
     else:
         families = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
     own = [family for family in families if not family.get("name", "").startswith(_RUNTIME)]
@@ -494,22 +506,10 @@ def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None
     for row in record.get("quantile", ()):
         if not math.isnan(value := row.get("value", 0.0)):
             plain.quantiles[row.get("quantile", 0.0) * 100] = value
-    if not ("positive_span" in record or (record.get("zero_count") and not plain.edges)):
+    zero = float(record.get("zero_count") or 0)
+    if not (record.get("positive_span") or (zero and not plain.edges)):
         return _data(plain, run, source)
-    index, counts = _unpacked(record, source)
-    if (counts < 0).any() or not np.isfinite(counts).all():
-        raise source.corrupt(None, "a native histogram has negative counts", "counts of requests")
-    schema = int(record.get("schema", 0))
-    if schema not in _NATIVE_SCHEMAS:
-        seen = f"a native histogram of schema {schema}"
-        raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
-    low, high = (np.exp2((index + step) / 2.0**schema) for step in (-1, 0))
-    zero = float(record.get("zero_count_float") or record.get("zero_count", 0))
-    threshold = float(record.get("zero_threshold", 0.0))
-    if zero:
-        low, high = np.append(0.0, low), np.append(threshold, high)
-        counts = np.append(zero, counts)
-        high, low = np.maximum.accumulate(high), np.minimum(low, high)
+    low, high, counts = _buckets(record, source)
     if not counts.any():
         return None
     if (counts != np.rint(counts)).any():
@@ -524,6 +524,45 @@ def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None
         nanoseconds_of(low, run.unit), nanoseconds_of(high, run.unit), np.rint(counts),
         base_unit(run.unit), run=run, reported_stats=stats,
     )  # fmt: skip
+
+
+def _buckets(record: dict[str, Any], source: Source) -> tuple[Floats, Floats, Floats]:
+    """Both edges and the counts of the buckets of a native histogram, of zero and above it."""
+    index, counts = _unpacked(record, source)
+    if (counts < 0).any() or not np.isfinite(counts).all():
+        raise source.corrupt(None, "a native histogram has negative counts", "counts of requests")
+    schema = int(record.get("schema", 0))
+    if schema == _CUSTOM and record.get("custom_values"):
+        edges = np.array([-math.inf, *map(float, record["custom_values"]), math.inf])
+        if not ((index >= 0) & (index < edges.size - 1)).all():
+            seen = f"a native histogram of {edges.size - 1} buckets has counts beyond them"
+            raise source.corrupt(None, seen, "counts of its own buckets")
+        place = index.astype(np.int64)
+        return edges[place], edges[place + 1], counts
+    if schema not in _NATIVE_SCHEMAS:
+        seen = f"a native histogram of schema {schema}"
+        raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
+    low, high = (np.exp2((index + step) / 2.0**schema) for step in (-1, 0))
+    zero = float(record.get("zero_count_float") or record.get("zero_count") or 0)
+    if zero:
+        threshold = float(record.get("zero_threshold") or 0.0)
+        low, high = np.append(0.0, low), np.append(threshold, high)
+        counts = np.append(zero, counts)
+        high, low = np.maximum.accumulate(high), np.minimum(low, high)
+    return low, high, counts
+
+
+def _snake(value: Any) -> Any:
+    """The same with keys as in the proto file; of a choice (``{"CountInt": 7}``) its value."""
+    if isinstance(value, list):
+        return [_snake(one) for one in value] if value and isinstance(value[0], dict) else value
+    if not isinstance(value, dict):
+        return value
+    record = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): one for key, one in value.items()}
+    for key in ("count", "zero_count"):
+        if isinstance(record.get(key), dict):
+            record[key] = next(iter(record[key].values()), 0)
+    return {_OF_REMOTE.get(key, key): _snake(one) for key, one in record.items()}
 
 
 def _unpacked(record: dict[str, Any], source: Source) -> tuple[Floats, Floats]:
@@ -550,6 +589,11 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram: a range as a log, an instant as a histogram."""
     record = jsontext.load(source)
     answer = record.get("data", record) if isinstance(record, dict) else {}
+    if isinstance(record, dict) and record.get("status") == "error":
+        seen = f"Prometheus answered with an error ({printable(str(record.get('error')), 80)})"
+        raise source.corrupt(None, seen, "a result", "query anew")
+    if "resultType" not in answer and not answer.keys().isdisjoint(("results", "timeseries")):
+        answer = {"resultType": "matrix", "result": _of_remote(answer)}
     kind, results = answer.get("resultType"), jsontext.entry(answer, "result", source, list)
     if kind not in ("matrix", "vector"):
         expected = "a matrix (query_range) or a vector"
@@ -558,13 +602,14 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     for row in results:
         labels = dict(jsontext.entry(row, "metric", source))
         name = str(labels.pop("__name__", "")).removesuffix("_bucket")
-        if "le" not in labels and "histograms" not in row and "histogram" not in row:
+        if "le" not in labels and not row.get("histograms") and not row.get("histogram"):
             continue
         own = tuple(sorted((key, value) for key, value in labels.items() if key != "le"))
         families.setdefault(name, {}).setdefault(own, []).append(row)
     if not families:
+        seen = "no series has the label le" if results else "the answer holds no series"
         raise source.corrupt(
-            None, "no series has the label le", "buckets of a histogram",
+            None, seen, "buckets of a histogram",
             "query the buckets, such as sum by (le) (rate(x_bucket[1m])), "
             "not histogram_quantile of them",
         )  # fmt: skip
@@ -582,13 +627,36 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
+def _of_remote(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """What remote read or remote write holds, in the form of a query's answer."""
+    rows = []
+    for result in answer.get("results") or [answer]:
+        for series in result.get("timeseries") or ():
+            row: dict[str, Any] = {
+                "metric": {pair["name"]: pair["value"] for pair in series.get("labels") or ()}
+            }
+            for name, held in (("values", "samples"), ("histograms", "histograms")):
+                row[name] = [
+                    [
+                        int(one.get("timestamp") or 0) / 1e3,
+                        one if held == "histograms" else one.get("value", 0),
+                    ]
+                    for one in series.get(held) or ()
+                ]
+            rows.append(row)
+    return rows
+
+
 def _of_labels(rows: list[dict[str, Any]], kind: str, run: Run, source: Source) -> Data | None:
     """The series of one set of labels."""
-    if "histograms" in rows[0] or "histogram" in rows[0]:
-        return _native(rows[0].get("histograms") or [rows[0]["histogram"]], run, source)
-    if kind == "matrix":
+    native = rows[0].get("histograms") or [rows[0].get("histogram")]
+    if native[0]:
+        return _native(native, "__name__" in rows[0]["metric"], run, source)
+    if kind == "matrix" and any(len(row["values"]) > 1 for row in rows):
         return _classic(rows, run, source)
-    edges = {float(row["metric"]["le"]): float(row["value"][1]) for row in rows}
+    edges = {
+        float(row["metric"]["le"]): float((row.get("value") or row["values"][0])[1]) for row in rows
+    }
     if any(value != round(value) for value in edges.values()):  # a rate: only the shape is known
         run = run.with_notes("the counts are rates, scaled to a million")
         top = max(edges.values())
@@ -664,34 +732,69 @@ def _log(
     return HistogramLog(starts - begin, lengths, parts, unit=unit, run=run)
 
 
-def _native(samples: list[Any], run: Run, source: Source) -> Data | None:
+def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Data | None:
     """Native histograms: each sample lists its own buckets as [rule, low, high, count]."""
     times = np.array([float(stamp) for stamp, _ in samples])
-    rows: list[tuple[int, float, float, float]] = []
-    for place, (_, sample) in enumerate(samples):
-        listed = sample.get("buckets") or [] if isinstance(sample, dict) else []
-        rows += [(place, float(low), float(high), float(count)) for _, low, high, count in listed]
+    rows: list[tuple[float, float, float, float]] = []
+    for place, (_, given) in enumerate(samples):
+        sample = _snake(given)
+        if "buckets" in sample:
+            listed = [[*map(float, edges)] for _, *edges in sample["buckets"] or ()]
+        else:
+            listed = np.stack(_buckets(sample, source), axis=1).tolist()
+        rows += [(place, low, high, count) for low, high, count in listed]
     if not rows:
         return None
     table = np.array(rows)
-    if not np.isfinite(table).all() or (table[:, 3] < 0).any():
+    if np.isnan(table).any() or not np.isfinite(table[:, 3]).all() or (table[:, 3] < 0).any():
         seen = "a native histogram with edges or counts that are not numbers"
         raise source.corrupt(None, seen, "finite ones")
-    table = table[table[:, 2] > 0]
+    below = table[:, 2] <= 0
+    if below.any():
+        run = run.with_notes("values below 0 left out")
+    table = table[~below]
     edges, where = np.unique(table[:, 2:0:-1], axis=0, return_inverse=True)
     counts = np.zeros((times.size, len(edges)))
     counts[table[:, 0].astype(np.int64), where.reshape(-1)] = table[:, 3]
-    if _are_counters(counts):
+    stats: dict[str, float] = {}
+    if times.size == 1:
+        total, values = (float(sample.get(f"sample_{key}", 0)) for key in ("count", "sum"))
+        if not below.any() and total > 0 and math.isfinite(values):
+            stats = in_nanoseconds({"mean": values / total}, run.unit)
+        if (counts != np.rint(counts)).any():  # a rate: only the shape is known
+            run = run.with_notes("the counts are rates, scaled to a million")
+            counts = counts / counts.sum() * 1e6
+        starts = lengths = np.zeros(1)
+    elif counters or _are_counters(counts):
+        shrank = (np.diff(counts, axis=0) < 0).any(axis=1)
+        if (shrank & (np.diff(counts.sum(axis=1)) >= 0)).any():
+            note = "the resolution changed in the range: this is the sum since the start, not a log"
+            return _native(samples[-1:], counters, run.with_notes(note), source)
         counts, starts, lengths, run = _increments(counts, times, run)
     else:
-        step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
+        step = float(np.median(np.diff(times)))
         starts, lengths = times - step, np.full(times.size, step)
-        if times.size > 1:
-            counts = counts * step
-            run = run.with_notes("the values are taken as rates per second (rate())")
+        counts = counts * step
+        run = run.with_notes("the values are taken as rates per second (rate())")
+    counts = np.rint(counts)
+    if not counts.any():
+        return None
+    # An outermost bucket may have no edge: below the first, or above the last.
+    open_ = np.isinf(edges[:, 0])
+    above = int(counts[:, open_].sum())
+    bound = float(nanoseconds_of(edges[open_, 1].max(), run.unit)) if above else math.inf
+    edges, counts = edges[~open_], counts[:, ~open_]
     low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
-    log = _log(EdgeBuckets(low, high), np.rint(counts).astype(np.int64), starts, lengths, run)
-    return log if times.size > 1 else log.histogram()
+    if times.size > 1 and not above:
+        return _log(EdgeBuckets(low, high), counts.astype(np.int64), starts, lengths, run)
+    if above and times.size > 1:
+        run = run.replace(start=float(starts[0]), duration=float(lengths.sum())).with_notes(
+            "some values lie above the last bucket, so the range is one histogram, not a log"
+        )
+    return Histogram.from_buckets(
+        low, high, counts.sum(axis=0), base_unit(run.unit), run=run, reported_stats=stats,
+        censored=above, censored_at=bound,
+    )  # fmt: skip
 
 
 FORMATS = (
@@ -713,7 +816,9 @@ FORMATS = (
     ),
     Format(
         "prometheus-json", "Prometheus query answers (JSON)", "log", (".json",),
-        has_json_keys(("resultType", "result"), within=4000), read_range,
+        has_json_keys(("resultType", "result"), ("timeseries", "labels", "histograms"),
+                      ("timeseries", "labels", "samples"), ("status", "errorType"), within=4000),
+        read_range,
         example="curl 'PROMETHEUS/api/v1/query_range?query=sum by(le)(rate(x_bucket[1m]))&…'"
         " > range.json",
     ),

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import CorruptInputError
 from latencykit.io import text as jsontext
+from latencykit.io.build import several
+from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Format
 from latencykit.io.text import certain
-from latencykit.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
@@ -29,20 +32,28 @@ __all__ = ["FORMATS"]
 
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names
-_OTLP = re.compile(r'"resource_?spans"\s*:', re.IGNORECASE)
+_OTLP = re.compile(r'"resource_?spans"\s*:|"batches"\s*:(?=[\s\S]*"scopeSpans")', re.IGNORECASE)
+_RESOURCES = ("resourceSpans", "resource_spans", "batches")
 _JAEGER = re.compile(r'"operationName"\s*:')
-_ZIPKIN = re.compile(r'"(?:localEndpoint|remoteEndpoint|parentId)"\s*:')
+_ZIPKIN = re.compile(r'"(?:localEndpoint|remoteEndpoint|parentId|binaryAnnotations)"\s*:')
 _BLANK = re.compile(r"\s*")
 
 # trace, span, parent, operation, service, kind, start (ns), end (ns; 0: none), failed, attributes
 _Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
 
 
-def _documents(source: Source) -> Iterator[Any]:
+def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
     """Documents one after the other; the items of lists, which may be lists of spans by trace."""
-    text, at = jsontext.without_halves(source.text()), 0
+    text, at, first = jsontext.without_halves(source.text()), 0, True
     while (match := _BLANK.match(text, at)) and match.end() < len(text):
-        value, at = jsontext.parse_next(text, source, match.end())
+        try:
+            value, at = jsontext.parse_next(text, source, match.end())
+        except CorruptInputError as error:
+            if first or "ends in the middle" not in error.seen:
+                raise
+            notes.append(CUT_LINE)
+            return
+        first = False
         for one in value if isinstance(value, list) else [value]:
             yield from one if isinstance(one, list) else [one]
 
@@ -57,14 +68,15 @@ def _plain(value: Any) -> Any:
     """A value of OTLP's AnyValue, ``{"stringValue": "x"}``; lists and maps as JSON."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, value),) = value.items()
-        if kind.lower().replace("_", "") == "intvalue":
+        if kind.lower().replace("_", "") == "intvalue" and str(value).lstrip("-").isdigit():
             return int(value)
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
-def _otlp(source: Source) -> Iterator[_Span]:
-    for document in _documents(source):
-        for resource in document.get("resourceSpans") or document.get("resource_spans") or []:
+def _otlp(source: Source, notes: list[str]) -> Iterator[_Span]:
+    for document in _documents(source, notes):
+        inside = document.get("trace") or document  # Grafana Tempo's answers: trace, or batches
+        for resource in next(filter(None, map(inside.get, _RESOURCES)), ()):
             about = _attributes((resource.get("resource") or {}).get("attributes"))
             service = str(about.pop("service.name", ""))
             scopes = resource.get("scopeSpans") or resource.get("scope_spans")
@@ -95,11 +107,12 @@ def _attributes(given: Any) -> dict[str, Any]:
     return {str(one.get("key")): _plain(one.get("value")) for one in given or []}
 
 
-def _jaeger(source: Source) -> Iterator[_Span]:
-    for document in _documents(source):
+def _jaeger(source: Source, notes: list[str]) -> Iterator[_Span]:
+    for document in _documents(source, notes):
         for trace in document.get("data") or [document]:
             processes = trace.get("processes") or {}
-            for span in trace.get("spans") or []:
+            lone = [trace] if "spanID" in trace else []  # as Jaeger stores it in Elasticsearch
+            for span in trace.get("spans") or lone:
                 process = span.get("process") or processes.get(span.get("processID")) or {}
                 tags = {
                     str(one.get("key")): one.get("value")
@@ -115,18 +128,19 @@ def _jaeger(source: Source) -> Iterator[_Span]:
                     span.get("parentSpanID") or "",
                 )
                 start = int(span.get("startTime") or 0) * 1000  # microseconds
-                duration = int(span.get("duration") or 0) * 1000
+                duration = span.get("duration")
                 failed = tags.pop("error", False) in (True, "true")
                 yield (
                     str(span.get("traceID")), str(span.get("spanID")), _parent(parent),
                     str(span.get("operationName")), str(process.get("serviceName") or ""),
-                    str(tags.pop("span.kind", "")), start, start + duration,
+                    str(tags.pop("span.kind", "")), start,
+                    start + int(duration) * 1000 if duration is not None else 0,
                     failed or tags.get("otel.status_code") == "ERROR", tags,
                 )  # fmt: skip
 
 
-def _zipkin(source: Source) -> Iterator[_Span]:
-    for span in _documents(source):
+def _zipkin(source: Source, notes: list[str]) -> Iterator[_Span]:
+    for span in _documents(source, notes):
         tags = dict(span.get("tags") or {})
         failed = tags.pop("error", "false") != "false"
         start = int(span.get("timestamp") or 0) * 1000
@@ -141,9 +155,13 @@ def _zipkin(source: Source) -> Iterator[_Span]:
 
 
 def _read(
-    spans: Iterator[_Span], source: Source, options: ReadOptions, tool: str
+    spans: Callable[[Source, list[str]], Iterator[_Span]],
+    tool: str,
+    source: Source,
+    options: ReadOptions,
 ) -> dict[str, Data]:
-    rows = list(spans)
+    notes: list[str] = []
+    rows = list(spans(source, notes))
     if not rows:
         raise source.corrupt(None, "it contains no span", "at least one", "was a trace exported?")
     trace, own, parent, operation, service, kind, start, end, failed, attributes = zip(
@@ -151,11 +169,10 @@ def _read(
     )
     begin, until = np.array(start, np.int64), np.array(end, np.int64)
     known = (begin > 0) & (until >= begin)
-    notes = []
     if not known.all():
         left = int((~known).sum())
         notes.append(
-            f"left out: {format_count(left)} spans without an end or with one before their start"
+            f"left out: {several(left, 'span')} without an end, or with one before the start"
         )
     present = dict.fromkeys(zip(trace, own, strict=True))
     above = list(zip(trace, parent, strict=True))
@@ -236,17 +253,17 @@ def _sniff_zipkin(head: Head) -> Confidence:
 FORMATS = (
     Format(
         "otlp-traces", "OpenTelemetry traces (OTLP JSON)", "samples", (".json", ".jsonl"),
-        _sniff_otlp, lambda source, options: _read(_otlp(source), source, options, "OpenTelemetry"),
+        _sniff_otlp, partial(_read, _otlp, "OpenTelemetry"),
         unit="ns", example="otelcol --config file-exporter.yaml   # writes traces.json",
     ),
     Format(
         "jaeger", "Jaeger traces (JSON)", "samples", (".json",),
-        _sniff_jaeger, lambda source, options: _read(_jaeger(source), source, options, "Jaeger"),
+        _sniff_jaeger, partial(_read, _jaeger, "Jaeger"),
         unit="us", example="curl 'http://localhost:16686/api/traces?service=shop' > traces.json",
     ),
     Format(
         "zipkin", "Zipkin traces (JSON v2)", "samples", (".json",),
-        _sniff_zipkin, lambda source, options: _read(_zipkin(source), source, options, "Zipkin"),
+        _sniff_zipkin, partial(_read, _zipkin, "Zipkin"),
         unit="us", example="curl 'http://localhost:9411/api/v2/traces' > traces.json",
     ),
 )  # fmt: skip
