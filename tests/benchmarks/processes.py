@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -45,15 +44,18 @@ def _once(command: Sequence[str]) -> Cost:
 
 
 def measure(jobs: Mapping[str, Sequence[str]], rounds: int) -> dict[str, Cost]:
-    """Return medians of time and the largest peak; jobs take turns, so that a slow moment hits all."""
+    """Return the least time and the largest peak; jobs take turns, so that a slow moment hits all.
+
+    Other work on the machine only adds to the time of a process.
+    """
     runs: dict[str, list[Cost]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, command in jobs.items():
             runs[name].append(_once(command))
     return {
         name: Cost(
-            statistics.median(one.cpu for one in costs),
-            statistics.median(one.wall for one in costs),
+            min(one.cpu for one in costs),
+            min(one.wall for one in costs),
             max(one.peak for one in costs),
         )
         for name, costs in runs.items()
