@@ -374,11 +374,13 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
     )
 
 
+_ABREAST = 7  # series: more are cut off on paper
+
+
 def key_table(series: Sequence[PageSeries]) -> str:
-    """Return the table: one row per statistic, one column per series."""
+    """Return the table: one row per statistic, one column per series; of many, several tables."""
     columns = [_column(one) for one in series]
     names = list(dict.fromkeys(name for column in columns for name in column))
-    rows = [[esc(name), *(column.get(name, "") for column in columns)] for name in names]
     caption = (
         "Small: the 95 % confidence interval, joined with the bucket. "
         "In brackets: sample too small for this percentile."
@@ -387,7 +389,12 @@ def key_table(series: Sequence[PageSeries]) -> str:
     if trimmed:
         shares = ", ".join(trimmed.values())
         caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
-    return table(["", *(esc(one.short or one.name) for one in series)], rows, caption)
+    tables = []
+    for part in np.array_split(np.arange(len(series)), math.ceil(len(series) / _ABREAST)):
+        header = ["", *(esc(series[k].short or series[k].name) for k in part)]
+        rows = [[esc(name), *(columns[k].get(name, "") for k in part)] for name in names]
+        tables.append(table(header, rows, "" if tables else caption))
+    return "".join(tables)
 
 
 def _column(one: PageSeries) -> dict[str, str]:

@@ -303,7 +303,7 @@ def growth(
 @click.option("--quick", is_flag=True, help="Sizes too small to quote.")
 @click.option("--only", default=",".join(SECTIONS), show_default=True, help="Sections.")
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Keeps corpora.")
-@click.option("--rounds", default=3, show_default=True, help="Runs per job; their median counts.")
+@click.option("--rounds", default=3, show_default=True, help="Runs per job; the quickest counts.")
 @click.option("--corpora", default="a,d,e,b", show_default=True, help="Logs to measure.")
 def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: str) -> None:
     """Measure and print."""
