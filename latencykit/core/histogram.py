@@ -97,8 +97,11 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
     total = histogram.count + histogram.censored
     rank = ranks(p, total)
     if histogram.reported_percentiles[0]:  # a tool may report the value of the rank below
-        is_reported = np.isin(p, histogram.reported_percentiles[0])
-        rank = np.where(is_reported, np.maximum(surely_within(p, total), 1), rank)
+        at = np.asarray(histogram.reported_percentiles[0])
+        rank = np.where(np.isin(p, at), np.maximum(surely_within(p, total), 1), rank)
+        if histogram.censored:  # no percentile lies above a higher one that is reported
+            lower = np.append(np.maximum(surely_within(at, total), 1), total)
+            rank = np.minimum(rank, lower[np.searchsorted(at, p, "left")])
     if not histogram.index.size:
         bound = histogram.censored_at if histogram.censored else np.nan
         return np.full(p.shape, bound), np.zeros(p.shape, np.int64), rank > 0

@@ -98,7 +98,7 @@ def test_the_bracket_holds_the_capacity_of_a_queue(form: str, seed: int) -> None
             return data
         return data.to_log("1s") if form == "log" else data.histogram()
 
-    found = lk.sweep(load, QUEUE, start=200 * 2 ** (seed / 3), duration="12s")
+    found = lk.sweep(load, QUEUE, start=200 * 2 ** (seed / 3), duration="20s")
     assert found.capacity is not None
     assert found.capacity.low < TRUTH < found.capacity.high < 2.5 * TRUTH
     assert found.capacity.low > 0.4 * TRUTH
