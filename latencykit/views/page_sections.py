@@ -389,7 +389,7 @@ def key_table(series: Sequence[PageSeries]) -> str:
     if trimmed:
         shares = ", ".join(trimmed.values())
         caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
-    tables = []
+    tables: list[str] = []
     for part in np.array_split(np.arange(len(series)), math.ceil(len(series) / _ABREAST)):
         header = ["", *(esc(series[k].short or series[k].name) for k in part)]
         rows = [[esc(name), *(columns[k].get(name, "") for k in part)] for name in names]
