@@ -1,4 +1,4 @@
-"""A busy machine is told from an overloaded system."""
+"""A busy machine is distinguished from an overloaded system."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_waits_of_full_windows_are_one() -> None:
 
 @pytest.mark.slow
 def test_a_neighbour_on_the_same_cpu_is_seen() -> None:
-    """A load generator and its server share a CPU with a program that is no child of this one."""
+    """A load generator and its server share a CPU with a program that another process started."""
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("only Linux counts how long threads waited for a CPU")
     pinned = f"import os, socket; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}}); "

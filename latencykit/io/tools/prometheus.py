@@ -223,19 +223,26 @@ class _Metric:
     line: int = 0
 
 
+def _run_of(name: str, options: ReadOptions, stated: str | None, description: str) -> Run | None:
+    """Return the run of a family whose values are times, else None."""
+    unit = unit_of(name, options, stated, description)
+    if unit is None:
+        return None
+    return Run(
+        tool="Prometheus client", measure="service", corrected="none", unit=unit[0],
+        unit_from=unit[1],
+    )  # fmt: skip
+
+
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram and summary of a time; the runtime's own only without others."""
     families, units, helps = _families(source, options)
     own = {name: rows for name, rows in families.items() if not name.startswith(_RUNTIME)}
     series: dict[str, Data] = {}
     for name, members in (own or families).items():
-        unit = unit_of(name, options, units.get(name), helps.get(name, ""))
-        if unit is None:
+        run = _run_of(name, options, units.get(name), helps.get(name, ""))
+        if run is None:
             continue
-        run = Run(
-            tool="Prometheus client", measure="service", corrected="none", unit=unit[0],
-            unit_from=unit[1],
-        )  # fmt: skip
         parts = [(dict(labels), _data(metric, run, source)) for labels, metric in members.items()]
         parts = [(labels, data) for labels, data in parts if data is not None]
         if parts:
@@ -430,13 +437,9 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for family in own or families:
         name = str(family.get("name"))
-        unit = unit_of(name, options, family.get("unit"), family.get("help", ""))
-        if unit is None:
+        run = _run_of(name, options, family.get("unit"), family.get("help", ""))
+        if run is None:
             continue
-        run = Run(
-            tool="Prometheus client", measure="service", corrected="none", unit=unit[0],
-            unit_from=unit[1],
-        )  # fmt: skip
         members = []
         for metric in family.get("metric", ()):
             data = _of_message(metric, run, source)
