@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import itertools
 import json
 import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,71 +17,66 @@ FIRST, GAP = 0.060, 0.015  # seconds
 FAILS = 12  # every twelfth request
 
 
-async def _answer(body: dict[str, Any], number: int, write: Any) -> None:
-    tokens = int(body.get("max_tokens") or body.get("max_completion_tokens") or 8)
-    about = {"id": f"c{number}", "object": "chat.completion.chunk", "created": 1, "model": "mock"}
-    word = {"index": 0, "delta": {"role": "assistant", "content": " the"}, "finish_reason": None}
-    usage = {"prompt_tokens": 8, "completion_tokens": tokens, "total_tokens": 8 + tokens}
-    begin = asyncio.get_running_loop().time()
-    for k in range(tokens):
-        due = begin + FIRST + k * GAP
-        await asyncio.sleep(max(due - asyncio.get_running_loop().time(), 0))
-        await write("data: " + json.dumps(about | {"choices": [word]}) + "\n\n")
-    await write("data: " + json.dumps(about | {"choices": [], "usage": usage}) + "\n\n")
-    await write("data: [DONE]\n\n")
+class Server(ThreadingHTTPServer):
+    daemon_threads = False  # closing waits for them, so that no socket stays open
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.requests = itertools.count(1)
 
 
-async def _serve(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: list[int]
-) -> None:
-    async def chunk(text: str) -> None:
-        writer.write(b"%x\r\n%s\r\n" % (len(text.encode()), text.encode()))
-        await writer.drain()
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10  # seconds that a connection may stay idle
+    server: Server
 
-    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-        while line := await reader.readline():
-            method, path, _ = line.decode().split()
-            size = 0
-            while (header := (await reader.readline()).strip().lower()) != b"":
-                if header.startswith(b"content-length:"):
-                    size = int(header.partition(b":")[2])
-            body = json.loads(await reader.readexactly(size) or b"{}")
-            status, reply = "200 OK", {"object": "list", "data": [{"id": "mock"}]}
-            if method == "POST" and path.endswith("completions"):
-                count[0] += 1
-                if count[0] % FAILS:
-                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
-                    writer.write(b"Transfer-Encoding: chunked\r\n\r\n")
-                    await _answer(body, count[0], chunk)
-                    await chunk("")
-                    continue
-                status, reply = "503 Service Unavailable", {"error": {"message": "overloaded"}}
-            data = json.dumps(reply).encode()
-            writer.write(f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n".encode())
-            writer.write(f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
-            await writer.drain()
-    writer.close()
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+    def do_GET(self) -> None:
+        self.reply(200, {"object": "list", "data": [{"id": "mock"}]})
+
+    def do_POST(self) -> None:
+        begin, number = time.perf_counter(), next(self.server.requests)
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if number % FAILS == 0:
+            self.reply(503, {"error": {"message": "overloaded"}})
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        tokens = int(body.get("max_tokens") or body.get("max_completion_tokens") or 8)
+        common = {"id": f"c{number}", "object": "chat.completion.chunk"}
+        common |= {"created": 1, "model": "mock"}
+        word = {"index": 0, "delta": {"role": "assistant", "content": " the"}}
+        usage = {"prompt_tokens": 8, "completion_tokens": tokens, "total_tokens": 8 + tokens}
+        for k in range(tokens):
+            time.sleep(max(begin + FIRST + k * GAP - time.perf_counter(), 0))
+            self.chunk(json.dumps(common | {"choices": [word | {"finish_reason": None}]}))
+        self.chunk(json.dumps(common | {"choices": [], "usage": usage}))
+        self.chunk("[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def chunk(self, text: str) -> None:
+        data = f"data: {text}\n\n".encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def reply(self, status: int, content: dict[str, Any]) -> None:
+        data = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
 
 @contextlib.contextmanager
 def token_server() -> Iterator[int]:
-    """Run the server in a thread of its own; yield its port."""
-    loop, count = asyncio.new_event_loop(), [0]
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    start = asyncio.start_server(lambda r, w: _serve(r, w, count), "127.0.0.1", 0)
-    server = asyncio.run_coroutine_threadsafe(start, loop).result()
-
-    async def stop() -> None:
-        server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-        await asyncio.sleep(0)
-
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        asyncio.run_coroutine_threadsafe(stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    """Run the server in threads of its own; yield its port."""
+    with Server() as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,)).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
