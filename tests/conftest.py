@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 mpl.use("Agg")
-settings.register_profile(
-    "steady", derandomize=True, deadline=None
-)  # the same examples everywhere, on slow machines too
+# the same examples everywhere, on slow machines too
+settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
 
 # What runs in the background of a shell, or under nohup, ignores signals that tests send, and hands

@@ -127,9 +127,8 @@ def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
             lk.read(log).histogram().percentile(50), rel=2e-3
         )
     assert run("check", target, "--slo", "99=1s")[0] == 2
-    for one in lk.read_all(
-        target, unit="s" if suffix == ".hgrm" else "us"
-    ).values():  # a guess gives way to the user
+    # a guess gives way to the user
+    for one in lk.read_all(target, unit="s" if suffix == ".hgrm" else "us").values():
         assert one.run.unit_from == "option"
         assert one.histogram().to_unit("ns").percentile(50) == pytest.approx(
             1e3 * lk.read(log).histogram().percentile(50), rel=2e-3

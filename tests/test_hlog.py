@@ -382,11 +382,12 @@ def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
     except CorruptInputError as error:
         return (str(error),)
     arrays = (log.starts, log.lengths, series.count, series.max, series.values)
+    # for NaN is no NaN
     return (
         *(repr(array.tolist()) for array in arrays),
         log.tag_of_rows(),
         log.run.notes,
-    )  # for NaN is no NaN
+    )
 
 
 @pytest.mark.slow

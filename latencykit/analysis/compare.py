@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.bootstrap import ENDS, Draws, draw_means, draw_percentiles, draw_shifts
+from latencykit.analysis.bootstrap import ENDS, Draws, draw_means, draw_percentiles, draw_shifts
 from latencykit.core.dependence import LEAST_EVENTS
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.quantiles import (

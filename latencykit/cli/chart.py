@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -26,7 +26,7 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.cli.common import Input
+    from latencykit.cli.inputs import Input
 
 __all__ = ["command"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load
+from latencykit.cli.inputs import load
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.analysis.slo import SLO, SLORow
-    from latencykit.cli.common import Input
+    from latencykit.cli.inputs import Input
 
 __all__ = ["command"]
 

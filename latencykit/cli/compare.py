@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import pairs_of
+from latencykit.cli.inputs import pairs_of
 from latencykit.cli.options import (
     Command,
     Inputs,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Input, expand, print_notes
+from latencykit.cli.inputs import Input, expand, print_notes
 from latencykit.cli.options import Command, Inputs, chart_option, format_option, inputs, note
 from latencykit.cli.output import print_json, progress, write_chart
 from latencykit.units import without_secrets

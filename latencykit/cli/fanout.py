@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load, with_buckets
+from latencykit.cli.inputs import load, with_buckets
 from latencykit.cli.options import (
     Command,
     Inputs,

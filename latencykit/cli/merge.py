@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import load, slots_of_all, warn_duplicate_files, without_aggregates
+from latencykit.cli.inputs import load, slots_of_all, warn_duplicate_files, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs, note
 from latencykit.cli.output import atomic, print_written, progress
 from latencykit.errors import InvalidArgumentError

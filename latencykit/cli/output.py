@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import expand
+from latencykit.cli.inputs import expand
 from latencykit.cli.options import note
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import printable, without_secrets
@@ -19,7 +19,7 @@ from latencykit.units import printable, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from latencykit.cli.common import Input
+    from latencykit.cli.inputs import Input
     from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
 

@@ -299,9 +299,8 @@ def _long_run(residual: Floats) -> _LongRun:
     )
     grown = found[-1] + np.maximum(found[-1] - found[half], 0.0)
     clearest = np.asarray(lengths)[found.argmax(axis=0)]
-    degrees = np.maximum(
-        1.5 * n / clearest - 1, 2.0
-    )  # overlapping blocks know as much as half as many again
+    # overlapping blocks know as much as half as many again
+    degrees = np.maximum(1.5 * n / clearest - 1, 2.0)
     variance = np.maximum(found.max(axis=0), grown)
     skewness = np.clip(third.max(axis=0), 0.0, None) / np.maximum(variance, 1e-200) ** 1.5
     return _LongRun(

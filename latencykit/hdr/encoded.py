@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.blocks import Block
 from latencykit.core.kernel import fold_varints
-from latencykit.hdr.limits import RowError
+from latencykit.hdr.errors import RowError
 from latencykit.hdr.payload import HEADER_BYTES, decode_rows
 
 if TYPE_CHECKING:

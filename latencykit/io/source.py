@@ -201,9 +201,8 @@ def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, st
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _PIECE = 1 << 16
-_ZSTD_PIECE = (
-    1 << 12
-)  # its decoder gives out all that a piece holds: a bomb must not get far with one
+# its decoder gives out all that a piece holds: a bomb must not get far with one
+_ZSTD_PIECE = 1 << 12
 _LARGEST = 1 << 20
 _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at the end
 
@@ -687,9 +686,8 @@ class Source:
         limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
         pieces, size = [], 0
         with self.open() as stream:
-            while size <= limit and (
-                piece := stream.read(_BASE_PIECE)
-            ):  # to ask for all at once would take the limit's memory
+            # to ask for all at once would take the limit's memory
+            while size <= limit and (piece := stream.read(_BASE_PIECE)):
                 pieces.append(piece)
                 size += len(piece)
         if size > limit:

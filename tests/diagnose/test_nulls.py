@@ -109,9 +109,8 @@ def test_a_loop_that_waited_is_found(connections: int, loop: Callable[..., lk.Sa
         loop(server, 100, 14 + 2 * stall, connections=connections, seed=seed) for seed in range(12)
     ]
     found = [lk.diagnose(of_unknown_pedigree(samples)).verdict for samples in runs]
-    alike = (
-        2 if connections == 1 and loop is paced_loop else 0
-    )  # a clock set forward may leave the same
+    # a clock set forward may leave the same
+    alike = 2 if connections == 1 and loop is paced_loop else 0
     assert found.count("omits") >= 12 - alike
     assert "clean" not in found
 

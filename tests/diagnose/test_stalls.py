@@ -118,9 +118,8 @@ def test_a_period_is_named_from_eight_stalls_on() -> None:
 def test_a_stall_that_held_up_the_logger_too_is_one() -> None:
     log = lk.read(Path(__file__).parents[2] / "data" / "jhiccup-v2.hlog", unit="ns")
     found = lk.find_stalls(log)
-    assert found["end"].tolist() == pytest.approx(
-        [10.883, 30.593, 50.081], abs=0.001
-    )  # where the stretched intervals end
+    # where the stretched intervals end
+    assert found["end"].tolist() == pytest.approx([10.883, 30.593, 50.081], abs=0.001)
     assert found["duration"].tolist() == pytest.approx((found["worst"] / 1e9).tolist())
 
 

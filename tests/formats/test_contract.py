@@ -223,9 +223,8 @@ def test_no_sample_of_any_format_is_known_by_its_name_only(name):
         best = [one for one, score in scores.items() if score == max(scores.values())]
         if best not in ([], [case.format]):
             strangers[label] = best
-    assert strangers == {
-        "nats-latency-raw/paced": ["numbers"]
-    }  # bare numbers, of which the name alone tells the unit
+    # bare numbers, of which the name alone tells the unit
+    assert strangers == {"nats-latency-raw/paced": ["numbers"]}
 
 
 @pytest.mark.slow
@@ -380,9 +379,8 @@ def test_a_damaged_line_of_a_table_is_an_error(case, tmp_path):
     copy = case.damaged(
         tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
     )
-    if (
-        case.format == "fio-terse"
-    ):  # a line that does not begin with a version is no terse line: fio prints others, too
+    # a line that does not begin with a version is no terse line: fio prints others, too
+    if case.format == "fio-terse":
         assert counts(case.read(copy)) < counts(case.read())
         return
     with pytest.raises(CorruptInputError, match=rf"^{re.escape(str(copy))}:\d+: "):

@@ -162,8 +162,7 @@ def test_csv_of_six_columns(read_text):
 
 
 def test_a_limit_that_the_run_cannot_have_reached_is_not_assumed():
-    path = (
-        Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"
-    )  # hey -t 1; the run took 2 s
+    # hey -t 1; the run took 2 s
+    path = Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"
     found = lk.read(path)
     assert (found.run.timeouts, found.censored, found.censored_at) == (4, 4, found.max)

@@ -474,7 +474,6 @@ def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
             "ms": [1, 2],
         }
     )
-    with pytest.raises(
-        InvalidArgumentError
-    ):  # as a date, or where this pandas has none for it, as an empty cell
+    # as a date, or where this pandas has none for it, as an empty cell
+    with pytest.raises(InvalidArgumentError):
         Samples.from_frame(frame, start="start", duration="ms", unit="ms")

@@ -166,9 +166,8 @@ def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(
     read = lk.read(path, **options)
     assert read.duration.tolist() == (np.arange(1, 50_001) * 1000).tolist()
     changing(monkeypatch, shrink, path, after=3)
-    with pytest.raises(
-        CorruptInputError, match="shrank"
-    ):  # mapped into memory, this would be the end of the process
+    # mapped into memory, this would be the end of the process
+    with pytest.raises(CorruptInputError, match="shrank"):
         lk.read(path, **options)
 
 

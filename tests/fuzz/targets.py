@@ -24,7 +24,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError
-from latencykit.hdr.limits import PayloadError
+from latencykit.hdr.errors import PayloadError
 from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads
 from latencykit.hdr.write import encode
 from latencykit.io import hlog

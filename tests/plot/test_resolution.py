@@ -97,9 +97,8 @@ def test_every_curve_lies_inside_its_own_band(raw, source):
             (np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])
         )
     )
-    step = np.searchsorted(
-        grid, every, "left"
-    )  # the band holds its ends up to each of its percentiles
+    # the band holds its ends up to each of its percentiles
+    step = np.searchsorted(grid, every, "left")
     inside = step < grid.size
     assert inside.sum() > 4000
     value = curve.at(every)[inside]

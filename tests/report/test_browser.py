@@ -242,9 +242,8 @@ def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone)
     finger.send("touchEnd")
     before, numbers = selected(page), cells(page)
     x, y = place(page, 15)
-    finger.drag(
-        (x, y), (x + 6, y + 160)
-    )  # down the page: the browser scrolls, and cancels the touch
+    # down the page: the browser scrolls, and cancels the touch
+    finger.drag((x, y), (x + 6, y + 160))
     finger.send("touchEnd")
     assert selected(page) == before
     finger.drag(place(page, 12), place(page, 18))

@@ -256,9 +256,8 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
     third = widget(4)
     third.get_by_role("button", name="What do slow requests").click()
     third.locator("#explained th", has_text="host=c").wait_for(timeout=30_000)
-    third.evaluate(
-        "widget => (widget.style.width = '390px')"
-    )  # as on a telephone: no column is cut
+    # as on a telephone: no column is cut
+    third.evaluate("widget => (widget.style.width = '390px')")
     table = third.locator("#explained .scroll")
     assert table.evaluate("place => place.scrollWidth - place.clientWidth") <= 0
     assert not errors

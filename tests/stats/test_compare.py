@@ -7,8 +7,8 @@ import pytest
 from scipy import stats as reference
 
 import latencykit as lk
+from latencykit.analysis.bootstrap import draw_means, draw_percentiles, rank_draws
 from latencykit.analysis.compare import compare_counts, gap_at, shift, superiority, verdict
-from latencykit.core.bootstrap import draw_means, draw_percentiles, rank_draws
 from latencykit.core.quantiles import Counted
 from latencykit.errors import InvalidArgumentError
 
@@ -35,9 +35,8 @@ def test_rank_draws_are_the_poisson_bootstrap() -> None:
 
 
 def test_mean_draws_have_the_standard_error() -> None:
-    values = np.random.default_rng(2).lognormal(
-        0, 1, 5000
-    )  # more than two thousand buckets are put together
+    # more than two thousand buckets are put together
+    values = np.random.default_rng(2).lognormal(0, 1, 5000)
     draws = draw_means(
         Counted.of(values), [(0.0, 1.0), (0.01, 0.99)], 800, np.random.default_rng(0)
     )

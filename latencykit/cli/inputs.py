@@ -93,9 +93,8 @@ def twice(files: Sequence[str]) -> list[str]:
     found = []
     for _, path in expand(files):
         key: object = path
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # a file elsewhere, or none: reported when it is read
+        # a file elsewhere, or none: reported when it is read
+        with contextlib.suppress(OSError, ValueError):
             status = Path(path).stat()
             key = status.st_dev, status.st_ino
         if key in seen:

@@ -81,9 +81,8 @@ def draw_percentiles(
     else:
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         levels = np.where(p[:, None] < 100, dependence.levels(p, ENDS), 1.0)
-        places = rng.standard_normal(
-            replicates
-        )  # one level for all: percentiles of a run go up and down together
+        # one level for all: percentiles of a run go up and down together
+        places = rng.standard_normal(replicates)
         shares = np.stack([np.interp(places, ENDS, level) for level in levels], axis=1)
         drawn = np.clip(np.ceil(shares * held.total), 1, held.total).astype(np.int64)
     low = best.low[np.searchsorted(best.cumulative, drawn, "left")]
@@ -95,9 +94,8 @@ def draw_shifts(
 ) -> Draws:
     """Return replicates of statistics from their confidence distributions."""
     places = rng.standard_normal(replicates)
-    finite = np.nan_to_num(
-        shifts, nan=0.0, posinf=0.0
-    )  # open ends are judged by nobody; see `compare_counts`
+    # open ends are judged by nobody; see `compare_counts`
+    finite = np.nan_to_num(shifts, nan=0.0, posinf=0.0)
     moved = np.stack([np.interp(places, ENDS, one) for one in finite], axis=1)
     return Draws(np.maximum(values[0] + moved, 0.0), values[1] + moved)
 
@@ -116,9 +114,8 @@ def draw_means(
     for first in range(0, replicates, _BATCH):
         batch = min(_BATCH, replicates - first)
         counts = rng.poisson(grouped.counts, (batch, grouped.counts.size)).astype(np.float64)
-        counts[counts.sum(axis=1) == 0] = (
-            grouped.counts
-        )  # of a handful of values a replicate may be empty
+        # of a handful of values a replicate may be empty
+        counts[counts.sum(axis=1) == 0] = grouped.counts
         extra = rng.poisson(grouped.censored, batch).astype(np.float64)
         for side, values, out in zip(sides, (sides[0].low, sides[1].high), ends, strict=True):
             out.append(_means_of(_with_open(counts, extra, side), values, trims))
