@@ -228,7 +228,7 @@ def test_a_pipe_is_read_as_a_file_is(run, tmp_path, name):
     path, pipe = tmp_path / "file", tmp_path / "pipe"
     path.write_bytes(PIPED[name])
     os.mkfifo(pipe)
-    writer = Thread(target=pipe.write_bytes, args=[PIPED[name]])
+    writer = Thread(target=pipe.write_bytes, args=[PIPED[name]], daemon=True)
     writer.start()
     piped = run("-q", "summary", "--format", "csv", f"x={pipe}")
     writer.join()

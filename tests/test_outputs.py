@@ -318,10 +318,10 @@ def test_a_pipe_is_written_to_not_replaced(run, tmp_path):
     pipe = tmp_path / "out.xml"
     os.mkfifo(pipe)
     got: list[str] = []
-    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()), daemon=True)
     reader.start()
     assert run("-q", "check", LOG, "--unit", "ns", "--slo", "99=1s", "--junit", pipe)[0] == 0
-    reader.join(10)
+    reader.join(60)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert ET.fromstring(got[0]).tag == "testsuites"
 
