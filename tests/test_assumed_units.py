@@ -270,7 +270,7 @@ def test_a_name_or_a_description_is_believed_before_a_default(
     ["Size of replies in bytes", "Payload (KiB)", "Number of rows", "Memory in kilobytes"],
 )
 @pytest.mark.parametrize("name", ["rpc", "rpc_per_second", "rpc_size", "payload_bytes_hist"])
-def test_bytes_are_no_latency(tmp_path, name, described):
+def test_bytes_are_not_latency(tmp_path, name, described):
     path = tmp_path / "x.prom"
     path.write_text(
         re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))

@@ -186,10 +186,10 @@ def _first_weak(
     events_of: Callable[[list[float]], list[TailEvents]], asked: list[float], confidence: float
 ) -> tuple[int, TailEvents | None]:
     """Position and events of the first percentile from which on all have too few events."""
-    found = events_of(asked) if asked else []
-    enough = [k for k, one in enumerate(found) if one.supports(confidence)]
+    events = events_of(asked) if asked else []
+    enough = [k for k, event in enumerate(events) if event.supports(confidence)]
     weak = enough[-1] + 1 if enough else 0
-    return weak, found[weak] if weak < len(found) else None
+    return weak, events[weak] if weak < len(events) else None
 
 
 @record(eq=False)
@@ -234,12 +234,12 @@ class _Bursts:
             expected = above[some].sum(axis=1)[:, None] * usual / usual.sum()
             crowded = (above[some] > 1) & (above[some] > expected)
             burst[some][crowded] = poisson_rarer(above[some][crowded], expected[crowded], least)
-        held = np.zeros(order.size, np.bool_)
+        carried = np.zeros(order.size, np.bool_)
         for k in np.argsort(percentiles, kind="stable").tolist():
-            burst[k] = (burst[k] | held) & (above[k] > 0)
+            burst[k] = (burst[k] | carried) & (above[k] > 0)
             # What is slower still, in the same interval, is of the same stall, however few requests
             # of it are left.
-            held = burst[k] if percentiles[k] >= _CARRIED else held
+            carried = burst[k] if percentiles[k] >= _CARRIED else carried
         span, reach = np.asarray(length, np.float64)[order], reach[order]
         return cls(percentiles, above, burst, begin[order], span, reach, order, sizes.size)
 

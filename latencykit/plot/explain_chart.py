@@ -137,11 +137,11 @@ def _named(row: Any) -> str:
     return " & ".join(f"{attribute}={value}" for attribute, value in parts)
 
 
-def _chosen(found: Explanation, most: int) -> list[tuple[str, list[Any]]]:
+def _chosen(result: Explanation, most: int) -> list[tuple[str, list[Any]]]:
     """Attributes and the rows of each that are drawn, as many as have space."""
     chosen: list[tuple[str, list[Any]]] = []
     number = 0
-    for attribute, rows in found.attributes.groupby("attribute", sort=False):
+    for attribute, rows in result.attributes.groupby("attribute", sort=False):
         weight = (rows["share_above"] - rows["share"]).abs() + rows["significant"]
         some = rows.loc[weight.sort_values(ascending=False).index].head(_MOST_PER_ATTRIBUTE)
         kept = list(some.itertuples())[: most - number]

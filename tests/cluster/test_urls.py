@@ -1,4 +1,4 @@
-"""What strangers' servers give: each failure is one line that names the address and no secret, and nothing stays behind."""
+"""What untrusted servers give: each failure is one line that names the address and no secret, and nothing stays behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ASKED: list[str] = []
 GONE = Event()
 
 
-class Stranger(BaseHTTPRequestHandler):
+class UntrustedServer(BaseHTTPRequestHandler):
     """Serves what the path asks for: a status, a body, and the length that it lies about."""
 
     protocol_version = "HTTP/1.1"
@@ -70,7 +70,7 @@ class Stranger(BaseHTTPRequestHandler):
         self.close_connection = True
         times = ASKED.count(f"GET {kind}")
         if kind == "silent":
-            GONE.wait()  # until the tests end: whoever does not give up waits as long
+            GONE.wait()  # until the tests end: a client that does not give up waits as long
         elif self.command == "HEAD":
             self.send_response(200)
             self.send_header("Content-Length", str(len(LOG)))
@@ -123,7 +123,7 @@ NOTED = ("cut.hlog.gz",)
 
 @pytest.fixture(scope="module")
 def host():
-    with served(Stranger) as server:
+    with served(UntrustedServer) as server:
         server.handle_error = lambda *_: None  # clients hang up on nonsense
         yield f"127.0.0.1:{server.server_port}"
         GONE.set()
@@ -291,14 +291,14 @@ def test_hosts_in_brackets_are_read(run, spool):
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
         pytest.skip("this machine has no IPv6")
-    with served(Stranger, "::1") as server:
+    with served(UntrustedServer, "::1") as server:
         status, out, err = run("-q", "summary", f"http://[::1]:{server.server_port}/good.hlog")
     assert status == 0, err
     assert "good.hlog" in out
     assert left_in(spool) == []
 
 
-def test_no_login_and_no_query_is_told_or_written(host, run, tmp_path, monkeypatch):
+def test_no_login_and_no_query_is_reported_or_written(host, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     url = f"http://me:secret@{host}/good.hlog?token=pwd-0451"
     again = f"http://me:secret@{host}/good.hlog?token=pwd-0451-b"
@@ -346,7 +346,7 @@ def test_secrets_are_known_by_their_place(text, shown):
     assert without_secrets(text) == shown
 
 
-class Fickle(Stranger):
+class Fickle(UntrustedServer):
     """Serves a log, or one fault of several, at random."""
 
     def do_GET(self) -> None:

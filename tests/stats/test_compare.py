@@ -171,7 +171,7 @@ def test_a_clock_that_reads_zero_has_a_slow_share_with_an_interval(factor: float
     assert share.significant == (factor > 1)
 
 
-def test_a_percentile_between_modes_jumps_and_is_told() -> None:
+def test_a_percentile_between_modes_jumps_and_is_reported() -> None:
     from latencykit.core.quantiles import percentile_table
 
     values = [
@@ -193,7 +193,7 @@ def test_a_percentile_between_modes_jumps_and_is_told() -> None:
     assert gap.slow_median == pytest.approx(45, abs=1)
 
 
-def test_a_heavy_tail_is_no_gap() -> None:
+def test_a_heavy_tail_is_not_a_gap() -> None:
     rng = np.random.default_rng(6)
     reported_stats = sum(
         gap_at(Counted.of(rng.pareto(1.5, 5000) + 1), p) is not None

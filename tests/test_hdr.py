@@ -1,3 +1,5 @@
+"""HdrHistogram payloads: every encoding that exists is decoded as the reference does, and written back."""
+
 from __future__ import annotations
 
 import base64

@@ -201,7 +201,7 @@ def test_ranges_of_a_log_that_was_cut(tmp_path):
             source_of(place)
 
 
-def test_what_is_no_regular_file_is_not_watched(tmp_path):
+def test_what_is_not_a_regular_file_is_not_watched(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with (tmp_path / "pipe").open("wb") as writer:
