@@ -363,7 +363,7 @@ class HistogramLog(HistogramBacked, Value):
         )
 
     def shifted(self, seconds: float) -> HistogramLog:
-        """Return the same intervals counted from a start that lies so much earlier."""
+        """Return the same intervals counted from a start that is `seconds` earlier."""
         start = None if self.run.start is None else self.run.start - seconds
         later = self.rows(np.arange(len(self)), run=self.run.replace(start=start))
         later.starts = read_only(self.starts + seconds)
@@ -763,8 +763,7 @@ class SlotPart:
         chosen = np.flatnonzero(slot >= 0)
         chosen = chosen[np.argsort(slot[chosen], kind="stable")]
         # Intervals of one part come in order of time, but those of several parts one part after the
-        # other, and
-        # sums from memory before what is decoded beside them.
+        # other, and sums from memory before what is decoded beside them.
         known = self._log._cached()
         turns = 1
         if len(self._log._parts) > 1 or (known is not None and known[0].part is None):

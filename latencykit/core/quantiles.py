@@ -186,8 +186,7 @@ def student_tail(tail: float, degrees: float) -> float:
 # The rule is the reference implementation's (``AbstractHistogram.getValueAtPercentile``,
 # HdrHistogram 2.2.2): the percentile is lowered by one unit in the last place, the rank is rounded
 # up, and the value is the highest equivalent value of the bucket that reaches the rank. So p99.94
-# of
-# 1,000 values is the 1,000th, not the 999th.
+# of 1,000 values is the 1,000th, not the 999th.
 
 
 def _percentiles(percentiles: ArrayLike) -> Floats:
