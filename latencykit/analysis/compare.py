@@ -395,7 +395,9 @@ def compare(
             [[statistic_of(data, name, confidence) for name in names] for data in side]
             for side in sides
         ]
-        runs = compare_runs(tables[0], tables[1], names, confidence=confidence, margin=margin)
+        runs = compare_runs(
+            tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed
+        )
         result = Comparison(tuple(runs.changes), "runs", runs.verdict, runs.reasons)
     elif isinstance(one, Summary) or isinstance(two, Summary):
         names = _statistics(sides, percentiles, means, also, confidence)

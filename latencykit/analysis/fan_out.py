@@ -68,12 +68,11 @@ __all__ = [
 ]
 
 
-def survival(counts: ArrayLike, censored: int = 0) -> Floats:
+def survival(counts: ArrayLike) -> Floats:
     """Return the share of values above each bucket, float64, shape (buckets,)."""
     numbers = np.asarray(counts, np.int64)
     running = np.cumsum(numbers)
-    total = int(running[-1]) + censored
-    return np.asarray((total - running) / total)
+    return np.asarray((running[-1] - running) / running[-1])
 
 
 def probabilities(above: ArrayLike) -> Floats:
