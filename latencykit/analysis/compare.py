@@ -314,7 +314,7 @@ def parse_condition(text: str) -> Condition:
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 _MEANS = ("mean", "tm99")
 _REPORTED = 12
-"""Percentiles that somebody chose to report; more are the rows of a spectrum."""
+"""A source that reports at most this many percentiles chose them; more are a spectrum."""
 
 
 def compare(
@@ -636,7 +636,7 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
             for text in differences(side[0].run, data.run, side[0].count, data.count)
         )
         texts += [f"among the {name} runs, {text}" for text in list(dict.fromkeys(among))[:3]]
-        # Summaries may well be equal by chance.
+        # Summaries may be equal by chance.
         counted = [data for data in side if not isinstance(data, Summary) and data.count]
         earlier: dict[bytes, Side] = {}
         copies = 0
@@ -845,7 +845,7 @@ def _means(sides: tuple[_Side, _Side], names: Sequence[str]) -> _Group:
         columns = ([getattr(trim, name) for trim in trims] for name in ("value", "low", "high"))
         point, low, high = (np.array(column) for column in columns)
         if "mean" in names and math.isfinite(side.counted.mean):
-            k = names.index("mean")  # reported by the tool: no bucket knows better
+            k = names.index("mean")  # reported by the tool, and more exact than any bucket
             point[k] = low[k] = high[k] = side.counted.mean
         drawn, ends = side.means(ranks, (low, high))
         points.append(point)
@@ -1084,7 +1084,7 @@ def _change(name: str, base: Floats, new: Floats, confidence: float) -> Change:
 # ------------------------------------------------------------
 # Percentiles that fall between two modes: there they jump, and no interval helps.
 #
-# If 1 % of the requests take a slow path, p99 lies on the brink: 1.8 ms in one run, 44.6 ms in the
+# If 1 % of the requests take a slow path, p99 lies on the boundary: 1.8 ms in one run, 44.6 ms in the
 # next, and nothing has changed. What can be compared are the weight of the slow mode and where it
 # lies.
 
@@ -1103,7 +1103,7 @@ class Gap:
     weight_low: float  # and its 95 % interval
     weight_high: float
     slow_median: float  # of the slow mode
-    percentile: float  # the percentile that lies on the brink
+    percentile: float  # the percentile that lies on the boundary
 
     @property
     def words(self) -> str:

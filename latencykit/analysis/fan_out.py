@@ -295,7 +295,7 @@ class Leg:
 class SumBracket:
     """Bounds of the distribution of a sum; the value of bin k is k × step.
 
-    Tails below about 1e-12 drown in rounding.
+    Tails below about 1e-12 are lost to rounding.
     """
 
     step: float
