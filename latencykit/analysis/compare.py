@@ -1084,9 +1084,9 @@ def _change(name: str, base: Floats, new: Floats, confidence: float) -> Change:
 # ------------------------------------------------------------
 # Percentiles that fall between two modes: there they jump, and no interval helps.
 #
-# If 1 % of the requests take a slow path, p99 lies on the boundary: 1.8 ms in one run, 44.6 ms in the
-# next, and nothing has changed. What can be compared are the weight of the slow mode and where it
-# lies.
+# If 1 % of the requests take a slow path, p99 lies on the boundary: 1.8 ms in one run, 44.6 ms in
+# the next, and nothing has changed. What can be compared are the weight of the slow mode and where
+# it lies.
 
 _WIDE = 2.0  # a gap doubles the value
 _FEWEST = 8  # requests beyond it: fewer are the loose end of any heavy tail
