@@ -496,8 +496,8 @@ def _lines(
             merged = max(merged, envelope(intervals, high, columns).merged)
             wide = np.isfinite(value) & ~is_resolved(intervals.lows[percentile], value)
             if wide.any():
-                edges = (np.where(wide, edge, np.nan) for edge in (low, high))
-                _fill_wide(ax, intervals, *edges, columns, look["color"])
+                low, top = np.where(wide, low, np.nan), np.where(wide, high, np.nan)
+                _fill_wide(ax, intervals, low, top, columns, look["color"])
             shown = envelope(intervals, np.where(wide, np.nan, high), columns)
             x, y = shown.line(shown.high)
             if shown.merged > 1 and percentile < 100 and not many:
