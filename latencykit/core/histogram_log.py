@@ -1109,8 +1109,9 @@ class _Table:
         tabulate(self.table, slot, *entries)
         if len(self.tags) > 1:
             tabulate(self.tags, self.tag[block.rows], *entries)
-        held = np.flatnonzero(np.diff(block.indptr))
-        top = block.buckets.high(block.index[block.indptr[held + 1] - 1])
+        ends = block.indptr[1:]
+        held = (ends > block.indptr[:-1]).nonzero()[0]
+        top = block.buckets.high(block.index[ends[held] - 1])
         np.maximum.at(self.longest, slot[held], top)
 
     def _of(self, buckets: Buckets, size: int) -> Ints:
