@@ -40,7 +40,7 @@ from latencykit.core.histogram import (
 )
 from latencykit.core.kernel import tabulate
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import median, values_at_ranks
+from latencykit.core.quantiles import distinct, median, values_at_ranks
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import (
@@ -1190,7 +1190,7 @@ def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
 
 def _spans_of(log: HistogramLog) -> Ints:
     """The span of each interval: of a width that people resample to, and that fills a window."""
-    steps = np.diff(np.unique(log.starts))
+    steps = np.diff(distinct(log.starts))
     least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
     width = next((span for span in _SPANS if span >= least), least)
     return np.unique(slot_numbers(log.starts, width), return_inverse=True)[1].reshape(-1)
