@@ -95,7 +95,7 @@ API int64_t lk_add(int64_t *total, int64_t width, const int64_t *index, const in
 }
 
 /* table[slots * columns] += counts of CSR rows: row r in line line[r], bucket i in column[i]. -1, and
-   nothing added, where something is out of range, or where a row's sum could exceed 2**62. */
+   nothing added, where something is out of range, or where a double may not hold a row's sum. */
 API int64_t lk_tabulate(double *table, int64_t slots, int64_t columns, const int64_t *line,
                         const int64_t *indptr, int64_t rows, const int64_t *index,
                         const int64_t *counts, int64_t entries, const int64_t *column,
@@ -110,7 +110,7 @@ API int64_t lk_tabulate(double *table, int64_t slots, int64_t columns, const int
         outside |= (uint64_t)index[i] >= (uint64_t)width;
         bits |= (uint64_t)counts[i];
     }
-    if (outside || bits >> 38 || entries >> 24) return -1;
+    if (outside || bits >> 28 || entries >> 24) return -1;
     for (int64_t r = 0; r < rows; r++) {
         double *cells = table + line[r] * columns;
         for (int64_t i = indptr[r]; i < indptr[r + 1]; i++)
