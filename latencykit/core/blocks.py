@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
 from latencykit.core.kernel import add_counts, fold
-from latencykit.core.quantiles import row_mean_std, running_sums
+from latencykit.core.quantiles import distinct, row_mean_std, running_sums
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ class TotalsFold:
         found: list[tuple[int, Buckets, Ints, Ints]] = []
         for buckets, parts in self._sparse.items():
             group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-            for number in np.unique(group).tolist():
+            for number in distinct(group).tolist():
                 mine = group == number
                 places, inverse = np.unique(index[mine], return_inverse=True)
                 total = np.zeros(places.size, np.int64)

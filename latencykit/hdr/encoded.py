@@ -94,7 +94,7 @@ class EncodedBlock(Block):
 
     def of_layout(self, buckets: Buckets) -> Block:
         """See `Block`."""
-        return self._like(self.rows, buckets)
+        return self if buckets is self.buckets else self._like(self.rows, buckets)
 
     def kept(self) -> Block:
         """Return the block without what is decoded of it."""
