@@ -351,10 +351,9 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
     """Return where each true percentile lies if slow requests come in groups of a known size."""
     wanted = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
     share = np.geomspace(1.0, 1 / (2 * total), 4000)
-    events, others = (
-        share * total / (company * np.maximum(1 - share, 0.1)),
-        (1 - share) * total / company,
-    )
+    # Of a binomial count, in groups: both sides of an edge have the same variance.
+    variance = company * total * share * np.maximum(1 - share, 0.1)
+    events, others = (share * total) ** 2 / variance, ((1 - share) * total) ** 2 / variance
     out = np.empty((wanted.size, np.size(z)))
     for k, end in enumerate(np.atleast_1d(np.asarray(z, np.float64)).tolist()):
         if end > 0:
