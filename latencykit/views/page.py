@@ -113,7 +113,7 @@ _LINES = (
     "<p class='quiet'>How long the fastest n % of the requests took at most. "
     "<span class='key'><i class='swatch'></i>supported by the sample</span> "
     "<span class='key'><i class='swatch few'></i>based on few events</span> "
-    "<span class='key'><i class='swatch dotted'></i>sample too small</span></p>"
+    "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
 """What the lines of the percentile curve say."""
 
@@ -412,12 +412,13 @@ def _explorer(
             f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.short)}</button>"
             for k, one in enumerate(series)
         )
-    selection = timeline = ""
+    selection = timeline = when = ""
     if any(one.slots is not None for one in series):
         selection = (
-            "<span class='span quiet'>Selected: <b id='selected'>the whole run</b></span>"
-            "<button type='button' id='whole' disabled>Show the whole run</button>"
+            "<span class='span'><span class='quiet'>Selected: <b id='selected'>the whole run</b>"
+            "</span> <button type='button' id='whole' disabled>Show the whole run</button></span>"
         )
+        when = " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
         timed = [one for one in series if one.slots is not None and not one.shadow]
         bins: dict[str, list[str]] = {}
         for one in timed:
@@ -443,7 +444,8 @@ def _explorer(
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
-        f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}<div id='plot-curve' class='plot' "
+        f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}{when}</p>"
+        "<div id='plot-curve' class='plot' "
         "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
         "range'></div>"
@@ -473,5 +475,6 @@ def _heat_map(series: Sequence[PageSeries]) -> str:
     return (
         f"<div class='heat' id='heat'><h2>Distribution over time{_only(series)}</h2>{choice}"
         "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
-        "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
+        "the red line is the maximum. <span class='hint'>Drag across it to select a time and a "
+        "range of latencies.</span></p><div id='plot-heat' class='plot'></div></div>"
     )

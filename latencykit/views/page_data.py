@@ -661,9 +661,12 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """The length of the beginning that all names share, up to the end of a word."""
+    """The length of the beginning that all names share, up to the end of a word.
+
+    None where one of the names is this beginning: little would be left of it.
+    """
     columns = enumerate(zip(*names, strict=False))
-    size = next((k for k, letters in columns if len(set(letters)) > 1), min(map(len, names)))
+    size = next((k for k, letters in columns if len(set(letters)) > 1), 0)
     while size and names[0][size - 1].isalnum():
         size -= 1
     return size
