@@ -152,13 +152,13 @@ def page_html(
     limit = byte_count(page_size)
     named = as_series(data)
     found = as_raw(found_in(page_series(named, limit), diagnosis))
-    series = [*(one.series for one in found), *corrected_series(found, limit)]
+    series = with_short_names([*(one.series for one in found), *corrected_series(found, limit)])
     details = _details(series, stall_spans(found), limit)
     fixed = [{"curve": one.curve_record} for one in series], details
     spare = (
         limit - len(script_json(fixed)) - len(asset("page.css")) - len(script_of("page")) - _BODY
     )
-    series = fitted(with_short_names(series), spare)
+    series = fitted(series, spare)
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
@@ -266,6 +266,7 @@ def explorer_parts(data: Any) -> tuple[str, str, dict[str, Any]]:
     """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
     found = found_in(page_series(as_series(data)), {})
     series = fitted(with_short_names([one.series for one in found]))
+    found = [replace(one, series=own) for one, own in zip(found, series, strict=True)]
     percentiles = shown_percentiles(series)
     views = _explorer(series, percentiles, series)
     return _header(_title(series), found), views, _model(series, found, percentiles)
@@ -418,7 +419,9 @@ def _explorer(
             "<span class='span'><span class='quiet'>Selected: <b id='selected'>the whole run</b>"
             "</span> <button type='button' id='whole' disabled>Show the whole run</button></span>"
         )
-        when = " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
+        when = (
+            " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
+        )
         timed = [one for one in series if one.slots is not None and not one.shadow]
         bins: dict[str, list[str]] = {}
         for one in timed:
