@@ -28,7 +28,7 @@ from latencykit.analysis.stalls import (
 )
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import poisson_at_least, poisson_at_most, poisson_mean
+from latencykit.core.quantiles import median, poisson_at_least, poisson_at_most, poisson_mean
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
@@ -1399,7 +1399,7 @@ def arithmetic_progression_test(
     if values.size < _STEPS:
         return None
     width = float((high - low)[upper].max())
-    step = float(np.median(np.diff(values)))
+    step = float(median(np.diff(values)))
     if interval and abs(step - interval) < 0.1 * interval:
         step = interval
     if step < _FINE * max(width, 1.0) or not np.all(counts <= 8):

@@ -126,8 +126,11 @@ def _checked(
         if any(limit.statistic != "failed" and not limit.bare for limit in own.limits):
             need_unit(one.name, one.data.run)
         data = in_nanoseconds(one.data)
+        if least is not None:
+            together[name] = data, own
+        elif len(limits) > 1:
+            data = data.with_run()  # what a series keeps for further questions goes with the view
         checked[one.name] = own.check(data, confidence)
-        together[name] = data, own
     if least is not None:
         if len(checked) == 1:
             source = next(iter(checked))

@@ -82,7 +82,7 @@ def command(
     else:
         ask = functools.partial(_record, interval=interval, options=options)
         once = interval is None
-        loaded = load(given, ask, counted=once, again=once)
+        loaded = load(given, ask, counted=once)
         records = [one.data.record | {"name": one.name} for one in loaded]
         runs = {one.name: one.data.run for one in loaded}
     if style == "json":

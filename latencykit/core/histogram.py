@@ -28,6 +28,7 @@ from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
     as_numbers,
+    distinct,
     highest_supported_percentile,
     is_resolved,
     mean_std,
@@ -190,7 +191,7 @@ def highest_pinned_down(histogram: Histogram, limit: float) -> float:
     """Return the highest percentile up to `limit` known within a tenth, or 0."""
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
     ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
-    ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
+    ends = distinct(ends[(ends > 0) & (ends <= limit)])[::-1]
     _, low, high, _ = brackets_at(histogram, ends)
     return float(next(iter(ends[is_resolved(low, high)]), 0.0))
 
@@ -960,7 +961,7 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
         layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
         run = _noted(run, parts, layout, index)
     else:
-        index = np.unique(np.concatenate([part.index for part in parts]))
+        index = distinct(np.concatenate([part.index for part in parts]))
         counts = np.zeros(index.size, np.int64)
         for part in parts:
             np.add.at(counts, np.searchsorted(index, part.index), part.counts)

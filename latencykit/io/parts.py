@@ -114,10 +114,15 @@ def read_part(
                 for k, (name, data) in enumerate(named)
             ]
         with reporting(reports.append):
-            answers = tuple((name, data if ask is None else ask(data)) for name, data in named)
+            answers = []
+            rows.clear()
+            named.reverse()
+            while named:  # what a series keeps for further questions goes when it is answered
+                name, data = named.pop()
+                answers.append((name, data if ask is None else ask(data)))
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
-    return PartResult(answers, tuple(reports), None, getattr(source, "restarted", False))
+    return PartResult(tuple(answers), tuple(reports), None, getattr(source, "restarted", False))
 
 
 def _read_again(place: FileRange, selection: Selection, number: int) -> Any:

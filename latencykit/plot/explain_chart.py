@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.collections import PolyCollection
 
+from latencykit.analysis.explain import condition_text
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import time_axis
@@ -122,19 +123,15 @@ def explanation(
     words = "nothing in particular stands out" if len(found.attributes) else "nothing to compare"
     if len(suspects):
         some = list(suspects.head(2).itertuples())
-        shown = [shorten(_named(row), 48 // len(some)) for row in some]
+        shown = [
+            shorten(condition_text(row.attribute, str(row.value)), 48 // len(some)) for row in some
+        ]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
     slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"
     slow = f"upper bars: {slow}; lower bars: all" if bars else slow
     heading = f"{label}: {words}" if label else words
     head(page, plain(heading, 120), slow, title, subtitle)
     return page
-
-
-def _named(row: Any) -> str:
-    """A value with its attribute; of a combination, each value with its own."""
-    parts = zip(str(row.attribute).split(" & "), str(row.value).split(" & "), strict=False)
-    return " & ".join(f"{attribute}={value}" for attribute, value in parts)
 
 
 def _chosen(result: Explanation, most: int) -> list[tuple[str, list[Any]]]:

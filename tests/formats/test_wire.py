@@ -95,6 +95,7 @@ SAMPLES = [
     "ddsketch/go-linear/sketch.pb", "otel-protobuf/sdk/metrics.pb",
     "otel-protobuf/file-exporter/metrics.pb", "prometheus-protobuf/go-delimited/scrape.pb",
     "datasketches/kll/latency.bin", "vegeta/attack/results.bin",
+    "otlp-traces-protobuf/file-exporter/traces.pb", "t-digest/java/latency.bin",
 ]  # fmt: skip
 
 

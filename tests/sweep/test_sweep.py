@@ -174,6 +174,18 @@ def test_a_growing_queue_is_a_miss_though_no_percentile_settles() -> None:
     assert over.achieved_low < 1000 < over.achieved_high < 1100
 
 
+@pytest.mark.parametrize(
+    ("length", "verdict"), [(0.3, "unknown"), (2.0, "unknown"), (15, "missed")]
+)
+def test_counts_do_not_show_that_a_stall_was_one(length: float, verdict: str) -> None:
+    """A tenth of a run that is slow may be a single event; most of it is a miss."""
+    quiet = simulate.open_loop(simulate.Server("1ms"), simulate.poisson(100, 20), duration=20)
+    server = simulate.Server("1ms", stalls=[simulate.Stall(2, length)])
+    stalled = simulate.open_loop(server, simulate.poisson(600, 20), duration=20)
+    runs = {"100": quiet.histogram(), "600": stalled.histogram()}
+    assert lk.load_curve(runs, QUEUE).verdict("600")[0] == verdict
+
+
 def test_the_estimate_lies_below_an_overload() -> None:
     """Replies that arrived were quick, but a quarter of the load was sustained."""
     data = known(lambda _: 1e6)(100, 60).histogram()
