@@ -25,6 +25,7 @@ from latencykit.analysis.slo import Outcome, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
@@ -34,7 +35,13 @@ from latencykit.ctrlz.run import Tool, fill, read_output, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import ReadOptions
 from latencykit.io.writing import write
-from latencykit.units import NANOSECONDS, format_duration, parse_duration
+from latencykit.units import (
+    NANOSECONDS,
+    format_duration,
+    format_percentile,
+    format_value,
+    parse_duration,
+)
 
 if TYPE_CHECKING:
     import os
@@ -148,6 +155,25 @@ class Sweep(Value):
             rate
             for rate in sorted(rates)
             if {"met", "missed"} <= {run.verdict for run in self.runs if run.rate == rate}
+        )
+
+    def _repr_html_(self) -> str:
+        limited = {limit.percentile for limit in self.slo.limits} - {None}
+        shown = sorted({50.0, *(p for p in limited if p is not None)})
+        known = {row.name: row for row in (() if self.curve is None else self.curve.rows)}
+        rows = []
+        for run in self.runs:
+            row = known.get(run.name)
+            values = {} if row is None else LoadCurve.percentiles(row, shown)
+            rows.append((
+                str(run.number), f"{run.rate:,.4g}/s", f"{run.duration:g} s",
+                *(format_value(values[p], "ns") if p in values else "" for p in shown),
+                run.purpose, "no verdict" if run.verdict == "void" else run.verdict,
+            ))  # fmt: skip
+        header = ("run", "load", "time", *(f"p{format_percentile(p)}" for p in shown), "purpose",
+                  "verdict")  # fmt: skip
+        return listing_html(
+            f"{self.slo}: {bracket_text(self.curve)}", header, rows, (self.stopped, *self.notes)
         )
 
 
