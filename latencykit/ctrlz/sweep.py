@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import shlex
 import shutil
 import subprocess
@@ -44,7 +45,6 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -224,7 +224,8 @@ def sweep(
     confidence : float, default 0.95
         That the bracket holds the capacity; each single verdict is surer.
     url, connections
-        What ``{url}`` and ``{connections}`` stand for.
+        What ``{url}`` and ``{connections}`` stand for. The server on a local port that the command
+        or `url` names is watched for the processor time that other programs take from it.
     folder : path, optional
         New folder for the outputs of all runs, which `load_curve` and ``latencykit load`` read.
     accept_omission : bool, default False
@@ -271,7 +272,7 @@ def sweep(
     options = ReadOptions(unit=unit, column=column)
     generator: _Generator
     if callable(load):
-        generator = _Function(load, None if folder is None else Path(folder))
+        generator = _Function(load, None if folder is None else Path(folder), url)
     else:
         words = tuple(shlex.split(load) if isinstance(load, str) else load)
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
@@ -598,13 +599,31 @@ class _Generator:
 class _Function(_Generator):
     """A function of rate and duration that returns data."""
 
-    def __init__(self, function: Callable[[float, float], Data], folder: Path | None) -> None:
-        self.function, self.folder = function, folder
+    def __init__(
+        self, function: Callable[[float, float], Data], folder: Path | None, url: str | None
+    ) -> None:
+        self.function, self.folder, self.url = function, folder, url
         if folder is not None:
             _make(folder)
 
     def run(self, run: SweepRun) -> Data:
-        data = self.function(run.rate, run.duration)
+        ended, begin = threading.Event(), time.perf_counter()
+
+        def watch() -> None:
+            watch = Watch(os.getpid(), [self.url or ""])
+            while not ended.wait(0.02):
+                watch.look()
+            self.contention = watch.end()
+
+        watching = threading.Thread(target=watch, daemon=True)
+        watching.start()
+        try:
+            data = self.function(run.rate, run.duration)
+        finally:
+            ended.set()
+            watching.join()
+        if time.perf_counter() - begin < 0.5 * run.duration:  # a simulation takes no time
+            self.contention = Contention()
         if not isinstance(data, Samples | HistogramLog | Histogram):
             raise InvalidArgumentError(
                 "the function must return Samples, a HistogramLog or a Histogram, "
