@@ -76,11 +76,12 @@ def test_a_function_is_watched_as_a_command_is(monkeypatch: pytest.MonkeyPatch) 
             run = lk.Run(loop="open", corrected="schedule", duration=duration, achieved=rate)
             return lk.Histogram.of(values, run=run)
 
-        return lk.sweep(load, SLO, start=1000, stop=1000, duration=0.1, runs=3)
+        return lk.sweep(load, SLO, start=1000, stop=1000, duration=0.4, runs=3)
 
     if sys.platform == "linux":
         assert {run.verdict for run in found(1.0).runs[1:]} <= {"missed", "void"}
     seen = Contention(late(0.03, 30e6), 0.4, 0.5)
+    monkeypatch.setattr("latencykit.ctrlz.sweep._stalled", lambda *_: "")
     monkeypatch.setattr(Watch, "end", lambda _: seen)
     (_, starved, _) = found(1.0).runs
     assert starved.verdict == "void"
