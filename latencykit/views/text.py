@@ -10,8 +10,6 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latencykit.analysis.capacity import machines_needed, overload_text
-from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.summary import Summary
@@ -43,6 +41,7 @@ __all__ = [
     "BADGES",
     "check_record",
     "check_text",
+    "comparison_reasons",
     "comparison_record",
     "comparisons_record",
     "comparisons_text",
@@ -362,8 +361,9 @@ def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
 
 
 def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` without a p-value."""
-    return "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
+    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
+    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
+    return "yes" if row.significant else "not judged" if unknown else "no"
 
 
 def _conclusion(comparison: Comparison) -> list[str]:
@@ -374,14 +374,18 @@ def _conclusion(comparison: Comparison) -> list[str]:
     runs = "one run per side"
     if comparison.basis == "runs":
         runs = f"{comparison.runs[0]} runs against {comparison.runs[1]}"
-    lines = [f"verdict: {verdict} ({runs})"]
-    if math.isfinite(comparison.faster):
-        low, high = comparison.faster_between
-        share = f"{100 * comparison.faster:.3g}"
-        if high - low > _CLOSE:
-            share = f"{100 * low:.3g}–{100 * high:.3g}"
-        lines.append(f"P(new < base) = {share} %")
-    return [*lines, *comparison.reasons]
+    return [f"verdict: {verdict} ({runs})", *comparison_reasons(comparison)]
+
+
+def comparison_reasons(comparison: Comparison) -> list[str]:
+    """Return P(new < base), where it is known, and the reasons for the verdict."""
+    if not math.isfinite(comparison.faster):
+        return list(comparison.reasons)
+    low, high = comparison.faster_between
+    share = f"{100 * comparison.faster:.3g}"
+    if high - low > _CLOSE:
+        share = f"{100 * low:.3g}–{100 * high:.3g}"
+    return [f"P(new < base) = {share} %", *comparison.reasons]
 
 
 # ------------------------------------------------------------
@@ -612,6 +616,8 @@ def fan_out_text(
 
 def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
     """Return what the numbers are based on, one sentence per point."""
+    from latencykit.analysis.fan_out import samples_needed
+
     largest = max(answers, key=lambda answer: answer.n)
     lines = [
         f"{name}, {format_count(answer.n)} calls: {answer.note}"
@@ -737,6 +743,8 @@ def _rate(rate: float | None) -> str:
 
 def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
     """Return the findings: the largest load within the SLO, and what limits it."""
+    from latencykit.analysis.capacity import overload_text
+
     lines = []
     capacity = curve.capacity
     if capacity is not None and curve.slo is not None:
@@ -772,6 +780,8 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
 
 def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
     """Return how many machines such as the one measured carry an offered load."""
+    from latencykit.analysis.capacity import machines_needed
+
     if curve.capacity is None:
         raise InvalidArgumentError(
             "the number of machines depends on what one carries within its SLO; give the SLO, too"

@@ -200,14 +200,14 @@ def test_a_single_request_has_no_rate() -> None:
         lk.load_curve({"one": one})
 
 
-def test_a_stall_is_no_overload() -> None:
+def test_a_stall_is_not_an_overload() -> None:
     for at in (5, 15.5):
         server = simulate.Server("1ms", stalls=[simulate.Stall(at, 4)])
         run = simulate.open_loop(server, simulate.fixed(300, 20), duration=20)
         assert not lk.load_curve({"300": run}).rows[0].saturated
 
 
-def test_random_arrivals_are_no_overload() -> None:
+def test_random_arrivals_are_not_overload() -> None:
     measure = queue(0.001, 1, 5)
     rows = [lk.load_curve({"r": measure(rate, 5)}).rows[0] for rate in [20, 200, 700] * 40]
     assert sum(row.saturated for row in rows) <= 2
