@@ -512,6 +512,10 @@ class HistogramLog(HistogramBacked, Value):
         request = Request(True, tuple(float(p) for p in percentiles), evidence)
         self._shelf.expected = request | (self._shelf.expected or request)
 
+    def keep_nothing(self) -> None:
+        """Announce that one question will be asked: its pass keeps nothing for later ones."""
+        self._shelf.keeps = False
+
     def is_scanned(self) -> bool:
         """Return True if the sums and the usual percentiles of this log are remembered."""
         return self._cached() is not None
@@ -524,7 +528,8 @@ class HistogramLog(HistogramBacked, Value):
 
     def _gains_by_cache(self) -> bool:
         enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shelf.size
-        return enough and any(not getattr(part, "in_memory", False) for part in self._parts)
+        decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
+        return self._shelf.keeps and enough and decodes
 
     def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
         """The cache, filled by a pass that answers the request where there is none yet."""

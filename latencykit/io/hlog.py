@@ -78,7 +78,7 @@ YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
 _NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
-_LONG_LINE, _FRONT = 512, 96  # bytes of a long line, and of what precedes its payload
+_LONG_LINE, _FRONT = 512, 16  # bytes of a long line, and by which its numbers may be longer
 _FEW_LINES = 64  # whose numbers `float` reads sooner
 _EXACT_DIGITS = 15  # an integer of this length is exact in binary
 
@@ -258,8 +258,9 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
         while (at := chunk.find(b"\n", found[-1] + 1)) >= 0:
             found.append(at)
         ends, starts = np.array(found[1:]), np.array(found[:-1]) + 1
-        if (ends - starts).min() > _FRONT:
-            line, place = np.nonzero(data[starts[:, None] + np.arange(_FRONT)] == _COMMA)
+        front = chunk.rfind(b",", 0, found[1]) + _FRONT
+        if (ends - starts).min() > front:
+            line, place = np.nonzero(data[starts[:, None] + np.arange(front)] == _COMMA)
             if line.size == chunk.count(b","):
                 return ends, starts[line] + place
     return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
