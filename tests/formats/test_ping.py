@@ -121,3 +121,15 @@ def test_replies_are_read_in_any_language(read_text, language):
     (data,) = read_text(text, "ping.txt").values()
     assert (data.duration / 1e6).tolist() == pytest.approx(milliseconds)
     assert data.run.timeouts == 1
+
+
+def test_statistics_of_ioping_are_not_those_of_ping(read_text):
+    text = (
+        "4.0 kb from . (ext4 /dev/sda1): request=1 time=0.2 ms\n"
+        "4.0 kb from . (ext4 /dev/sda1): request=2 time=12.1 ms\n\n"
+        "--- . (ext4 /dev/sda1) ioping statistics ---\n"
+        "2 requests completed in 2013.2 ms, 238 iops, 0.9 mb/s\n"
+        "min/avg/max/mdev = 0.2/6.2/12.1/5.6 ms\n"
+    )
+    (data,) = read_text(text).values()
+    assert (data.run.tool, data.count, data.max) == ("ioping", 2, 12.1e6)

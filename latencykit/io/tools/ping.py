@@ -64,6 +64,18 @@ _IOPING_HINT = (
 )
 
 
+_PING = re.compile(
+    r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
+    r"=\d+ [^\W\d]+[=<] ?\d+ ?ms TTL=\d|" + _PING_STATS.pattern,
+    re.MULTILINE,
+)
+
+
+def sniff_ping(head: Head) -> Confidence:
+    """Recognize the first line, a reply, or the statistics, which ioping prints alike."""
+    return certain("ioping statistics" not in head.text and _PING.search(head.text))
+
+
 def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; lost packets are counted apart."""
     text = source.text()
@@ -206,12 +218,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 FORMATS = (
     Format(
         "ping", "ping", "samples", (".txt",),
-        has_match(
-            r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
-            r"=\d+ [^\W\d]+[=<] ?\d+ ?ms TTL=\d|"
-            + _PING_STATS.pattern
-        ),
-        read_ping, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
+        sniff_ping, read_ping, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
     ),
     Format(
         "ioping", "ioping (text)", "samples", (".txt",),
