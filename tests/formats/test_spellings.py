@@ -65,3 +65,8 @@ def test_prose_above_words_is_no_table(read_text):
 
     with pytest.raises(UnknownFormatError):
         read_text("Notes\nof,the,meeting\nnobody,was,there\n", "notes.csv")
+
+
+def test_a_column_without_a_number_is_said_to_hold_none(read_text):
+    with pytest.raises(CorruptInputError, match="contains no latencies"):
+        read_text("latency_ms\nNaN\nNaN\n", "calls.csv")

@@ -235,9 +235,11 @@ def sniff_csv(head: Head) -> Confidence:
 
 
 def has_header_alone(head: Head) -> bool:
-    """Whether a text that no reader knows is the header of a table without rows."""
+    """Whether a text that no reader knows is the header of a table without rows, or empty ones."""
     dialect = dialect_of(head)
-    if dialect is None or dialect.rows or not dialect.header:
+    if dialect is None or not dialect.header:
+        return False
+    if any(cell.strip() not in EMPTY for row in dialect.rows for cell in row):
         return False
     names = list(dialect.columns)
     return _are_readable(names) or (head.suffix in (".csv", ".tsv") and len(names) > 1)
