@@ -101,6 +101,8 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
         slow = half[:, edge:].sum(axis=1)
         if not edge or (half.sum(axis=1) * (1 - percentile / 100) < _LEAST).any():
             continue
+        if not tails.whole.percentile_rows([percentile])[0].resolved:
+            continue  # wide buckets
         first, second = (_percentile(one, tails.value, percentile) for one in half)
         if max(first, second) < _MATERIAL * min(first, second) or not slow.any():
             continue
