@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit.core import histogram_log
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.views.record import series_record
 from tests.conftest import DATA, log_of_values
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -1127,8 +1127,7 @@ class _Table:
         if known.size < size:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 256
-            step = column_of(buckets.high(np.arange(known.size, size)))
-            steps, place = np.unique(step, return_inverse=True)
+            steps, place = _columns_between(buckets, known.size, size)
             columns = [self._place.setdefault(one, len(self._place)) for one in steps.tolist()]
             fresh = np.array(columns, np.int64)[place.reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
@@ -1149,6 +1148,13 @@ class _Table:
             return self._result
         steps = np.fromiter(self._place, np.int64, len(self._place))
         return grouped(self.table, self.tags, steps)
+
+
+@lru_cache(maxsize=16)
+def _columns_between(buckets: Buckets, first: int, last: int) -> tuple[Ints, Ints]:
+    """The columns of some buckets, and which of them each is in; many tags share a layout."""
+    steps, place = np.unique(column_of(buckets.high(np.arange(first, last))), return_inverse=True)
+    return steps, place
 
 
 def _widened(table: Floats, more: int) -> Floats:

@@ -167,6 +167,8 @@ def _explanations(records: Sequence[dict[str, Any]], out_unit: str | None) -> li
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
         if record["tail_note"] and len(records) <= _FEW:
             lines.append(f"{name}{record['tail_note']}")
+        if len(records) <= _FEW:
+            lines += [f"{name}{text}" for text in record["findings"]]
         for spec, trim in record["trimmed"].items():
             if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
                 value = _trim_text(trim, record["unit"], out_unit)
