@@ -25,6 +25,7 @@ from latencykit.analysis.slo import Outcome, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
@@ -149,6 +150,29 @@ class Sweep(Value):
             for rate in sorted(rates)
             if {"met", "missed"} <= {run.verdict for run in self.runs if run.rate == rate}
         )
+
+    def _repr_html_(self) -> str:
+        header = ("run", "load", "duration", "purpose", "verdict", "reason")
+        rows = [
+            (
+                str(run.number),
+                f"{run.rate:,.4g}/s",
+                format_duration(1e9 * run.duration),
+                run.purpose,
+                run.verdict,
+                run.reason,
+            )
+            for run in self.runs
+        ]
+        reason = self.capacity.reason if self.capacity else ""
+        return listing_html(f"Sweep: {self.slo}", header, rows, [reason, self.stopped, *self.notes])
+
+    def __repr__(self) -> str:
+        found = self.capacity
+        low, high = (found.low, found.high) if found else (0.0, math.inf)
+        met = f"met at {low:,.4g}/s" if low else "met at no load"
+        missed = f", missed at {high:,.4g}/s" if math.isfinite(high) else ""
+        return f"Sweep({len(self.runs)} runs, {met}{missed})"
 
 
 def sweep(

@@ -15,7 +15,7 @@ import numpy as np
 
 from latencykit import __version__
 from latencykit._records import record
-from latencykit.analysis.compare import compare
+from latencykit.analysis.compare import compare, significance
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_outs, samples_needed
 from latencykit.analysis.omission import diagnose
@@ -48,7 +48,6 @@ from latencykit.views.text import (
     percent,
     percentile_name,
     side_texts,
-    significance,
     slo_texts,
 )
 

@@ -61,7 +61,6 @@ __all__ = [
     "percent",
     "percentile_name",
     "side_texts",
-    "significance",
     "slo_texts",
     "summary_text",
     "sweep_record",
@@ -308,6 +307,8 @@ def comparisons_text(
     comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
     """Return one row per statistic, series by series; CSV of several names them in a column."""
+    from latencykit.analysis.compare import significance  # other texts do without
+
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)
@@ -360,12 +361,6 @@ def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
         show(value) if math.isnan(low) or is_resolved(low, high) else format_range(low, high, show)
         for value, low, high in sides
     ]
-
-
-def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
-    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
-    return "yes" if row.significant else "not judged" if unknown else "no"
 
 
 def _conclusion(comparison: Comparison) -> list[str]:
