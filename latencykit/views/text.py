@@ -374,7 +374,7 @@ def _conclusion(comparison: Comparison) -> list[str]:
     return [f"verdict: {verdict} ({runs})", *comparison_reasons(comparison)]
 
 
-def comparison_reasons(comparison: Comparison) -> list[str]:
+def comparison_reasons(comparison: Comparison, base: str = "base", new: str = "new") -> list[str]:
     """Return P(new < base), where it is known, and the reasons for the verdict."""
     if not math.isfinite(comparison.faster):
         return list(comparison.reasons)
@@ -382,7 +382,7 @@ def comparison_reasons(comparison: Comparison) -> list[str]:
     share = f"{100 * comparison.faster:.3g}"
     if high - low > _CLOSE:
         share = f"{100 * low:.3g}–{100 * high:.3g}"
-    return [f"P(new < base) = {share} %", *comparison.reasons]
+    return [f"P({new} < {base}) = {share} %", *comparison.reasons]
 
 
 # ------------------------------------------------------------

@@ -18,6 +18,13 @@ from latencykit.views.page_data import finer
 __all__ = ["Explorer"]
 
 
+_UNLINKED = (
+    "<p style='font: 13px sans-serif'>This viewer shows no live widgets: what is selected here "
+    "does not reach Python.</p>"
+)
+"""Above the page, where it is shown in place of the widget."""
+
+
 class _Views:
     """The linked views of some data: HTML, the model as text, and the bytes that it refers to."""
 
@@ -157,4 +164,5 @@ class Explorer(anywidget.AnyWidget):
         parent: Any = super()
         own, *metadata = parent._repr_mimebundle_(**options)
         bundle, about = self._views.bundle(self._data)
+        bundle = bundle | {"text/html": _UNLINKED + bundle["text/html"]}
         return own | bundle, (metadata[0] if metadata else {}) | about

@@ -174,6 +174,8 @@ def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> No
     assert "6,852 requests" in metadata["image/png"]["alt"]
     assert {"text/html", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(bundle)
     assert "srcdoc=" in bundle["text/html"]
+    assert "no live widgets" in bundle["text/html"]  # where the page stands in for the widget
+    assert "no live widgets" not in lk.report(raw)._repr_mimebundle_()[0]["text/html"]
     assert "<img alt=" in bundle["text/html"].partition("srcdoc=")[2]
 
 
