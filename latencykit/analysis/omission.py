@@ -28,7 +28,7 @@ from latencykit.analysis.stalls import (
 )
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import poisson_at_least, poisson_at_most, poisson_mean
+from latencykit.core.quantiles import median, poisson_at_least, poisson_at_most, poisson_mean
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
@@ -355,7 +355,7 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     elif rate and facts.count and {"mean", "max"} <= facts.data.stats.keys():
         mean, top = facts.data.stats["mean"], facts.data.stats["max"]
         lower_bound = area_test(mean, top, facts.count, rate, duration, waited=facts.may_wait)
-    results = [None if one is None else one.evidence for one in (sends, counts)]
+    results = [None if result is None else result.evidence for result in (sends, counts)]
     adjusted = iter(holm([item for item in (*results, lower_bound) if item is not None]))
     first, second, third = (
         None if item is None else next(adjusted) for item in (*results, lower_bound)
@@ -1400,7 +1400,7 @@ def arithmetic_progression_test(
     if values.size < _STEPS:
         return None
     width = float((high - low)[upper].max())
-    step = float(np.median(np.diff(values)))
+    step = float(median(np.diff(values)))
     if interval and abs(step - interval) < 0.1 * interval:
         step = interval
     if step < _FINE * max(width, 1.0) or not np.all(counts <= 8):

@@ -267,7 +267,7 @@ def _clock_step(source: Any, value: float) -> float:
     width = counted.high - counted.low
     on_grid = np.abs(counted.middle - ticks * step) <= np.maximum(width, _ON_GRID * step)
     at = round(value / step)
-    beside = np.isin([at - 1, at, at + 1], ticks)
+    beside = (ticks == np.array([[at - 1], [at], [at + 1]])).any(axis=1)
     coarse = step >= max(_COARSE * value, _APART * float(width[ticks <= at + 1].max(initial=0.0)))
     return step if coarse and on_grid.all() and beside[1] and beside.sum() > 1 else 0.0
 
@@ -685,7 +685,7 @@ def joint_share(
     for name, (data, _) in judged.items():
         number = data.request
         if number is None and not (
-            alone or all(len(one) == len(data) for one, _ in judged.values())
+            alone or all(len(samples) == len(data) for samples, _ in judged.values())
         ):
             raise DataNotAvailableError(
                 f"{name}: does not state the request of each row, so its rows cannot be "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit._records import record
-from latencykit.cli.common import (
+from latencykit.cli.inputs import (
     load,
     merged_whole,
     slots_of_all,
@@ -82,7 +82,7 @@ def command(
     else:
         ask = functools.partial(_record, interval=interval, options=options)
         once = interval is None
-        loaded = load(given, ask, counted=once, again=once)
+        loaded = load(given, ask, counted=once)
         records = [one.data.record | {"name": one.name} for one in loaded]
         runs = {one.name: one.data.run for one in loaded}
     if style == "json":

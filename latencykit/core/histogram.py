@@ -28,6 +28,7 @@ from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
     as_numbers,
+    distinct,
     highest_supported_percentile,
     is_resolved,
     mean_std,
@@ -190,7 +191,7 @@ def highest_pinned_down(histogram: Histogram, limit: float) -> float:
     """Return the highest percentile up to `limit` known within a tenth, or 0."""
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
     ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
-    ends = np.unique(ends[(ends > 0) & (ends <= limit)])[::-1]
+    ends = distinct(ends[(ends > 0) & (ends <= limit)])[::-1]
     _, low, high, _ = brackets_at(histogram, ends)
     return float(next(iter(ends[is_resolved(low, high)]), 0.0))
 
@@ -846,7 +847,7 @@ class Histogram(Value):
         index, size = np.flatnonzero(counts), self.requests - other.requests
         reported_stats = {}
         if size > 0 and "mean" in self.reported_stats and "mean" in other.reported_stats:
-            sums = [one.reported_stats["mean"] * one.requests for one in (self, other)]
+            sums = [side.reported_stats["mean"] * side.requests for side in (self, other)]
             reported_stats["mean"] = (sums[0] - sums[1]) / size
         return replace(
             self,
@@ -960,7 +961,7 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
         layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
         run = _noted(run, parts, layout, index)
     else:
-        index = np.unique(np.concatenate([part.index for part in parts]))
+        index = distinct(np.concatenate([part.index for part in parts]))
         counts = np.zeros(index.size, np.int64)
         for part in parts:
             np.add.at(counts, np.searchsorted(index, part.index), part.counts)
@@ -973,7 +974,7 @@ def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -
     """Note the loss of resolution of a sum of unlike layouts, in place of notes of earlier sums."""
     grid = grid_of(layout)
     spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
-    digits = sorted({grid_of(one).digits for one in spread} | {grid.digits})
+    digits = sorted({grid_of(buckets).digits for buckets in spread} | {grid.digits})
     before = [note for note in run.notes if note.startswith(COST)]
     run = run.replace(notes=tuple(note for note in run.notes if not note.startswith(COST)))
     overlap = isinstance(layout, CellBuckets) and layout.overlap

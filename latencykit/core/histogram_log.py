@@ -18,7 +18,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core import log_cache
-from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
+from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TagPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
     LEAST_BINS,
@@ -38,8 +38,9 @@ from latencykit.core.histogram import (
     ranks_of_mean,
     reported,
 )
+from latencykit.core.kernel import tabulate
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import median, values_at_ranks
+from latencykit.core.quantiles import distinct, median, values_at_ranks
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import (
@@ -341,8 +342,11 @@ class HistogramLog(HistogramBacked, Value):
         rows_of = {
             self._tag_names[self._tag_code[rows[0]]]: rows for rows in np.split(order, begins[1:])
         }
+        log = self
+        if begins.size > _TAGS_APART:
+            log = self._mapped_through(lambda part: TagPart(part, self._tag_code))
         return {
-            name: self.rows(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
+            name: log.rows(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
             for name in self.tags or ("",)
         }
 
@@ -1078,14 +1082,13 @@ class TailsByRequest(Tails):
 
 def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     """Requests of each row above each cut, shape (rows, p)."""
-    # Row by row of the transposed result, which is large, and some rows at a time.
-    running, counts = np.cumsum(table, axis=1).T.copy(), table.T.copy()
-    above = np.empty((group.size, len(table)))
-    for first in range(0, group.size, _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        wanted = group[some]
-        above[some] = running[-1] - running[wanted] + counts[wanted] * share[some, None]
-    return above.T
+    # Sums between the cuts suffice; counts are whole, so the order of adding does not matter.
+    cuts, place = np.unique(group, return_inverse=True)
+    beyond, inner = np.zeros((cuts.size, len(table))), cuts < table.shape[1] - 1
+    if inner.any():
+        beyond[inner] = np.add.reduceat(table, cuts[inner] + 1, axis=1).T
+    beyond = np.cumsum(beyond[::-1], axis=0)[::-1]
+    return (beyond[place.reshape(-1)] + table.T[group] * share[:, None]).T
 
 
 class _Table:
@@ -1103,32 +1106,16 @@ class _Table:
         """Take a block in."""
         if not block.counts.size:
             return
-        column = self._of(block.buckets, block.width)[block.index]
-        if block.rows.size == 1 and len(self.tags) == 1:  # the sum of a slot: the same, sooner
-            at = int(self.slot[block.rows[0]])
-            self.table[at] += np.bincount(column, block.counts, self.table.shape[1])
-            self.longest[at] = max(self.longest[at], float(block.buckets.high(block.index[-1])))
-            return
-        lengths, width, slot = np.diff(block.indptr), self.table.shape[1], self.slot[block.rows]
-        first = np.flatnonzero(np.diff(slot, prepend=-1))  # rows of one slot are counted together
-        if column.size < _FINE * first.size:  # too few of each to be worth a call; whole numbers
-            flat = np.repeat(slot * width, lengths) + column
-            np.add.at(self.table.reshape(-1), flat, block.counts.astype(np.float64))
-            first = first[:0]
-        ends = block.indptr[np.append(first[1:], slot.size)].tolist()
-        for at, start, end in zip(
-            slot[first].tolist(), block.indptr[first].tolist(), ends, strict=False
-        ):
-            self.table[at] += np.bincount(column[start:end], block.counts[start:end], width)
+        column = self._of(block.buckets, block.width)
+        entries = block.indptr, block.index, block.counts, column
+        slot = self.slot[block.rows]
+        tabulate(self.table, slot, *entries)
         if len(self.tags) > 1:
-            np.add.at(
-                self.tags.reshape(-1),
-                np.repeat(self.tag[block.rows] * width, lengths) + column,
-                block.counts,
-            )
-        held = np.flatnonzero(lengths)
-        top = block.buckets.high(block.index[block.indptr[held + 1] - 1])
-        np.maximum.at(self.longest, self.slot[block.rows[held]], top)
+            tabulate(self.tags, self.tag[block.rows], *entries)
+        ends = block.indptr[1:]
+        held = (ends > block.indptr[:-1]).nonzero()[0]
+        top = block.buckets.high(block.index[ends[held] - 1])
+        np.maximum.at(self.longest, slot[held], top)
 
     def _of(self, buckets: Buckets, size: int) -> Ints:
         """Column of each bucket of a layout."""
@@ -1206,7 +1193,7 @@ def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
 
 def _spans_of(log: HistogramLog) -> Ints:
     """The span of each interval: of a width that people resample to, and that fills a window."""
-    steps = np.diff(np.unique(log.starts))
+    steps = np.diff(distinct(log.starts))
     least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
     width = next((span for span in _SPANS if span >= least), least)
     return np.unique(slot_numbers(log.starts, width), return_inverse=True)[1].reshape(-1)

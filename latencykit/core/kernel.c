@@ -12,7 +12,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 2; } /* raised whenever a signature or meaning changes */
+API int64_t lk_version(void) { return 3; } /* raised whenever a signature or meaning changes */
 
 /* One row of ZigZag LEB128-64b9B varints → their sum, and entries written, at most one per byte, or
    -1. */
@@ -91,6 +91,31 @@ API int64_t lk_add(int64_t *total, int64_t width, const int64_t *index, const in
     if (outside >> 63) return -1;
     for (int64_t i = 0; i < n; i++) /* wraps, as numpy does */
         total[index[i]] = (int64_t)((uint64_t)total[index[i]] + (uint64_t)counts[i]);
+    return 0;
+}
+
+/* table[slots * columns] += counts of CSR rows: row r in line line[r], bucket i in column[i]. -1, and
+   nothing added, where something is out of range, or where a double may not hold a row's sum. */
+API int64_t lk_tabulate(double *table, int64_t slots, int64_t columns, const int64_t *line,
+                        const int64_t *indptr, int64_t rows, const int64_t *index,
+                        const int64_t *counts, int64_t entries, const int64_t *column,
+                        int64_t width)
+{
+    uint64_t outside = 0, bits = 0;
+    if (slots < 1 || columns < 1 || width < 0 || indptr[0] != 0 || indptr[rows] != entries) return -1;
+    for (int64_t i = 0; i < width; i++) outside |= (uint64_t)column[i] >= (uint64_t)columns;
+    for (int64_t r = 0; r < rows; r++)
+        outside |= (uint64_t)line[r] >= (uint64_t)slots || indptr[r + 1] < indptr[r];
+    for (int64_t i = 0; i < entries; i++) {
+        outside |= (uint64_t)index[i] >= (uint64_t)width;
+        bits |= (uint64_t)counts[i];
+    }
+    if (outside || bits >> 28 || entries >> 24) return -1;
+    for (int64_t r = 0; r < rows; r++) {
+        double *cells = table + line[r] * columns;
+        for (int64_t i = indptr[r]; i < indptr[r + 1]; i++)
+            cells[column[index[i]]] += (double)counts[i];
+    }
     return 0;
 }
 

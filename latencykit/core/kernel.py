@@ -36,11 +36,13 @@ __all__ = [
     "fold",
     "fold_varints",
     "in_use",
+    "tabulate",
 ]
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 4 << 20  # bytes of varints: 16 times as many are set aside for what they may hold
-_VERSION = 2  # of kernel.c: a library that an older checkout left behind is not used
+_FEW = 64  # entries of a row of a table, which are added sooner one by one
+_VERSION = 3  # of kernel.c: a library that an older checkout left behind is not used
 
 
 def _load() -> ctypes.CDLL | None:
@@ -54,6 +56,7 @@ def _load() -> ctypes.CDLL | None:
             "lk_version": "",
             "lk_rows": "siaaiaiaaai",
             "lk_add": "aiaai",
+            "lk_tabulate": "aiiaaiaaiai",
             "lk_places": "aiaiaiaa",
             "lk_fold": "siaaiaiaiaiaaiaa",
             "lk_values": "aiidiai",
@@ -157,6 +160,31 @@ def add_counts(total: Ints, index: Ints, counts: Ints) -> None:
         if _C.lk_add(*arrays, index.size) == 0:
             return
     np.add.at(total, index, counts)
+
+
+def tabulate(
+    table: Floats, line: Ints, indptr: Ints, index: Ints, counts: Ints, column: Ints
+) -> None:
+    """Add the rows of a CSR block to a table, in place.
+
+    Row r goes into ``table[line[r]]``, and bucket i into its column ``column[i]``.
+    """
+    if _C is not None and _plain(line, indptr, index, counts, column) and table.flags.c_contiguous:
+        refused = _C.lk_tabulate(
+            _at(table), *table.shape, _at(line), _at(indptr), line.size,
+            _at(index), _at(counts), counts.size, _at(column), column.size,
+        )  # fmt: skip
+        if not refused:
+            return
+    width, column = table.shape[1], column[index]
+    first = np.flatnonzero(np.diff(line, prepend=-1))  # rows of one line are counted together
+    if column.size < _FEW * first.size:  # too few of each to be worth a call
+        flat = np.repeat(line * width, np.diff(indptr)) + column
+        np.add.at(table.reshape(-1), flat, counts.astype(np.float64))
+        return
+    ends = indptr[np.append(first[1:], line.size)].tolist()
+    for at, begin, end in zip(line[first].tolist(), indptr[first].tolist(), ends, strict=True):
+        table[at] += np.bincount(column[begin:end], counts[begin:end], width)
 
 
 def fold(

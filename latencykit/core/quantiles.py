@@ -18,6 +18,7 @@ from latencykit.errors import InputTooLargeError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ __all__ = [
     "PercentileTable",
     "as_numbers",
     "binomial_quantiles",
+    "distinct",
     "highest_supported_percentile",
     "is_resolved",
     "mean_std",
@@ -252,6 +254,11 @@ def median(values: NDArray[np.generic]) -> Floats:
     """Return the median of the last axis; ``np.median`` would import a fifth of numpy."""
     middle = [(values.shape[-1] - 1) // 2, values.shape[-1] // 2]
     return np.asarray(np.partition(values, middle)[..., middle].mean(-1))
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted distinct values; ``np.unique`` would import `numpy.ma` for that."""
+    return np.unique(values, return_counts=True)[0]
 
 
 def rank_interval(

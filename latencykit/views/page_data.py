@@ -13,6 +13,7 @@ import base64
 import json
 import math
 import zlib
+from collections import Counter
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -137,7 +138,7 @@ class Slots:
         table, column = np.unique(self.rough, axis=0, return_inverse=True)
         row = np.repeat(np.arange(self.start.size), np.diff(self.indptr))
         indptr, index, counts = _summed(
-            row, column.reshape(-1)[self.index], self.counts, self.start.size, len(table)
+            row, column.reshape(-1)[self.index], self.counts, self.start.size
         )
         return replace(
             self,
@@ -157,7 +158,7 @@ class Slots:
         first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
         rank = np.cumsum(np.diff(group, prepend=group[:1]) > 0, dtype=np.int64)
         row = np.repeat(rank, np.diff(self.indptr))
-        indptr, index, counts = _summed(row, self.index, self.counts, first.size, self.high.size)
+        indptr, index, counts = _summed(row, self.index, self.counts, first.size)
         return replace(
             self,
             start=self.start[first],
@@ -215,9 +216,6 @@ def nice_width(width: float, of: float | None = None) -> float:
     return next((step for step in wider if abs(step / of - round(step / of)) < 1e-9), 2 * of)
 
 
-_WAITING = 1 << 18  # counts that wait to be added up
-
-
 class _SlotsFold:
     """Collects each slot's buckets, its maximum and its sum."""
 
@@ -225,44 +223,45 @@ class _SlotsFold:
         self._decoded, self._fine, self._rough = 0, fine, False
         self.max, self.sum = np.full(size, np.nan), np.zeros(size)
         self._parts: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
-        self._waiting, self._limit = 0, max(2 * fine, _WAITING)
+        self._sizes: Counter[Buckets] = Counter()
+        self._tables: dict[Buckets, tuple[Floats, Buckets, Ints]] = {}
 
     def add(self, block: Block) -> None:
-        """Take a block in."""
-        if not block.index.size:
+        """Take a block in; once a layout has too many counts, only rough ones are kept."""
+        buckets, index = block.buckets, block.index
+        if not index.size:
             return
-        self._decoded += block.index.size
+        self._decoded += index.size
         filled = np.flatnonzero(np.diff(block.indptr))
-        last = block.index[block.indptr[filled + 1] - 1]
+        last = index[block.indptr[filled + 1] - 1]
         slot = block.rows[filled]
-        self.max[slot] = np.fmax(self.max[slot], block.buckets.high(last))
-        rows = block.rows[np.repeat(np.arange(block.rows.size), np.diff(block.indptr))]
-        np.add.at(self.sum, rows, block.counts * block.buckets.mid(block.index))
-        self._put(block.buckets, rows, block.index, block.counts)
-        if self._waiting > self._limit:
-            self._add_up()
+        self.max[slot] = np.fmax(self.max[slot], buckets.high(last))
+        row = block.rows[block.entry_rows]
+        np.add.at(self.sum, row, block.counts * self._of(buckets, index)[0])
+        self._put(buckets, row, index, block.counts)
+        if not self._rough and self._sizes[buckets] > self._fine:
+            self._rough, parts, self._parts = True, self._parts, {}
+            for layout, some in parts.items():
+                for part in some:
+                    self._put(layout, *part)
 
-    def _put(self, buckets: Buckets, rows: Ints, index: Ints, counts: Ints) -> None:
+    def _put(self, buckets: Buckets, row: Ints, index: Ints, counts: Ints) -> None:
         if self._rough:
-            buckets, index = _coarser(buckets, index)
-        self._parts.setdefault(buckets, []).append((rows, index, counts))
-        self._waiting += index.size
+            _, buckets, index = self._of(buckets, index)
+            row, index, counts = _merged(row, index, counts)
+        self._parts.setdefault(buckets, []).append((row, index, counts))
+        self._sizes[buckets] += index.size
 
-    def _add_up(self) -> None:
-        """Add up equal buckets; from here on rough ones only, if there are too many others."""
-        summed = []
-        for buckets, parts in self._parts.items():
-            rows, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-            indptr, index, counts = _summed(
-                rows, index, counts, self.max.size, int(index.max()) + 1
-            )
-            rows = np.repeat(np.arange(self.max.size), np.diff(indptr))
-            summed.append((buckets, rows, index, counts))
-        self._rough |= max(index.size for _, _, index, _ in summed) > self._fine
-        self._parts, self._waiting = {}, 0
-        for part in summed:
-            self._put(*part)
-        self._limit = max(self._limit, 2 * self._waiting)
+    def _of(self, buckets: Buckets, index: Ints) -> tuple[Floats, Buckets, Ints]:
+        """Middle of each bucket, and its bucket in a layout of two digits, with that layout."""
+        width = int(index.max()) + 1
+        if width > index.size:
+            return buckets.mid(index), *_coarser(buckets, index)
+        if buckets not in self._tables or self._tables[buckets][0].size < width:
+            every = np.arange(width)
+            self._tables[buckets] = buckets.mid(every), *_coarser(buckets, every)
+        middle, layout, coarse = self._tables[buckets]
+        return middle[index], layout, coarse[index]
 
     def slots(self, start: Floats, end: Floats, width: float | None) -> Slots:
         """Return the slots, the buckets of all layouts side by side."""
@@ -282,7 +281,7 @@ class _SlotsFold:
         table, column = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
         place = column.reshape(-1)[np.concatenate(columns)]
         indptr, index, number = _summed(
-            np.concatenate(rows), place, np.concatenate(counts), start.size, len(table)
+            np.concatenate(rows), place, np.concatenate(counts), start.size
         )
         return Slots(
             start=start,
@@ -309,19 +308,21 @@ def _coarser(buckets: Buckets, index: Ints) -> tuple[Buckets, Ints]:
     return HdrBuckets(DIGITS, buckets.lowest, buckets.scale), coarse
 
 
-def _summed(
-    row: Ints, index: Ints, counts: Ints, rows: int, columns: int
-) -> tuple[Ints, Ints, Ints]:
+def _summed(row: Ints, index: Ints, counts: Ints, rows: int) -> tuple[Ints, Ints, Ints]:
     """Counts of equal row and index added up, in order: indptr, index, counts."""
-    keys = row * max(columns, 1) + index
+    row, index, counts = _merged(row, index, counts)
+    return np.searchsorted(row, np.arange(rows + 1)).astype(np.int64), index, counts
+
+
+def _merged(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Counts of equal row and index added up, in order."""
+    keys = row * (int(index.max(initial=0)) + 1) + index
     if (keys[1:] < keys[:-1]).any():
         order = np.argsort(keys, kind="stable")
-        keys, counts = keys[order], counts[order]
+        row, index, keys, counts = row[order], index[order], keys[order], counts[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     total = np.add.reduceat(counts, first) if first.size else np.zeros(0, np.int64)
-    keys = keys[first]
-    indptr = np.searchsorted(keys, np.arange(rows + 1) * max(columns, 1))
-    return indptr.astype(np.int64), keys % max(columns, 1), total
+    return row[first], index[first], total
 
 
 # ------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from latencykit.core.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     Data = Samples | HistogramLog | Histogram | Summary
 
+_AT_ONCE = 4096  # intervals whose records are made together
 _CHOSEN = 12
 """Percentiles that a tool reports because somebody chose them; more are the rows of a spectrum."""
 
@@ -237,44 +239,72 @@ def _of_summary(
     }
 
 
-def interval_records(series: IntervalSeries, confidence: float = 0.95) -> list[dict[str, Any]]:
+def interval_records(series: IntervalSeries, confidence: float = 0.95) -> IntervalRecords:
     """Return one dictionary per interval: start, length, count, max and percentiles.
 
     ``supported_up_to`` is the highest percentile that the requests of the interval bound from
     above, and ``ranges`` has the bounds of those that its buckets do not resolve.
     """
-    names = [format_percentile(p) for p in series.percentiles]
-    values = np.column_stack(
-        [series.max, np.where(np.isfinite(series.values), series.values, np.nan)]
-    )
-    wide = ~is_resolved(series.lows, values) & np.isfinite(values)
-    sizes, which = np.unique(series.count, return_inverse=True)
-    limits = np.array([highest_supported_percentile(size, confidence) for size in sizes.tolist()])[
-        which.reshape(-1)
-    ]
-    ranges: list[dict[str, Any]] = [{} for _ in values]
-    for row, column in zip(*np.nonzero(wide), strict=True):
-        low, high = number(series.lows[row, column]), number(values[row, column])
-        ranges[row][("max", *names)[column]] = {"low": low, "high": high}
-    columns = (
-        *map(_numbers, (series.start, series.length)),
-        series.count.tolist(),
-        zip(*map(_numbers, values.T), strict=True),
-        limits.tolist(),
-        ranges,
-    )
-    return [
-        {
-            "start": start,
-            "length": length,
-            "count": count,
-            "max": largest,
-            "percentiles": dict(zip(names, row, strict=True)),
-            "supported_up_to": limit,
-            "ranges": known,
-        }
-        for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
-    ]
+    return IntervalRecords(series, confidence)
+
+
+class IntervalRecords(Sequence[dict[str, Any]]):
+    """What `interval_records` returns: made when it is looked at, for a day has many intervals."""
+
+    def __init__(self, series: IntervalSeries, confidence: float) -> None:
+        self._series = series
+        sizes, which = np.unique(series.count, return_inverse=True)
+        limits = [highest_supported_percentile(size, confidence) for size in sizes.tolist()]
+        self._limits = np.array(limits)[which.reshape(-1)]
+
+    def __len__(self) -> int:
+        return int(self._series.count.size)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for first in range(0, len(self), _AT_ONCE):
+            yield from self[first : first + _AT_ONCE]
+
+    @overload
+    def __getitem__(self, which: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, which: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        rows = np.arange(len(self))[which]
+        records = self._records(np.atleast_1d(rows))
+        return records if isinstance(which, slice) else records[0]
+
+    def _records(self, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        series = self._series
+        names = [format_percentile(p) for p in series.percentiles]
+        percentiles = series.values[rows]
+        values = np.column_stack(
+            [series.max[rows], np.where(np.isfinite(percentiles), percentiles, np.nan)]
+        )
+        lows = series.lows[rows]
+        ranges: list[dict[str, Any]] = [{} for _ in values]
+        wide = ~is_resolved(lows, values) & np.isfinite(values)
+        for row, column in zip(*np.nonzero(wide), strict=True):
+            low, high = number(lows[row, column]), number(values[row, column])
+            ranges[row][("max", *names)[column]] = {"low": low, "high": high}
+        columns = (
+            *map(_numbers, (series.start[rows], series.length[rows])),
+            series.count[rows].tolist(),
+            zip(*map(_numbers, values.T), strict=True),
+            self._limits[rows].tolist(),
+            ranges,
+        )
+        return [
+            {
+                "start": start,
+                "length": length,
+                "count": count,
+                "max": largest,
+                "percentiles": dict(zip(names, row, strict=True)),
+                "supported_up_to": limit,
+                "ranges": known,
+            }
+            for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
+        ]
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["Table", "json_pieces", "json_text", "shown", "text_table"]
 
@@ -206,4 +207,5 @@ def _lines(records: list[dict[str, Any]], indent: str) -> str:
 
 
 def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
+    listed = isinstance(value, Sequence) and not isinstance(value, str | tuple)
+    return listed and len(value) > 0 and isinstance(value[0], dict)

@@ -10,8 +10,6 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latencykit.analysis.capacity import machines_needed, overload_text
-from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.summary import Summary
@@ -613,6 +611,8 @@ def fan_out_text(
 
 def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
     """Return what the numbers are based on, one sentence per point."""
+    from latencykit.analysis.fan_out import samples_needed
+
     largest = max(answers, key=lambda answer: answer.n)
     lines = [
         f"{name}, {format_count(answer.n)} calls: {answer.note}"
@@ -738,6 +738,8 @@ def _rate(rate: float | None) -> str:
 
 def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
     """Return the findings: the largest load within the SLO, and what limits it."""
+    from latencykit.analysis.capacity import overload_text
+
     lines = []
     capacity = curve.capacity
     if capacity is not None and curve.slo is not None:
@@ -773,6 +775,8 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
 
 def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
     """Return how many machines such as the one measured carry an offered load."""
+    from latencykit.analysis.capacity import machines_needed
+
     if curve.capacity is None:
         raise InvalidArgumentError(
             "the number of machines depends on what one carries within its SLO; give the SLO, too"

@@ -29,6 +29,22 @@ static void lie(int64_t *begins, int64_t *ends, int64_t rows, int64_t size)
     }
 }
 
+/* Rows into a table of some lines and columns, at times of places that it does not have. */
+static void tabulated(const int64_t *indptr, int64_t rows, const int64_t *index,
+                      const int64_t *counts, int64_t entries, int64_t width)
+{
+    int64_t slots = (int64_t)(dice() % 4), columns = (int64_t)(dice() % 9);
+    int64_t *line = buffer(rows, 8), *column = buffer(width, 8);
+    double *table = calloc(slots * columns ? (size_t)(slots * columns) : 1, 8);
+    for (int64_t i = 0; i < rows; i++)
+        line[i] = slots && dice() % 50 ? (int64_t)(dice() % (uint64_t)slots) : wild();
+    for (int64_t i = 0; i < width; i++)
+        column[i] = columns ? (int64_t)(dice() % (uint64_t)columns) : wild();
+    if (width && dice() % 9 == 0) column[dice() % (uint64_t)width] = wild();
+    lk_tabulate(table, slots, columns, line, indptr, rows, index, counts, entries, column, width);
+    free(line), free(column), free(table);
+}
+
 static long rows_and_sums(void)
 {
     int64_t size = (int64_t)(dice() % (dice() % 8 ? 60 : 3)), rows = 1 + (int64_t)(dice() % 4);
@@ -68,9 +84,11 @@ static long rows_and_sums(void)
         lk_add(total, width, index, counts, entries);
         free(total);
         lk_places(indptr, rows, counts, entries, below, p, sums, places);
+        tabulated(indptr, rows, index, counts, entries, width);
         if (entries) counts[dice() % (uint64_t)entries] = wild();
         indptr[dice() % (uint64_t)(rows + 1)] = wild();
         lk_places(indptr, rows, counts, entries, below, p, sums, places);
+        tabulated(indptr, rows, index, counts, entries, width);
     }
     free(data), free(ends), free(slots), free(indptr), free(index), free(counts);
     free(sums), free(places), free(below), free(begins);

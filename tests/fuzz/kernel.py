@@ -82,12 +82,14 @@ def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
     sums, entries = kernel.fold(*arrays, percentiles, total)
     fused, again = kernel.fold_varints(data, begins, ends, np.array(slots), percentiles), total * 0
     done = kernel.fold_varints(data, begins, ends, np.array(slots), percentiles, again)[2]
+    table, line = np.zeros((3, 7)), np.arange(ends.size) % 3
+    kernel.tabulate(table, line, *arrays, np.arange(total.size) % 7)
     if done == ends.size:  # in one walk: the same
         np.testing.assert_array_equal(again, total)
     index = np.append(arrays[1], -1)[entries]
     np.testing.assert_array_equal(fused[0][: fused[2]], sums[: fused[2]])
     np.testing.assert_array_equal(fused[1][: fused[2]], index[: fused[2]])
-    return *arrays, sums, entries, total
+    return *arrays, sums, entries, total, table
 
 
 def _outcome(action: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...] | str:
