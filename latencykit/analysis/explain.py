@@ -150,7 +150,9 @@ class Explanation(Value):
 
     def __repr__(self) -> str:
         limit = format_value(self.threshold, "ns")
-        named = [condition_text(row.attribute, row.value) for row in self.suspects.itertuples()]
+        named = [
+            condition_text(str(row.attribute), str(row.value)) for row in self.suspects.itertuples()
+        ]
         return f"Explanation({', '.join(named) or 'no suspects'} above {self.above}, {limit})"
 
 

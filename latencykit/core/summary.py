@@ -187,7 +187,9 @@ class Summary(Value):
 
     def __repr__(self) -> str:
         known = {f"p{format_percentile(p)}": v for p, v in self.reported_percentiles.items()}
-        shown = [f"{name} {format_value(v, self.unit)}" for name, v in (known | self.stats).items()]
+        shown = [
+            f"{name} {format_value(v, self.unit)}" for name, v in (known | dict(self.stats)).items()
+        ]
         return f"Summary({', '.join(shown)})"
 
     def _reported(self, name: str) -> float:

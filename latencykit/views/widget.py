@@ -159,6 +159,9 @@ class Explorer(anywidget.AnyWidget):
             }
         return explain(self._data, above, between=self.selection, **options)
 
+    def __repr__(self) -> str:
+        return f"Explorer(selection={self.selection}): notebooks show it; lk.report writes a page"
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()

@@ -56,8 +56,8 @@ export function wireControls(page) {
 
 function timeTools(page, tools) {
   const middle = () => page.view().reduce((a, b) => a + b) / 2;
-  const zoom = button("Zoom to selection", "Key: z", () => page.zoom(page.span));
-  const all = button("All", "Key: 0", () => page.zoom(null));
+  const zoom = button("Zoom to selection", "The axis of time shows the selection alone; key: z", () => page.zoom(page.span));
+  const all = button("All", "The axis of time shows the whole run; key: 0", () => page.zoom(null));
   tools.append(
     zoom,
     button("+", "Zoom in; key: +; with the control key the mouse wheel zooms, too", () => page.zoomAround(middle(), 0.5)),
