@@ -143,6 +143,7 @@ def test_charts_in_a_notebook_describe_themselves(raw: lk.HistogramLog) -> None:
     alt = metadata["image/png"]["alt"]
     assert "6,852 requests" in alt
     assert "raw <1>" in alt
+    assert "max 6 s" in alt  # a label of the curve
     new = nbformat.v4
     data["image/png"] = base64.b64encode(data["image/png"]).decode()
     output = new.new_output("display_data", data=data, metadata=metadata)
