@@ -77,6 +77,7 @@ __all__ = [
     "rank_sum_null",
     "runs_needed",
     "shift",
+    "significance",
     "superiority",
     "unit_doubts",
     "verdict",
@@ -152,6 +153,12 @@ class Change:
         small = p_value <= 1 - confidence + 1e-12
         significant = small and (self.low > 0 or self.high < 0)
         return replace(self, p_value=p_value, significant=significant, note=note)
+
+
+def significance(row: Change) -> str:
+    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
+    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
+    return "yes" if row.significant else "not judged" if unknown else "no"
 
 
 @record(eq=False)
@@ -240,7 +247,7 @@ class Comparison(Value):
                     side(row.new, row.new_low, row.new_high, row.statistic),
                     format_change(row.change),
                     "" if low == high == "unknown" else f"{low} to {high}",
-                    "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no",
+                    significance(row),
                 )
             )
         header = ("", "base", "new", "change", "interval", "significant")

@@ -207,10 +207,7 @@ class Diagnosis(Value):
             }
 
         raw, corrected = texts(self.raw), texts(self.corrected)
-        rows = [
-            (f"p{format_percentile(p)}", raw.get(p, ""), corrected.get(p, ""))
-            for p, *_ in self.table
-        ]
+        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.table]
         also = [f"also: {', '.join(self.findings)}"] if self.findings else []
         tests = [f"{item.test}: {item.finding}" for item in self.evidence]
         title = self.run.source or self.run.tool or "this measurement"
@@ -223,8 +220,12 @@ class Diagnosis(Value):
         lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
         for p, before, after in self.table:
             fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
-            lines.append(f"  p{format_percentile(p):<7} {format_value(before, unit):>9}{fixed}")
+            lines.append(f"  {_percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
         return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
+
+
+def _percentile_name(percentile: float) -> str:
+    return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
 
 
 # ------------------------------------------------------------

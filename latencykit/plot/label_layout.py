@@ -730,14 +730,21 @@ class Heading(Artist):
         self.stale = False
 
 
+_ALT_LABELS = 12
+"""Labels of each axes that an alternative text repeats: of more, the first ones."""
+
+
 def alt_text(figure: Any) -> str:
-    """Return what a chart shows, for those who do not see it: its heading, and its axes."""
+    """Return what a chart shows, for those who do not see it: its heading, axes and labels."""
     parts: list[str] = []
     for ax in figure.axes:
         for heading in (artist for artist in ax.artists if isinstance(artist, Heading)):
             parts += [heading.title, heading.conditions]
         sides = [side for side in (ax.get_ylabel(), ax.get_xlabel()) if side]
         parts.append(" against ".join(sides))
+        groups = [artist.texts for artist in ax.artists if isinstance(artist, _Labels)]
+        labels = [" ".join(text.get_text().split()) for texts in groups for text in texts]
+        parts.append("; ".join(list(dict.fromkeys(labels))[:_ALT_LABELS]))
     text = ". ".join(dict.fromkeys(part for part in parts if part))
     return text.replace("\\$", "$")
 

@@ -59,7 +59,6 @@ __all__ = [
     "percent",
     "percentile_name",
     "side_texts",
-    "significance",
     "slo_texts",
     "summary_text",
     "sweep_record",
@@ -308,6 +307,8 @@ def comparisons_text(
     comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
     """Return one row per statistic, series by series; CSV of several names them in a column."""
+    from latencykit.analysis.compare import significance  # other texts do without
+
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)
@@ -362,12 +363,6 @@ def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
     ]
 
 
-def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
-    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
-    return "yes" if row.significant else "not judged" if unknown else "no"
-
-
 def _conclusion(comparison: Comparison) -> list[str]:
     verdict = {
         "same": "the same: every change lies within the margin, with confidence",
@@ -379,7 +374,7 @@ def _conclusion(comparison: Comparison) -> list[str]:
     return [f"verdict: {verdict} ({runs})", *comparison_reasons(comparison)]
 
 
-def comparison_reasons(comparison: Comparison) -> list[str]:
+def comparison_reasons(comparison: Comparison, base: str = "base", new: str = "new") -> list[str]:
     """Return P(new < base), where it is known, and the reasons for the verdict."""
     if not math.isfinite(comparison.faster):
         return list(comparison.reasons)
@@ -387,7 +382,7 @@ def comparison_reasons(comparison: Comparison) -> list[str]:
     share = f"{100 * comparison.faster:.3g}"
     if high - low > _CLOSE:
         share = f"{100 * low:.3g}–{100 * high:.3g}"
-    return [f"P(new < base) = {share} %", *comparison.reasons]
+    return [f"P({new} < {base}) = {share} %", *comparison.reasons]
 
 
 # ------------------------------------------------------------
