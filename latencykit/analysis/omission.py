@@ -817,6 +817,7 @@ def facts_of(
             raise InvalidArgumentError(f"{name} must be positive and finite, not {value!r}")
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
+    data = data.in_succession() if isinstance(data, HistogramLog) else data
     first_pass = first_pass_over(data) if isinstance(data, HistogramLog) else None
     histogram = None if isinstance(data, Summary) else data.histogram()
     trace = None

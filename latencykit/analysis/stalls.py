@@ -132,6 +132,7 @@ def stalls_of(
 ) -> Stalls:
     """Return the stalls as arrays; `first_pass` over a log, or `trace`, if at hand."""
     if isinstance(data, HistogramLog):
+        data = data if first_pass else data.in_succession()
         stalls = _stalls_of_log(data, *(first_pass or first_pass_over(data)))
     elif isinstance(data, Samples) and data.start is not None:
         stalls = _stalls_of_trace(trace if trace is not None else Trace.of(data))
