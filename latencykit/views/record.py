@@ -11,6 +11,7 @@ from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, highest_p
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.samples import Samples
+from latencykit.core.sanity import remarks
 from latencykit.core.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -119,6 +120,7 @@ def series_record(
             most = counted.sample_limit(confidence)
             last = [row.percentile for row in rows if 50 <= row.percentile <= most][-1:]
             tail_note = evidence.events(last)[0].words if last else None
+        tail_note = "; ".join(filter(None, [tail_note, *remarks(data, counted)])) or None
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:

@@ -11,6 +11,8 @@ import latencykit as lk
 from latencykit.analysis.fan_out import fan_outs
 from latencykit.analysis.slo import SLO
 from latencykit.core.quantiles import repeats_of
+from latencykit.core.sanity import time_out_of
+from latencykit.views.record import series_record
 
 EPOCH = 1_770_000_000.0
 
@@ -120,3 +122,103 @@ def test_fan_out_trusts_one_call_no_further_than_its_summary() -> None:
     for row in warm.evidence().rows([50, 90, 99])[0]:
         assert one.row(row.percentile).supported == row.supported
     assert not one.row(99).supported
+
+
+# ---------------------------------------------------------------- time-outs, averages, coarse clocks
+
+
+def given_up(rng: np.random.Generator, at: float, share: float = 0.02) -> lk.Samples:
+    """A client that gives up after `at` seconds and writes down that latency."""
+    start = arrivals(rng, 20, 1800.0)
+    slow = rng.random(start.size) < share
+    latency = np.where(slow, rng.exponential(2 * at, start.size), usual(rng, start.size, 0.1))
+    return samples(start, np.minimum(latency, at))
+
+
+@pytest.mark.parametrize("at", [2.0, 5.0, 30.0])
+def test_what_a_time_out_hides_is_unknown(at: float) -> None:
+    requests = given_up(np.random.default_rng([7, int(at)]), at)
+    for data in (requests, requests.histogram()):
+        (row,) = SLO.parse(f"99.5={1.2 * at}s").check(data)
+        assert row.outcome == "unknown"  # true: more than twice that
+        assert "if that is a time-out" in row.reason
+    (row,) = SLO.parse(f"90={1.2 * at}s").check(requests)
+    assert row.outcome == "met"
+
+
+def test_a_tail_without_a_pile_is_no_time_out() -> None:
+    rng = np.random.default_rng(8)
+    start = arrivals(rng, 20, 1800.0)
+    for latency in (
+        usual(rng, start.size, 0.1),
+        0.01 * (1 - rng.random(start.size)) ** (-1 / 1.1),
+        np.where(rng.random(start.size) < 0.6, 1.0, usual(rng, start.size, 0.1)),
+    ):
+        histogram = samples(start, latency).histogram()
+        assert time_out_of(histogram.counted, "ns") is None
+
+
+def test_one_row_every_ten_seconds_may_be_an_average() -> None:
+    rng = np.random.default_rng(9)
+    means = samples(np.arange(360.0) * 10, usual(rng, 360))
+    assert "if the rows are averages" in series_record("", means)["tail_note"]
+    start = arrivals(rng, 0.1, 3600.0)
+    single = samples(start, usual(rng, start.size))
+    assert "averages" not in series_record("", single)["tail_note"]
+
+
+def test_the_mean_of_latencies_that_are_rounded_down_is_not_exact() -> None:
+    """Whole milliseconds of 2.5 on average, all rounded down."""
+    rng = np.random.default_rng(10)
+    start = arrivals(rng, 40, 1800.0)
+    whole = samples(start, np.floor(usual(rng, start.size, 2.2e-3) * 1e3) / 1e3)
+    (row,) = SLO.parse("mean=2.3ms").check(whole)
+    assert row.outcome == "unknown"
+
+
+# ---------------------------------------------------------------- what a diagnosis says
+
+
+def test_a_pause_of_the_traffic_is_named() -> None:
+    rng = np.random.default_rng(11)
+    start = arrivals(rng, 100, 120.0)
+    start = start[(start < 50) | (start > 75)]
+    rows = samples(start, usual(rng, start.size))
+    for data in (rows, rows.to_log("1s")):
+        found = lk.diagnose(data)
+        assert found.verdict == "unknown"
+        assert found.findings == ()
+        assert "nothing was recorded for 2" in found.summary
+        assert found.rate == pytest.approx(100, rel=0.05)
+
+
+def test_bursts_are_no_pauses() -> None:
+    rng = np.random.default_rng(12)
+    start = np.sort((np.arange(60) * 3.0)[:, None] + rng.random((60, 40)), axis=None)
+    assert "nothing was recorded" not in lk.diagnose(samples(start, usual(rng, 2400))).summary
+
+
+def test_short_requests_that_may_have_kept_others_waiting_are_not_harmless() -> None:
+    """One request of a hundred was kept of a service that stalls for half a second."""
+    rng = np.random.default_rng(13)
+    start = arrivals(rng, 10, 1200.0)
+    latency = usual(rng, start.size)
+    for begin in arrivals(rng, 1 / 30, 1190.0):
+        hit = (start >= begin) & (start < begin + 0.5)
+        latency[hit] += begin + 0.5 - start[hit]
+    found = lk.diagnose(samples(start, latency))
+    assert "nothing-to-omit" not in found.findings
+    assert "too short for an omission to show" in found.summary
+    quiet = lk.diagnose(samples(start, usual(rng, start.size)))
+    assert quiet.findings == ("nothing-to-omit",)
+
+
+@pytest.mark.parametrize("step", [0.3, 0.7])
+def test_a_clock_that_may_have_been_set_forward_is_named(step: float) -> None:
+    rng = np.random.default_rng(14)
+    start = arrivals(rng, 100, 300.0)
+    end = start + usual(rng, start.size, 15e-3)
+    start, end = (at + step * (at >= 150.0) for at in (start, end))
+    found = lk.diagnose(samples(start, end - start))
+    assert found.verdict == "unknown"
+    assert "clock" in found.summary + " ".join(found.stalls.attrs["notes"])
