@@ -24,6 +24,7 @@ from latencykit.core.histogram import PercentileRow, brackets_at, histogram_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved, running_sums
 from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
 from latencykit.core.tail_events import tail_counts, tail_shares
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
@@ -547,6 +548,8 @@ def fan_outs(
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for n in numbers:
         _check(n, quorum, correlation)
+    if isinstance(data, HistogramLog):
+        data.expect()
     leaf = histogram_of(data, "a fan-out")
     threshold = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)
@@ -562,7 +565,8 @@ def fan_outs(
     else:
         found = _mixtures(log, leaf, numbers, quorum, threshold, shares)
     # Of calls that were slow together there are fewer than their number says.
-    return [replace(one, evidence=data.evidence()) for one in found]
+    evidence = leaf.evidence() if isinstance(data, Summary) else data.evidence()
+    return [replace(one, evidence=evidence) for one in found]
 
 
 def _log_of(data: Any) -> HistogramLog | None:

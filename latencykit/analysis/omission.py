@@ -445,7 +445,7 @@ def _harmless(facts: Facts) -> bool:
     """No percentile would move if each slow request had kept its connection from sending."""
     if isinstance(facts.data, Summary) or not facts.rate or not facts.count:
         return True
-    # By Little's law at least so many connections were busy.
+    # By Little's law at least that many connections were busy.
     busy = facts.rate * facts.histogram.mean / 1e9 if facts.histogram.unit in NANOSECONDS else 1.0
     interval = facts.interval or 1e9 * max(busy, 1.0) / facts.rate
     if facts.longest * 1e9 <= interval or facts.corrected_by is not None:

@@ -116,8 +116,8 @@ def draw_means(
     ends: list[list[Floats]] = [[], []]
     for first in range(0, replicates, _BATCH):
         batch = min(_BATCH, replicates - first)
-        counts = repeats * rng.poisson(grouped.counts / repeats, (batch, grouped.counts.size))
-        counts = counts.astype(np.float64)
+        drawn = rng.poisson(grouped.counts / repeats, (batch, grouped.counts.size))
+        counts = (repeats * drawn).astype(np.float64)
         counts[counts.sum(axis=1) == 0] = (
             grouped.counts
         )  # of a handful of values a replicate may be empty
