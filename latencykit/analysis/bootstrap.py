@@ -77,7 +77,8 @@ def draw_percentiles(
     occupied = counted.occupied()
     best, worst = occupied.at_best(), occupied.at_worst()
     if dependence is None:
-        drawn = rank_draws(occupied.total, percentiles, replicates, rng)
+        requests = occupied.total // occupied.repeats
+        drawn = occupied.repeats * rank_draws(requests, percentiles, replicates, rng)
     else:
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         levels = np.where(p[:, None] < 100, dependence.levels(p, ENDS), 1.0)
@@ -109,14 +110,15 @@ def draw_means(
     Beyond five hundred buckets, neighbours are merged at their mean edges.
     """
     grouped = _grouped(counted.occupied())
-    sides = (grouped.at_best(), grouped.at_worst())
+    sides, repeats = (grouped.at_best(), grouped.at_worst()), counted.repeats
     ends: list[list[Floats]] = [[], []]
     for first in range(0, replicates, _BATCH):
         batch = min(_BATCH, replicates - first)
-        counts = rng.poisson(grouped.counts, (batch, grouped.counts.size)).astype(np.float64)
+        drawn = rng.poisson(grouped.counts / repeats, (batch, grouped.counts.size))
+        counts = (repeats * drawn).astype(np.float64)
         # A replicate of a handful of values may be empty.
         counts[counts.sum(axis=1) == 0] = grouped.counts
-        extra = rng.poisson(grouped.censored, batch).astype(np.float64)
+        extra = (repeats * rng.poisson(grouped.censored / repeats, batch)).astype(np.float64)
         for side, values, out in zip(sides, (sides[0].low, sides[1].high), ends, strict=True):
             out.append(_means_of(_with_open(counts, extra, side), values, trims))
     return Draws(np.concatenate(ends[0]), np.concatenate(ends[1]))

@@ -795,7 +795,8 @@ class _Side:
         total = self.counted.total
         share = _beyond(self.counted, cut).total / total
         if self.dependence is None:
-            drawn = self.rng.binomial(total, share, (self.replicates, 1)) / total
+            requests = total // self.counted.repeats
+            drawn = self.rng.binomial(requests, share, (self.replicates, 1)) / requests
             return Draws(drawn, drawn), _both_ends(1)
         shifts = share * (self.dependence.factors(self.dependence.value > cut, ENDS) - 1)
         return self._shifted((np.array([share]), np.array([share])), shifts[None, :])

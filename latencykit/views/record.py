@@ -14,6 +14,7 @@ from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, highest_p
 from latencykit.core.histogram_log import HistogramLog, Tails, TailsByRequest
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.samples import Samples
+from latencykit.core.sanity import remarks
 from latencykit.core.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -129,6 +130,7 @@ def series_record(
             findings += [] if moved is None else [moved.words]
         timeout = suspected_timeout(counted)
         findings += [] if timeout is None else [timeout]
+        findings += remarks(data, counted)
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:

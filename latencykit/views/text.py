@@ -621,6 +621,13 @@ def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95
         for answer in answers
         if answer.note
     ]
+    solid = largest.solid_up_to(confidence)
+    if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
+        upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
+        lines.append(
+            f"{name}: too few independent events bound the latency of one call {upto}; another run "
+            "may give users other percentiles"
+        )
     if largest.added_load:
         lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
     if largest.n == 1 or largest.sequential:
