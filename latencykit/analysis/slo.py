@@ -11,6 +11,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.fan_out import samples_needed
+from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.dependence import RAREST, Dependence, unseen_share
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Evidence, Histogram
@@ -18,7 +19,6 @@ from latencykit.core.latency_types import series_named
 from latencykit.core.quantiles import is_resolved, share_interval
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
-from latencykit.core.sanity import time_out_of
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -244,11 +244,11 @@ def _percentile(
         low, high = min(low, max(row.value - step, 0.0)), max(high, row.value + step)
         if low <= limit < high and not reason:
             reason = f"times were read from a clock that ticks every {format_value(step, unit)}"
-    given_up = time_out_of(source.counted, unit)
+    given_up = suspected_timeout(evidence.whole)
     reached = row.value if math.isinf(high) else high
     if given_up is not None and low <= limit and reached >= given_up[0]:
         took = f"{format_count(given_up[1])} requests took {format_value(given_up[0], unit)}"
-        high, reason = math.inf, f"{took}: if that is a time-out, {name} is unknown"
+        high, reason = math.inf, f"{took}: if that is a timeout, {name} is unknown"
     checked = _settled(name, limit, row.value, low, high, unit, reason)
     return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
 

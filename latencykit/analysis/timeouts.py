@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.units import NANOSECONDS, format_duration, format_percentile, sure_percentile
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from latencykit.core.histogram import Histogram
@@ -27,8 +27,11 @@ _TIMES_EXPECTED = 10
 _DISTINCT = 20  # values that show how fine the clock is
 
 
-def suspected_timeout(histogram: Histogram) -> str | None:
-    """Return a question if many requests took a round time that is the maximum.
+def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
+    """Return the timeout at which requests may have been given up, and how many were.
+
+    Many requests took a round time that is the maximum. A true mode looks the same, so it is a
+    possibility and no more.
 
     Nothing is said where the clock or the buckets are coarse, where latencies just below are about
     as frequent, or where the source knows its timeouts.
@@ -39,7 +42,8 @@ def suspected_timeout(histogram: Histogram) -> str | None:
 
     Returns
     -------
-    str or None
+    tuple of float and int, or None
+        The time in the histogram's unit, and the number of requests that took it.
 
     Examples
     --------
@@ -47,8 +51,7 @@ def suspected_timeout(histogram: Histogram) -> str | None:
     >>> dice = random.Random(1)
     >>> h = lk.Histogram.of([dice.expovariate(10) for _ in range(5000)] + [30.0] * 20, unit="s")
     >>> suspected_timeout(h)
-    '0.398 % of the requests (20) took 30 s, the maximum: a timeout? percentiles above p99.6 are \
-then lower bounds'
+    (30.0, 20)
     """
     scale, kept = NANOSECONDS.get(histogram.unit), np.flatnonzero(histogram.counts)
     if scale is None or histogram.censored or histogram.run.timeout or kept.size < _DISTINCT:
@@ -71,13 +74,6 @@ then lower bounds'
     number, total = int(counts[begin:].sum()), int(counts.sum())
     width = max(float(high[-1]), timeout * _LATE) - min(float(low[begin]), timeout * _EARLY)
     expected = (1 + counts[near:begin].sum()) * width / (timeout * (_EARLY - _NEAR))
-    share = number / total
-    if number < _LEAST or number < _TIMES_EXPECTED * expected or share > _MOST_SHARE:
+    if number < _LEAST or number < _TIMES_EXPECTED * expected or number > _MOST_SHARE * total:
         return None
-    shown = format_duration(timeout * 1e9)
-    about = "" if format_duration(greatest * 1e9) == shown else "about "
-    return (
-        f"{100 * share:.3g} % of the requests ({number:,}) took {about}{shown}, "
-        f"the maximum: a timeout? percentiles above "
-        f"p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
-    )
+    return timeout * 1e9 / scale, number

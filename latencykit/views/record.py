@@ -14,9 +14,15 @@ from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, highest_p
 from latencykit.core.histogram_log import HistogramLog, Tails, TailsByRequest
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.samples import Samples
-from latencykit.core.sanity import remarks
 from latencykit.core.summary import Summary
-from latencykit.units import NANOSECONDS, format_percentile
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    format_percentile,
+    format_value,
+    sure_percentile,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +98,40 @@ def in_nanoseconds(data: Any) -> Any:
     return data.to_unit("ns") if data.unit in NANOSECONDS else data
 
 
+_ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
+
+
+def _findings(data: Any, evidence: Any) -> list[str]:
+    """Signs that the numbers are not what they seem, a sentence each."""
+    histogram: Histogram = evidence.whole
+    sentences = []
+    if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
+        moved = drift(evidence)
+        sentences += [] if moved is None else [moved.words]
+    timeout = suspected_timeout(histogram)
+    if timeout is not None:
+        share = timeout[1] / histogram.count
+        sentences.append(
+            f"{format_count(timeout[1])} requests ({100 * share:.3g} %) took "
+            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? percentiles "
+            f"above p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
+        )
+    if isinstance(data, Samples) and data.start is not None and data.start.size >= _ROWS:
+        steps = np.diff(np.sort(data.start))
+        if steps[0] >= _SLOW_STEP and np.ptp(steps) <= _EXACTLY * steps[0]:
+            sentences.append(
+                f"one row every {format_duration(float(steps[0]))}: if the rows are averages, as "
+                "dashboards export them, the percentiles of requests are unknown"
+            )
+    repeats = histogram.counted.repeats
+    if repeats > 1:
+        sentences.append(
+            f"every latency was counted {format_count(repeats)} times or a multiple of it: "
+            "repeated rows, or samples scaled up; intervals take each for one"
+        )
+    return sentences
+
+
 def series_record(
     name: str,
     data: Data,
@@ -125,12 +165,7 @@ def series_record(
             most = counted.sample_limit(confidence)
             last = [row.percentile for row in rows if 50 <= row.percentile <= most][-1:]
             tail_note = evidence.events(last)[0].words if last else None
-        if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
-            moved = drift(evidence)
-            findings += [] if moved is None else [moved.words]
-        timeout = suspected_timeout(counted)
-        findings += [] if timeout is None else [timeout]
-        findings += remarks(data, counted)
+        findings = _findings(data, evidence)
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:
