@@ -46,14 +46,14 @@ def record(*, eq: bool = True, kw_only: bool = False) -> Callable[[Class], Class
     def made(cls: Class) -> Class:
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         fields = cls.__dataclass_fields__.values()
-        given = [one for one in fields if one.init]
-        compared = [one.name for one in fields if one.compare]
+        given = [item for item in fields if item.init]
+        compared = [item.name for item in fields if item.compare]
         cls.__record__ = (
-            tuple(one.name for one in given if not one.kw_only),
-            frozenset(one.name for one in given),
-            {one.name: one.default for one in given if one.default is not MISSING},
-            [one for one in given if one.default_factory is not MISSING],
-            [one.name for one in fields if one.repr],
+            tuple(item.name for item in given if not item.kw_only),
+            frozenset(item.name for item in given),
+            {item.name: item.default for item in given if item.default is not MISSING},
+            [item for item in given if item.default_factory is not MISSING],
+            [item.name for item in fields if item.repr],
             attrgetter(*compared) if compared else type,
         )
         for name in _SHARED if eq else _SHARED[:-2]:
@@ -73,14 +73,14 @@ class _Signature:
         if cls.__init__ is not _Record.__init__:  # which `inspect` looks at then
             raise AttributeError("__signature__")
         parameters = []
-        for one in cls.__dataclass_fields__.values():
-            kind = Parameter.KEYWORD_ONLY if one.kw_only else Parameter.POSITIONAL_OR_KEYWORD
-            default = one.default
+        for item in cls.__dataclass_fields__.values():
+            kind = Parameter.KEYWORD_ONLY if item.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+            default = item.default
             if default is MISSING:
-                default = self if one.default_factory is not MISSING else Parameter.empty
-            if one.init:
-                parameters.append(Parameter(one.name, kind, default=default, annotation=one.type))
-        parameters.sort(key=lambda one: one.kind)
+                default = self if item.default_factory is not MISSING else Parameter.empty
+            if item.init:
+                parameters.append(Parameter(item.name, kind, default=default, annotation=item.type))
+        parameters.sort(key=lambda parameter: parameter.kind)
         return Signature(parameters, return_annotation=None)
 
     def __repr__(self) -> str:  # where it stands for a default that is made anew
@@ -98,9 +98,9 @@ class _Record:
         given = dict(zip(positional, values, strict=False)) | named
         unclear = len(given) < len(values) + len(named)  # two values of a field, or one of none
         if len(given) < len(names):
-            for one in factories:
-                if one.name not in given:
-                    given[one.name] = one.default_factory()
+            for item in factories:
+                if item.name not in given:
+                    given[item.name] = item.default_factory()
             given = defaults | given
         if unclear or given.keys() != names:
             try:

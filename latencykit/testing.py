@@ -59,14 +59,14 @@ class FormatContract:
 
     def test_it_describes_itself(self) -> None:
         """Name, title, level of detail and suffixes are filled in, and the name is not taken."""
-        one = self.format
-        assert one.name, "a format needs a name"
-        assert one.name == one.name.lower(), f"{one.name}: names are lower case"
-        assert one.name not in {other.name for other in builtin_formats()}, f"{one.name} is taken"
-        assert one.title, "a format needs a title"
-        assert one.level in _LEVELS, f"level is one of {_LEVELS}, not {one.level!r}"
-        assert all(suffix.startswith(".") for suffix in one.suffixes), "suffixes start with a dot"
-        assert one.unit in (None, "ns", "us", "ms", "s"), f"unit {one.unit!r} is not known"
+        fmt = self.format
+        assert fmt.name, "a format needs a name"
+        assert fmt.name == fmt.name.lower(), f"{fmt.name}: names are lower case"
+        assert fmt.name not in {other.name for other in builtin_formats()}, f"{fmt.name} is taken"
+        assert fmt.title, "a format needs a title"
+        assert fmt.level in _LEVELS, f"level is one of {_LEVELS}, not {fmt.level!r}"
+        assert all(suffix.startswith(".") for suffix in fmt.suffixes), "suffixes start with a dot"
+        assert fmt.unit in (None, "ns", "us", "ms", "s"), f"unit {fmt.unit!r} is not known"
         assert self.samples, "the contract needs at least one real output"
 
     def test_it_recognises_its_samples(self) -> None:

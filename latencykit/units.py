@@ -363,8 +363,8 @@ def parse_percentile(text: str | float) -> float:
     >>> parse_percentile("p99.9"), parse_percentile("50%")
     (99.9, 50.0)
     """
-    found = re.fullmatch(_PERCENTILE, str(text))
-    value = float(found[1]) if found else math.nan
+    match = re.fullmatch(_PERCENTILE, str(text))
+    value = float(match[1]) if match else math.nan
     if not 0 <= value <= 100:
         raise InvalidArgumentError(
             f"{text!r} is not a valid percentile; write a number from 0 to 100, such as 99.9"

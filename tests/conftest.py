@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from latencykit import cli
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.core.buckets import HdrBuckets
+from latencykit.core.histogram_log import HistogramLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 mpl.use("Agg")
-settings.register_profile(
-    "steady", derandomize=True, deadline=None
-)  # the same examples everywhere, on slow machines too
+# the same examples everywhere, on slow machines too
+settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
 
 # What runs in the background of a shell, or under nohup, ignores signals that tests send, and hands
@@ -45,6 +48,24 @@ def golden_of(log: Path) -> dict[str, Any]:
         encoded if encoded.exists() else rust if rust.exists() else log.with_suffix(".golden.json")
     )
     return json.loads(path.read_text())
+
+
+def log_of_values(
+    values: Sequence[np.ndarray],
+    starts: Any = None,
+    lengths: Any = None,
+    digits: int = 3,
+    **facts: Any,
+) -> HistogramLog:
+    """A log with an interval per row of values: one second each from 0 on, unless given."""
+    layout, rows = HdrBuckets(digits), np.repeat(np.arange(len(values)), list(map(len, values)))
+    block = block_of_rows(rows, layout.index_of(np.concatenate(values)), len(values), layout)
+    return HistogramLog(
+        np.arange(len(values)) if starts is None else starts,
+        np.ones(len(values)) if lengths is None else lengths,
+        [MemoryPart([block])],
+        **facts,
+    )
 
 
 @pytest.fixture

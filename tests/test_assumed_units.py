@@ -127,9 +127,8 @@ def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
             lk.read(log).histogram().percentile(50), rel=2e-3
         )
     assert run("check", target, "--slo", "99=1s")[0] == 2
-    for one in lk.read_all(
-        target, unit="s" if suffix == ".hgrm" else "us"
-    ).values():  # a guess gives way to the user
+    # a guess gives way to the user
+    for one in lk.read_all(target, unit="s" if suffix == ".hgrm" else "us").values():
         assert one.run.unit_from == "option"
         assert one.histogram().to_unit("ns").percentile(50) == pytest.approx(
             1e3 * lk.read(log).histogram().percentile(50), rel=2e-3
@@ -271,7 +270,7 @@ def test_a_name_or_a_description_is_believed_before_a_default(
     ["Size of replies in bytes", "Payload (KiB)", "Number of rows", "Memory in kilobytes"],
 )
 @pytest.mark.parametrize("name", ["rpc", "rpc_per_second", "rpc_size", "payload_bytes_hist"])
-def test_bytes_are_no_latency(tmp_path, name, described):
+def test_bytes_are_not_latency(tmp_path, name, described):
     path = tmp_path / "x.prom"
     path.write_text(
         re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))

@@ -212,28 +212,31 @@ def test_an_oddity_is_read(data, run, tmp_path):
 # Where the other rows have their tests: file, name.
 ELSEWHERE: dict[int, tuple[str, str]] = {
     2: ("test_hlog.py", "test_a_log_of_headers_alone_has_no_intervals"),
-    10: ("formats/test_watching.py", "test_a_log_that_changes_between_its_scan_and_its_decoding"),
+    10: (
+        "formats/test_changing_files.py",
+        "test_a_log_that_changes_between_its_scan_and_its_decoding",
+    ),
     13: ("formats/test_reading.py", "test_missing_files_and_directories_give_one_line"),
-    14: ("test_environment.py", "test_names_that_are_no_text_keep_their_bytes"),
+    14: ("test_environment.py", "test_names_that_are_not_text_keep_their_bytes"),
     41: ("test_hlog.py", "test_the_unit_and_where_it_comes_from"),
     51: ("test_outputs.py", "test_no_picture_and_no_page_obeys_a_name"),
     52: ("test_outputs.py", "test_nothing_printed_is_obeyed_by_a_terminal_or_a_spreadsheet"),
     53: ("test_hostile.py", "test_nothing_foreign_reaches_the_terminal_as_a_command"),
     55: ("formats/test_raw.py", "test_a_lone_column_of_any_spelling_is_read_in_its_unit"),
     56: ("test_hostile.py", "test_no_wrong_value_in_our_own_json_breaks_anything"),
-    57: ("formats/test_raw.py", "test_what_is_left_out_is_told"),
+    57: ("formats/test_raw.py", "test_what_is_left_out_is_reported"),
     58: ("plot/test_timeline.py", "test_zeros_have_a_place"),
     59: ("plot/test_percentiles.py", "test_one_value_is_a_chart"),
-    60: ("formats/test_doubt.py", "test_a_latency_longer_than_its_run_is_remarked_on"),
+    60: ("formats/test_sanity_checks.py", "test_a_latency_longer_than_its_run_is_remarked_on"),
     61: ("diagnose/test_correct.py", "test_a_long_stall_at_a_short_interval_is_counted_not_listed"),
     62: ("diagnose/test_correct.py", "test_correcting_twice_is_refused"),
-    63: ("test_hostile.py", "test_no_option_takes_what_is_no_number"),
+    63: ("test_hostile.py", "test_no_option_takes_what_is_not_a_number"),
     65: ("test_bad_inputs.py", "test_no_yaml_and_no_pickle_is_ever_loaded"),
     66: ("report/test_page.py", "test_it_reaches_for_nothing"),
     67: ("report/test_page.py", "test_nothing_foreign_becomes_markup"),
     68: ("test_outputs.py", "test_a_full_disk_is_one_line_and_leaves_nothing"),
     69: ("test_environment.py", "test_it_works_in_any_environment"),
-    70: ("test_hostile.py", "test_a_reader_that_went_away_is_no_verdict"),
+    70: ("test_hostile.py", "test_a_reader_that_went_away_is_not_a_verdict"),
 }
 
 

@@ -127,10 +127,11 @@ def test_compare_two_runs(run):
     assert (found["basis"], found["verdict"], found["failed"]) == ("requests", "inconclusive", [])
     first = found["rows"][0]
     assert set(first) >= {"percentile", "base", "new", "change", "low", "high", "significant"}
+    # one stall fills the log: its intervals are too few
     assert (first["low"], first["high"]) == (
         None,
         None,
-    )  # one stall fills the log: its intervals are too few
+    )
     assert found["rows"][-1]["percentile"] == 100
     assert "unit" in err  # the notes of the sources
 
@@ -142,9 +143,8 @@ def test_compare_gates(run, sides):
     assert run("compare", new, base, "--fail-if", "p75 > +5%")[0] == 0
     assert run("compare", base, new, "--run-noise", "3%")[0] == 1
     assert run("compare", new, base, "--run-noise", "3%")[0] == 0
-    assert (
-        run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 0
-    )  # the difference is one stall
+    # the difference is one stall
+    assert run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 0
     unsure = run("compare", RAW, SCHEDULED, "--fail-if", "p99.99 > +5%", "--format", "json")
     assert unsure[0] == 0
     assert any(
@@ -214,11 +214,12 @@ def test_check_outcomes(run):
     )
     found = json.loads(out)
     assert (status, found["passed"]) == (1, False)
+    # 16 intervals hold requests
     assert [row["outcome"] for row in found["rows"]] == [
         "unknown",
         "unknown",
         "missed",
-    ]  # 16 intervals hold requests
+    ]
     assert set(found["rows"][0]) >= {
         "series",
         "statistic",

@@ -119,14 +119,14 @@ def test_a_decimal_comma_changes_no_number(tmp_path, german):
     not Path("/proc").exists(), reason="there is no folder here that is closed even to root"
 )
 @pytest.mark.parametrize("name", [f"{NOWHERE}/x.png", "/proc/x.png", "x.png"])
-def test_a_closed_folder_is_told_in_a_line(run, monkeypatch, name):
+def test_a_closed_folder_is_reported_in_a_line(run, monkeypatch, name):
     monkeypatch.chdir("/proc")
     status, _, err = run("-q", "chart", LOG, "-o", name)
     assert (status, err.count("\n")) == (2, 1)
     assert "there is no such directory; make it first" in err or "x.png: cannot be written: " in err
 
 
-def test_names_that_are_no_text_keep_their_bytes(tmp_path, german):
+def test_names_that_are_not_text_keep_their_bytes(tmp_path, german):
     source = os.fsencode(tmp_path) + b"/l\xff\xc3\xb6g.hlog"
     shutil.copyfile(LOG, source)
     environment = os.environ | {"LC_ALL": "de_DE.UTF-8", "LOCPATH": german}

@@ -446,7 +446,7 @@ def test_two_rhythms_of_one_period_agree_by_chance_as_often_as_their_phases(inte
 
 
 @pytest.mark.slow
-def test_busy_hours_in_common_are_no_connection() -> None:
+def test_busy_hours_in_common_are_not_a_connection() -> None:
     """Deploys and stalls are both of the day, and have nothing else to do with each other."""
     wrong, day = 0, 86_400.0
     for seed in range(10):
@@ -585,7 +585,7 @@ def test_data_without_time_say_so() -> None:
         lk.coincide(lk.Samples(duration=[1, 2, 3]))
 
 
-def test_little_data_are_no_evidence() -> None:
+def test_little_data_are_not_evidence() -> None:
     for run in (
         lk.Samples(start=[NOON * 1e9], duration=[5]),
         lk.Samples(start=np.arange(50) + NOON * 1e9, duration=np.full(50, 5)),

@@ -190,7 +190,7 @@ def test_a_gauge_that_drifts_has_no_part_in_the_tail() -> None:
             assert not any("mix of" in text for text in found.findings)
 
 
-def test_a_host_in_a_url_is_no_identifier() -> None:
+def test_a_host_in_a_url_is_not_an_identifier() -> None:
     n = 400
     rng = np.random.default_rng(1)
     url = [f"http://127.0.0.1:8080/a/{k}" if k % 2 else "https://10.0.0.7/b" for k in range(n)]

@@ -161,7 +161,7 @@ def test_printed_percentiles_of_a_small_sample_too():
     assert h.percentile([50, 99, 99.9, 100]).tolist() == [5.0, 9.7, 9.97, 10.0]
 
 
-def test_a_minimum_above_the_lowest_percentile_is_no_minimum():
+def test_a_minimum_above_the_lowest_percentile_is_not_a_minimum():
     h = lk.Histogram.from_percentiles(
         [50, 90, 99], [1.0, 1.0, 5.0], 100, reported_stats={"min": 7.0, "max": 8.0}
     )

@@ -288,7 +288,7 @@ def test_harmless_oddities_change_nothing(tmp_path, change):
     assert lk.read(path).histogram().count == 6852
 
 
-DAMAGE = {
+CORRUPTIONS = {
     "bad base64": lambda line: line[:-20] + b"!!!!\n",
     "cut payload": lambda line: line[: len(line) // 2] + b"\n",
     "glued": lambda line: line.rstrip() + line,
@@ -306,11 +306,11 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGE)
-def test_damage_is_named_with_its_line_and_lenient_reads_the_rest(tmp_path, name):
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_corruption_is_named_with_its_line_and_lenient_reads_the_rest(tmp_path, name):
     lines = lines_of(CTRLZ)
     at = 9
-    lines[at] = DAMAGE[name](lines[at])
+    lines[at] = CORRUPTIONS[name](lines[at])
     path = tmp_path / "broken.hlog"
     path.write_bytes(b"".join(lines))
     with pytest.raises(CorruptInputError) as caught:
@@ -367,7 +367,7 @@ def test_a_large_log_is_decoded_when_asked_for(tmp_path, monkeypatch):
         lk.read(path).between(2, 4).series().count.tolist()
         == lk.read(CTRLZ).between(2, 4).series().count.tolist()
     )
-    lines[9] = DAMAGE["bad base64"](lines[9])
+    lines[9] = CORRUPTIONS["bad base64"](lines[9])
     path.write_bytes(b"".join(lines))
     log = lk.read(path)
     with pytest.raises(CorruptInputError, match=r"large\.hlog:10: "):
@@ -382,19 +382,20 @@ def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
     except CorruptInputError as error:
         return (str(error),)
     arrays = (log.starts, log.lengths, series.count, series.max, series.values)
+    # for NaN is no NaN
     return (
         *(repr(array.tolist()) for array in arrays),
         log.tag_of_rows(),
         log.run.notes,
-    )  # for NaN is no NaN
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("damage", ["none", *DAMAGE])
+@pytest.mark.parametrize("corruption", ["none", *CORRUPTIONS])
 def test_lines_taken_together_mean_what_they_mean_one_by_one(
-    tmp_path, monkeypatch, damage, large, lenient
+    tmp_path, monkeypatch, corruption, large, lenient
 ):
     lines = [
         line
@@ -402,8 +403,8 @@ def test_lines_taken_together_mean_what_they_mean_one_by_one(
         for line in lines_of(path)
         if path is JHICCUP or not line.startswith((b"#", b'"'))
     ]
-    if damage != "none":
-        lines[20] = DAMAGE[damage](lines[20])
+    if corruption != "none":
+        lines[20] = CORRUPTIONS[corruption](lines[20])
     path = tmp_path / "log.hlog"
     path.write_bytes(b"".join(lines))
     if large:

@@ -57,7 +57,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_payload_is_one_line_with_its_place(run, tmp_path, text):
+def test_a_corrupt_payload_is_one_line_with_its_place(run, tmp_path, text):
     status, out, err = run("summary", log_of(tmp_path / "a.hlog", text, payload(b"\2")))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "a.hlog:1: " in err
@@ -125,7 +125,7 @@ def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
     ],
     ids=lambda words: " ".join(map(str, words[2:4])),
 )
-def test_no_option_takes_what_is_no_number(run, tmp_path, monkeypatch, words):
+def test_no_option_takes_what_is_not_a_number(run, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     assert run("-q", *words)[0] == 2
     assert not list(tmp_path.iterdir())
@@ -142,7 +142,7 @@ def test_an_input_is_never_written_over_even_by_another_name(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_reader_that_went_away_is_no_verdict():
+def test_a_reader_that_went_away_is_not_a_verdict():
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "latencykit", "-q", "summary", "--format", "json", str(LOG)]
@@ -228,7 +228,7 @@ def test_a_pipe_is_read_as_a_file_is(run, tmp_path, name):
     path, pipe = tmp_path / "file", tmp_path / "pipe"
     path.write_bytes(PIPED[name])
     os.mkfifo(pipe)
-    writer = Thread(target=pipe.write_bytes, args=[PIPED[name]])
+    writer = Thread(target=pipe.write_bytes, args=[PIPED[name]], daemon=True)
     writer.start()
     piped = run("-q", "summary", "--format", "csv", f"x={pipe}")
     writer.join()

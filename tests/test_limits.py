@@ -11,7 +11,7 @@ import latencykit as lk
 from latencykit._limits import DEFAULT, in_force
 from latencykit.cli import main
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
-from latencykit.hdr.limits import PayloadError
+from latencykit.hdr.errors import PayloadError
 from latencykit.hdr.payload import open_payload, open_payloads
 from tests.conftest import DATA
 
@@ -32,7 +32,7 @@ def test_changes_hold_inside_and_end_with_the_block(monkeypatch):
 @pytest.mark.parametrize(
     "text", ["lines=3", "line", "line=", "line=0", "line=-1", "line=1e9", "line=3 bananas"]
 )
-def test_what_is_no_limit_is_said(monkeypatch, text):
+def test_what_is_not_a_limit_is_said(monkeypatch, text):
     monkeypatch.setenv("LATENCYKIT_LIMITS", text)
     with pytest.raises(InvalidArgumentError, match="limit"):
         in_force()
@@ -40,7 +40,7 @@ def test_what_is_no_limit_is_said(monkeypatch, text):
 
 @pytest.mark.parametrize("name", TIGHT)
 @pytest.mark.parametrize("surface", ["library", "command line", "environment"])
-def test_a_log_beyond_a_limit_is_refused_with_the_way_out(
+def test_a_log_beyond_a_limit_is_refused_with_the_hint(
     tmp_path, capsys, monkeypatch, name, surface
 ):
     path = tmp_path / "a.hlog"

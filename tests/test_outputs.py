@@ -111,7 +111,7 @@ def test_standard_output_without_room_is_one_line(words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
-def test_closed_streams_are_no_failure(closed):
+def test_closed_streams_are_not_a_failure(closed):
     shell = f"exec {sys.executable} -m latencykit summary {LOG} {closed}"
     done = subprocess.run(shell, shell=True, capture_output=True, check=False)
     assert done.returncode == 0
@@ -198,7 +198,7 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["latencykit.cli", "click", "matplotlib.ft2font"])
-def test_an_interrupted_import_is_told_in_a_word(tmp_path, module):
+def test_an_interrupted_import_is_reported_in_a_word(tmp_path, module):
     """Some compiled modules abort the interpreter if interrupted; the signal waits for them."""
     command = [
         sys.executable,
@@ -218,7 +218,7 @@ def test_an_interrupted_import_is_told_in_a_word(tmp_path, module):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_imported_before_an_early_interrupt_can_be_told():
+def test_nothing_is_imported_before_an_early_interrupt_can_be_reported():
     """Until `main` runs, Ctrl+C gives a traceback: the package must not make that time longer."""
     code = (
         "import sys; before = set(sys.modules); import latencykit.__main__; "
@@ -318,10 +318,10 @@ def test_a_pipe_is_written_to_not_replaced(run, tmp_path):
     pipe = tmp_path / "out.xml"
     os.mkfifo(pipe)
     got: list[str] = []
-    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()), daemon=True)
     reader.start()
     assert run("-q", "check", LOG, "--unit", "ns", "--slo", "99=1s", "--junit", pipe)[0] == 0
-    reader.join(10)
+    reader.join(60)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert ET.fromstring(got[0]).tag == "testsuites"
 

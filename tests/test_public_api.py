@@ -306,7 +306,7 @@ def test_a_users_file_uses_forty_public_names():
     assert len({*re.findall(r"\blk\.(\w+)", text)} & {*lk.__all__}) >= 40
 
 
-def test_arguments_of_another_kind_are_told_in_a_sentence(tmp_path):
+def test_arguments_of_another_kind_are_reported_in_a_sentence(tmp_path):
     h = lk.Histogram.of([1, 2])
     calls = {
         "diagnose takes data": lambda: lk.diagnose([]),

@@ -11,20 +11,10 @@ from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit.core import histogram_log
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.views.record import series_record
-from tests.conftest import DATA
+from tests.conftest import DATA, log_of_values
 
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
-
-
-def log_of(values: np.ndarray, **options) -> lk.HistogramLog:
-    """One interval of a second a row of values."""
-    layout, rows = lk.HdrBuckets(3), np.repeat(np.arange(len(values)), values.shape[1])
-    block = block_of_rows(rows, layout.index_of(values.ravel()), len(values), layout)
-    return lk.HistogramLog(
-        np.arange(len(values)), np.ones(len(values)), [MemoryPart([block])], **options
-    )
 
 
 def calm(intervals: int, size: int = 100, seed: int = 1) -> np.ndarray:
@@ -40,14 +30,14 @@ def test_a_stall_is_one_event():
 
 
 def test_independent_requests_are_events_of_their_own():
-    row, top = log_of(calm(100)).percentile_rows([99, 100])
+    row, top = log_of_values(calm(100)).percentile_rows([99, 100])
     assert 80 <= row.events <= 100  # of 100 requests above it
     assert top.events is None
     assert row.low < row.value < row.high
 
 
-def test_intervals_are_no_narrower_than_of_independent_requests():
-    log = log_of(calm(1600, 20))
+def test_intervals_are_not_narrower_than_of_independent_requests():
+    log = log_of_values(calm(1600, 20))
     for p, plain in zip((50, 90, 99), log.histogram().percentile_rows([50, 90, 99]), strict=True):
         (row,) = log.percentile_rows([p])
         assert row.low <= plain.low
@@ -58,22 +48,22 @@ def test_intervals_are_no_narrower_than_of_independent_requests():
 def test_drift_widens_them():
     rng = np.random.default_rng(8)
     level = np.repeat(rng.normal(0, 0.5, 160), 5)  # five seconds alike
-    log = log_of(calm(800, 50) * np.exp(level)[:, None])
+    log = log_of_values(calm(800, 50) * np.exp(level)[:, None])
     (row,), (plain,) = log.percentile_rows([90]), log.histogram().percentile_rows([90])
     assert math.log(row.high / row.low) > 2 * math.log(plain.high / plain.low)
 
 
 def test_short_logs_have_none_and_say_so():
-    rows, why = log_of(calm(12)).evidence().rows([50, 99, 100])
+    rows, why = log_of_values(calm(12)).evidence().rows([50, 99, 100])
     assert all(math.isnan(row.low) and math.isnan(row.high) for row in rows[:2])
     assert "12 intervals are too few" in why[0]
-    record = series_record("a", log_of(calm(12)))
+    record = series_record("a", log_of_values(calm(12)))
     assert record["percentiles"][0]["low"] is None
     assert any("too few" in note for note in record["notes"])
 
 
 def test_corrected_counts_have_blocks_alone():
-    log = log_of(calm(100), run=lk.Run(corrected="tool"))
+    log = log_of_values(calm(100), run=lk.Run(corrected="tool"))
     (row,) = log.percentile_rows([90])
     assert row.low <= row.value <= row.high
     assert math.isnan(log.histogram().percentile_rows([90])[0].high)
@@ -82,16 +72,16 @@ def test_corrected_counts_have_blocks_alone():
 def test_tags_of_the_tail():
     values = calm(40)
     values[::2] *= 50
-    log = log_of(values, tag_code=np.arange(40) % 2, tag_names=("slow", "fast"))
+    log = log_of_values(values, tag_code=np.arange(40) % 2, tag_names=("slow", "fast"))
     assert log.events([60])[0].tags == 1
     assert "1 tag" in log.events([60])[0].words
-    assert log_of(values).events([60])[0].tags == 0
+    assert log_of_values(values).events([60])[0].tags == 0
 
 
 def test_long_logs_keep_their_stalls_in_few_slots():
     values = calm(9000, 4)
     values[5000:5003] *= 1000
-    tails = log_of(values).evidence()
+    tails = log_of_values(values).evidence()
     assert tails.table.shape[0] == 3000
     assert tails.table.sum() == 36_000
     assert tails.events([99.97])[0].words.startswith("p99.97 is based on 1 stall")

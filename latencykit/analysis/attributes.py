@@ -132,7 +132,7 @@ def attributes_of(
         names = list(dict.fromkeys(by))
     else:
         names += [name for name in own if not _is_copy(samples, name)]
-    found = []
+    attributes = []
     for name in names:
         cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
         if name == "tag":
@@ -140,16 +140,16 @@ def attributes_of(
             cells = Words(codes.reshape(-1).astype(np.int32), kinds.astype(object))
         text = None
         if isinstance(cells, Words):
-            one, text = _of_words(name, cells)
+            attribute, text = _of_words(name, cells)
         elif cells.dtype.kind in "iuf":
-            one, text = _of_numbers(name, cells, values, name == "connection", by is not None)
+            attribute, text = _of_numbers(name, cells, values, name == "connection", by is not None)
         else:
-            one, text = None, f"column {name!r} contains times and is left out"
+            attribute, text = None, f"column {name!r} contains times and is left out"
         if text:
             notes.append(text)
-        if one is not None and len(one.values) > 1:
-            found.append(one)
-    return found
+        if attribute is not None and len(attribute.values) > 1:
+            attributes.append(attribute)
+    return attributes
 
 
 _SYNONYMS = {
@@ -224,7 +224,7 @@ def _of_numbers(
     if identity or few.size <= _DISTINCT:
         codes, distinct = pd.factorize(cells, use_na_sentinel=True)
         if identity or distinct.size <= _DISTINCT:
-            texts = [_number(one) for one in distinct.tolist()]
+            texts = [_number(number) for number in distinct.tolist()]
             if (codes < 0).any():
                 codes = np.where(codes < 0, len(texts), codes)
                 texts = [*texts, NONE]
@@ -239,7 +239,7 @@ def _of_numbers(
     cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
     shown = [_number(edge) for edge in edges.tolist()]
     texts = [f"< {shown[0]}"]
-    texts += [f"{one} – {two}" for one, two in pairwise(shown)]
+    texts += [f"{low} – {high}" for low, high in pairwise(shown)]
     texts.append(f"≥ {shown[-1]}")
     if not known.all():
         cuts[~known] = len(texts)

@@ -444,15 +444,20 @@ class _Queued(Evidence):
 
     Requests wait together. Little's law gives their number: L = rate × waiting time. In an M/M/1
     queue requests beyond a high percentile come in groups of 1 / (1 − ρ)² = (1 + L)² on average,
-    and twice as many count as one event, since groups differ in size.
+    and twice as many count as one event, since groups differ in size. After a stall waiting times
+    fall evenly from their top: a group has twice the requests that arrive in the mean excess.
     """
 
     waiting: float
+    rate: float
 
-    @property
-    def company(self) -> float:
-        """Requests that count as one event."""
-        return 2 * (1 + self.waiting) ** 2
+    def company(self, percentile: float) -> float:
+        """Requests beyond a percentile that count as one event."""
+        counted, value = self.whole.counted.occupied(), self.whole.percentile(percentile)
+        excess = np.maximum(counted.middle - value, 0.0)
+        beyond = max(float(counted.counts[excess > 0].sum()), 1.0)
+        group = 2 * self.rate * float((excess * counted.counts).sum()) / beyond / 1e9
+        return 2 * max((1 + self.waiting) ** 2, group)
 
     def rows(
         self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
@@ -460,13 +465,16 @@ class _Queued(Evidence):
         rows, _ = super().rows(percentiles, confidence, rare=rare)
         total = self.whole.count + self.whole.censored
         end = normal_quantile((1 + confidence) / 2)
-        levels = levels_in_company(
-            [row.percentile for row in rows], [-end, end], total, self.company
+        levels = np.concatenate(
+            [
+                levels_in_company([p], [-end, end], total, self.company(p))
+                for p in [row.percentile for row in rows]
+            ]
         )
         ends = zip(*values_at_ranks(self.whole.counted, *(levels * total).T), strict=True)
-        wider = [
+        wider = [  # NaN where so few events bound nothing from below
             row if not 0 < row.percentile < 100 or math.isnan(row.high)
-            else replace(row, low=min(row.low, bottom), high=max(row.high, top))
+            else replace(row, low=float(np.minimum(row.low, bottom)), high=max(row.high, top))
             for row, (bottom, top) in zip(rows, ends, strict=True)
         ]  # fmt: skip
         why = (
@@ -479,7 +487,8 @@ class _Queued(Evidence):
         self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
     ) -> tuple[float, float]:
         below, above = super().mean(name, confidence, rare=rare)
-        return below * math.sqrt(self.company), above * math.sqrt(self.company)
+        wider = math.sqrt(self.company(0.0))
+        return below * wider, above * wider
 
 
 def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
@@ -495,9 +504,8 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
             return row
         if evidence is None or evidence.dependence is not None:
             return row
-        return replace(
-            row, evidence=_Queued(counted, row.rate * max(counted.mean - alone, 0.0) / 1e9)
-        )
+        waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
+        return replace(row, evidence=_Queued(counted, waiting, row.rate))
 
     return [queued(row) for row in rows]
 
@@ -628,10 +636,18 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     """Return the check, or a miss where a percentile is beyond its limit throughout the run.
 
     A queue that grows has no percentile, since none settles. But if in each tenth of the run more
-    than twice the requests that the limit allows exceed it, the load surely does not meet it.
+    than twice the requests that the limit allows exceed it, the load surely does not meet it. Where
+    counts do not show when, most of all requests must.
     """
     dependence = None if row.evidence is None else row.evidence.dependence
-    if check.outcome != "unknown" or percentile in (None, 100.0) or dependence is None:
+    if check.outcome != "unknown" or percentile is None or percentile == 100:
+        return check
+    if isinstance(row.evidence, _Queued) and percentile > 50:
+        (slow,) = row.evidence.whole.percentile_rows([min(50.0, 2 * percentile - 100)])
+        if slow.bucket_low > check.limit:
+            reason = "most requests took longer than the limit"
+            return replace(check, low=slow.bucket_low, outcome="missed", reason=reason)
+    if dependence is None:
         return check
     table = dependence.table[dependence.table.sum(axis=1) > 0]
     if len(table) < 2 * _BLOCKS:

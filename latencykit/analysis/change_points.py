@@ -168,7 +168,7 @@ class _Search:
     ) -> list[tuple[int, float]]:
         """Positions and p-values; with residuals, splits must also be clearer than in a drift."""
         rng = np.random.default_rng(seed)
-        found: list[tuple[int, float]] = []
+        splits: list[tuple[int, float]] = []
         stretches = [(0, len(self.distance))]
         while stretches:
             start, end = stretches.pop()
@@ -182,9 +182,9 @@ class _Search:
                     p_value, self._of_drift(end - start, best, residual, correlation, seed)
                 )
             if p_value <= self.alpha:
-                found.append((start + position, p_value))
+                splits.append((start + position, p_value))
                 stretches += [(start, start + position), (start + position, end)]
-        return sorted(found)
+        return sorted(splits)
 
     def _of_drift(
         self, n: int, best: float, residual: Floats, correlation: float, seed: int

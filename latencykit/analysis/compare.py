@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.bootstrap import ENDS, Draws, draw_means, draw_percentiles, draw_shifts
+from latencykit.analysis.bootstrap import ENDS, Draws, draw_means, draw_percentiles, draw_shifts
 from latencykit.core.dependence import LEAST_EVENTS
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.quantiles import (
@@ -416,12 +416,12 @@ def compare(
 def _listed(given: Any, name: str) -> list[Any]:
     if hasattr(given, "run"):
         return [given]
-    held = given.values() if hasattr(given, "values") else given
-    series = list(held) if hasattr(held, "__iter__") else [held]
+    runs = given.values() if hasattr(given, "values") else given
+    series = list(runs) if hasattr(runs, "__iter__") else [runs]
     if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
-    for one in series:
-        require_data(one, f"the {name} side of a comparison")
+    for data in series:
+        require_data(data, f"the {name} side of a comparison")
     return series
 
 
@@ -599,11 +599,11 @@ def differences(
         ("duration", base.duration, new.duration, _NEAR, lambda v: format_duration(v * 1e9)),
         ("number of requests", base_count, new_count, 0.5, format_count),
     )
-    for name, one, other, near, show in numbers:
-        if one is None or other is None:
+    for name, value, other, near, show in numbers:
+        if value is None or other is None:
             continue
-        if abs(one - other) > near * max(abs(one), abs(other)):
-            texts.append(f"the {name} differs: {show(one)} and {show(other)}")
+        if abs(value - other) > near * max(abs(value), abs(other)):
+            texts.append(f"the {name} differs: {show(value)} and {show(other)}")
     failing = [run.failed + run.timeouts + run.dropped + run.unfinished for run in (base, new)]
     if failing[0] != failing[1]:
         texts.append(

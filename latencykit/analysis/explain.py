@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Explanation", "explained"]
+__all__ = ["Explanation", "condition_text", "explained"]
 
 _LEVEL = 0.05  # probability of any false finding
 _PAIRS = 0.2  # part of it that is for combinations of two
@@ -78,6 +78,12 @@ _COLUMNS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
     "outcome",
 )  # fmt: skip
+
+
+def condition_text(attribute: str, value: str) -> str:
+    """Return ``host=a``, or ``host=a & path=/b`` of a combination."""
+    pairs = zip(attribute.split(" & "), value.split(" & "), strict=False)
+    return " & ".join(f"{name}={own}" for name, own in pairs)
 
 
 @record(eq=False)

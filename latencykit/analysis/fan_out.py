@@ -84,8 +84,8 @@ def probabilities(above: ArrayLike) -> Floats:
 def slowest(above: ArrayLike, n: int, correlation: float = 0.0) -> Floats:
     """Return the survival function of the slowest of `n` calls."""
     _check(n, correlation=correlation)
-    one = np.asarray(above, np.float64)
-    return (1 - correlation) * _any_of(one, n) + correlation * one
+    single = np.asarray(above, np.float64)
+    return (1 - correlation) * _any_of(single, n) + correlation * single
 
 
 def quorum(above: ArrayLike, k: int, n: int) -> Floats:
@@ -105,8 +105,8 @@ def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Fl
     times = [1] * len(aboves) if each is None else list(each)
     with np.errstate(divide="ignore"):
         logs = sum(
-            n * np.log1p(-np.asarray(one, np.float64))
-            for one, n in zip(aboves, times, strict=True)
+            n * np.log1p(-np.asarray(above, np.float64))
+            for above, n in zip(aboves, times, strict=True)
             if n
         )
     return np.asarray(-np.expm1(logs))
@@ -588,10 +588,10 @@ def _independent(
     high = np.where(np.isinf(best.high), best.low, best.high)
     low, above = np.minimum(best.low, high), survival(best.counts)
 
-    def of_all(one: Floats) -> Floats:
+    def of_all(single: Floats) -> Floats:
         if k is None:
-            return slowest(one, n, correlation)
-        return (1 - correlation) * quorum(one, k, n) + correlation * one
+            return slowest(single, n, correlation)
+        return (1 - correlation) * quorum(single, k, n) + correlation * single
 
     added, fastest = 0.0, None
     if hedge is not None:

@@ -124,10 +124,10 @@ def _decomposed(codes: Any, size: int, slow: Any, after: Any) -> dict[str, Float
 def _change(counts: Floats, looks: int) -> int | None:
     """The bin from which on the mix is another one, if no random order of bins looks like it."""
     counts = counts[:, counts.sum(axis=0) > 0]
-    held = np.flatnonzero(counts.sum(axis=1) > 0)
-    if held.size < _BINS // 2 or counts.shape[1] < 2:
+    filled = np.flatnonzero(counts.sum(axis=1) > 0)
+    if filled.size < _BINS // 2 or counts.shape[1] < 2:
         return None
-    shares = counts[held] / counts[held].sum(axis=1, keepdims=True)
+    shares = counts[filled] / counts[filled].sum(axis=1, keepdims=True)
     shares = shares - shares.mean(axis=0)
     scale = np.sqrt(np.maximum(shares.var(axis=0), 1e-12))
 
@@ -135,9 +135,9 @@ def _change(counts: Floats, looks: int) -> int | None:
         return np.asarray((np.cumsum(table / scale, axis=-2) ** 2).sum(axis=-1)[..., :-1])
 
     seen = cusum(shares)
-    rng = np.random.default_rng(held.size)
-    order = rng.permuted(np.tile(np.arange(held.size), (_DRAWS, 1)), axis=1)
+    rng = np.random.default_rng(filled.size)
+    order = rng.permuted(np.tile(np.arange(filled.size), (_DRAWS, 1)), axis=1)
     drawn = cusum(shares[order]).max(axis=1)
     if (1 + (drawn >= seen.max()).sum()) / (_DRAWS + 1) * min(looks, 4) > _LEVEL:
         return None
-    return int(held[int(seen.argmax()) + 1])
+    return int(filled[int(seen.argmax()) + 1])

@@ -354,7 +354,7 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     elif rate and facts.count and {"mean", "max"} <= facts.data.stats.keys():
         mean, top = facts.data.stats["mean"], facts.data.stats["max"]
         lower_bound = area_test(mean, top, facts.count, rate, duration, waited=facts.may_wait)
-    results = [None if one is None else one.evidence for one in (sends, counts)]
+    results = [None if result is None else result.evidence for result in (sends, counts)]
     adjusted = iter(holm([item for item in (*results, lower_bound) if item is not None]))
     first, second, third = (
         None if item is None else next(adjusted) for item in (*results, lower_bound)

@@ -685,7 +685,7 @@ def joint_share(
     for name, (data, _) in judged.items():
         number = data.request
         if number is None and not (
-            alone or all(len(one) == len(data) for one, _ in judged.values())
+            alone or all(len(samples) == len(data) for samples, _ in judged.values())
         ):
             raise DataNotAvailableError(
                 f"{name}: does not state the request of each row, so its rows cannot be "

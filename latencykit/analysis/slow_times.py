@@ -135,15 +135,15 @@ def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
     period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
     if period is not None and period.p <= _OWN:
         words = period.words
-        whole = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
+        cycle = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
         # A period that is nearly whole moves through the minute as the run goes on.
-        moved = abs(period.seconds / whole - 1) * run.span / whole
+        moved = abs(period.seconds / cycle - 1) * run.span / cycle
         if run.epoch is not None and moved < _MOVED:
-            turn = np.exp(2j * np.pi * (stalls.start + run.epoch) / whole).sum()
-            phase = round(float(np.angle(turn)) / (2 * np.pi), 2) % 1.0 * whole
+            turn = np.exp(2j * np.pi * (stalls.start + run.epoch) / cycle).sum()
+            phase = round(float(np.angle(turn)) / (2 * np.pi), 2) % 1.0 * cycle
             words += f", {format_duration(phase * 1e9, 2)} after the full "
             words += {60.0: "minute", 3600.0: "hour", _DAY: "day"}.get(
-                whole, format_duration(whole * 1e9)
+                cycle, format_duration(cycle * 1e9)
             )
             words += " of the clock (UTC)"
         findings.append(words)

@@ -192,8 +192,8 @@ class Tasks(click.Group):
 def _quiet_option() -> click.Option:
     """``-q`` after the command, which does what it does before it."""
 
-    def silence(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-        if wanted:
+    def silence(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value:
             root = ctx.find_root()
             root.obj = {**(root.obj or {}), "quiet": True}
 
@@ -205,8 +205,8 @@ def _quiet_option() -> click.Option:
 _QUIET = "Print no notes and no progress on standard error."
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
         from latencykit.core import kernel
 
         click.echo(f"latencykit, version {__version__}\nkernel: {kernel.in_use()}")

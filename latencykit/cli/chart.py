@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -26,7 +26,7 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.cli.common import Input
+    from latencykit.cli.inputs import Input
 
 __all__ = ["command"]
 
@@ -125,7 +125,7 @@ def command(
         columns, lines = shutil.get_terminal_size((80, 24))
         colour = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         width, height = min(max(columns, 50), 160), min(max(lines - 6, 14), 30)
-        series = {one.name: one.data for one in loaded}
+        series = {entry.name: entry.data for entry in loaded}
         click.echo(terminal_chart(series, width=width, height=height, colour=colour))
         if out is None:
             return
@@ -143,7 +143,7 @@ def command(
     if style == "json":
         from latencykit.views.record import series_record
 
-        record["series"] = [series_record(one.name, one.data) for one in loaded]
+        record["series"] = [series_record(entry.name, entry.data) for entry in loaded]
     print_written(record, style, None if out is None else f"wrote {target}")
 
 
@@ -180,7 +180,7 @@ def _chart_options(
     **look: Any,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The series, corrected ones beside raw ones if asked for, and the options of the chart."""
-    data = {one.name: one.data for one in loaded}
+    data = {entry.name: entry.data for entry in loaded}
     if confidence is None and len(loaded) <= 3 and not runs:
         confidence = 0.95
     if expected_interval is not None:
@@ -188,8 +188,10 @@ def _chart_options(
 
         prefixes = {name: f"{name} " if len(data) > 1 else "" for name in data}
         data = {
-            f"{prefixes[name]}{role}": correct(one, expected_interval) if role != "raw" else one
-            for name, one in data.items()
+            f"{prefixes[name]}{role}": correct(values, expected_interval)
+            if role != "raw"
+            else values
+            for name, values in data.items()
             for role in ("raw", "corrected")
         }
     known = {"runs": runs, "nines": nines, "y": y != "linear", "confidence": confidence}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load
+from latencykit.cli.inputs import load
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.analysis.slo import SLO, SLORow
-    from latencykit.cli.common import Input
+    from latencykit.cli.inputs import Input
 
 __all__ = ["command"]
 
@@ -126,8 +126,11 @@ def _checked(
         if any(limit.statistic != "failed" and not limit.bare for limit in own.limits):
             need_unit(one.name, one.data.run)
         data = in_nanoseconds(one.data)
+        if least is not None:
+            together[name] = data, own
+        elif len(limits) > 1:
+            data = data.with_run()  # what a series keeps for further questions goes with the view
         checked[one.name] = own.check(data, confidence)
-        together[name] = data, own
     if least is not None:
         if len(checked) == 1:
             source = next(iter(checked))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import pairs_of
+from latencykit.cli.inputs import pairs_of
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -89,14 +89,14 @@ def command(
     options: dict[str, Any] = {
         "confidence": confidence,
         "margin": share(margin),
-        "also": [one.statistic for one in conditions],
+        "also": [condition.statistic for condition in conditions],
         "run_noise": None if run_noise is None else share(run_noise),
         "percentiles": None if percentiles is None else numbers(percentiles),
     }
     pairs = pairs_of(given, base, new)
     with progress("comparing"):
         comparisons = {name: compare(*sides, **options) for name, sides in pairs.items()}
-    failed = {name: one.failed(conditions) for name, one in comparisons.items()}
+    failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
         from latencykit.plot.comparison_chart import compare as chart
 
@@ -120,8 +120,8 @@ def command(
             for k, data in enumerate(series)
         }
         print_assumed_units(runs, style)
-    for name, one in comparisons.items():
-        for text in (*one.warnings, *(f"failed: {text}" for text in failed[name])):
+    for name, comparison in comparisons.items():
+        for text in (*comparison.warnings, *(f"failed: {text}" for text in failed[name])):
             note(f"{name}: {text}" if len(comparisons) > 1 else text)
-    worse = any(one.verdict in ("worse", "mixed") for one in comparisons.values())
+    worse = any(comparison.verdict in ("worse", "mixed") for comparison in comparisons.values())
     return int(any(failed.values()) if conditions else worse)

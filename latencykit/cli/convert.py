@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs
 from latencykit.cli.output import atomic, print_written, progress
 

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.options import chart_option, format_option, freeze_options, note
+from latencykit.cli.options import (
+    chart_option,
+    format_option,
+    freeze_options,
+    note,
+    output_options,
+)
 from latencykit.cli.output import print_json, write_chart
 
 if TYPE_CHECKING:
@@ -65,14 +71,7 @@ __all__ = ["command"]
     help="Address of --server, --pid or --container, or for --through its protocol and path: "
     "http://, redis://, postgres://, grpc://, tcp:// …",
 )
-@click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
-@click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
-@click.option(
-    "--unit",
-    type=click.Choice(["ns", "us", "ms", "s"]),
-    help="Unit of the values in the output, if it does not state one.",
-)
-@click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples.")
+@output_options
 @click.option(
     "--check", is_flag=True, help="Run for two seconds without a freeze: is the output read?"
 )

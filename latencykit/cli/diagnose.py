@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -70,11 +70,13 @@ def command(
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
     loaded = load(given, ask, again=True)
     with progress("diagnosing"):
-        diagnoses = {one.name: _diagnosed(one.data, known) if local else one.data for one in loaded}
+        diagnoses = {
+            entry.name: _diagnosed(entry.data, known) if local else entry.data for entry in loaded
+        }
     if out is not None:
         from latencykit import plot
 
-        name, *others = (one.name for one in without_aggregates(loaded))
+        name, *others = (entry.name for entry in without_aggregates(loaded))
         if others:
             note(f"the chart shows {name}; choose another with --series or --tag")
         write_chart(
@@ -87,14 +89,16 @@ def command(
             unit=given.out_unit,
         )
         note(f"wrote {out}")
-    records = [diagnosis_record(name, one) for name, one in diagnoses.items()]
+    records = [diagnosis_record(name, diagnosis) for name, diagnosis in diagnoses.items()]
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo(diagnosis_text(records, style, given.out_unit))
         if style == "markdown":  # the paragraphs of the other text include it
-            print_assumed_units({name: one.run for name, one in diagnoses.items()}, style)
-    return int(fail and any(one.verdict == "omits" for one in diagnoses.values()))
+            print_assumed_units(
+                {name: diagnosis.run for name, diagnosis in diagnoses.items()}, style
+            )
+    return int(fail and any(diagnosis.verdict == "omits" for diagnosis in diagnoses.values()))
 
 
 def _diagnosed(data: Any, known: tuple[Any, ...], drawn: bool | None = None) -> Diagnosis:

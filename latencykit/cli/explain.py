@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import Input, expand, print_notes
+from latencykit.cli.inputs import Input, expand, print_notes
 from latencykit.cli.options import Command, Inputs, chart_option, format_option, inputs, note
 from latencykit.cli.output import print_json, progress, write_chart
 from latencykit.units import without_secrets
@@ -66,26 +66,28 @@ def command(
         between = given.begin or "-inf", given.end or "inf"
     loaded = _load(given)
     with progress("comparing"):
-        found = {one.name: explain(one.data, above, columns, between, read) for one in loaded}
+        explanations = {
+            entry.name: explain(entry.data, above, columns, between, read) for entry in loaded
+        }
     if out is not None:
         from latencykit.plot.explain_chart import explanation
 
-        name, *others = found
+        name, *others = explanations
         if others:
             note(f"the chart shows {name}; choose another with --series or --tag")
-        tall = bool(events) and len(found[name].attributes) > 0
+        tall = bool(events) and len(explanations[name].attributes) > 0
         write_chart(
-            explanation, found[name], out, given.files, *events,
+            explanation, explanations[name], out, given.files, *events,
             size=(1000.0, 960.0 if tall else 640.0), name=name, unit=given.out_unit,
         )  # fmt: skip
         note(f"wrote {out}")
-    records = [explanation_record(name, one) for name, one in found.items()]
+    records = [explanation_record(name, result) for name, result in explanations.items()]
     if style == "json":
         print_json({"schema_version": 1, "series": records})
         return
     click.echo(explanation_text(records, style, given.out_unit))
-    for one in found.values():
-        for text in one.notes:
+    for result in explanations.values():
+        for text in result.notes:
             note(text)
 
 
@@ -94,14 +96,14 @@ def _load(given: Inputs) -> list[Input]:
     from latencykit.io.files import FileRange, source_of
     from latencykit.io.reading import Selection, select, unique_names
 
-    wanted = Selection(
+    selection = Selection(
         given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
         given.column, given.start_column, given.lenient, columns=True, together=True,
     )  # fmt: skip
     entries: list[tuple[str, str, Any]] = []
     for label, path in expand(given.files):
         with progress(f"reading {path}"):
-            selected = select(source_of(FileRange(path)), wanted, note)
+            selected = select(source_of(FileRange(path)), selection, note)
         for name, tag, data in selected:
             text = tag or name
             if label is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import load, with_buckets
+from latencykit.cli.inputs import load, with_buckets
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -100,24 +100,24 @@ def command(
         )
     shown, loaded = numbers(percentiles), load(given, again=True)
     records, sentences = [], []
-    for one in with_buckets(loaded):
+    for entry in with_buckets(loaded):
         bounds = None
         with progress("drawing calls"):
             if sequential is not None:
-                answers = [analysis.sequential(one.data, n) for n in numbers_of_calls]
+                answers = [analysis.sequential(entry.data, n) for n in numbers_of_calls]
             else:
                 options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
                 answers = analysis.fan_outs(
-                    one.data, numbers_of_calls, independent=independent, **options
+                    entry.data, numbers_of_calls, independent=independent, **options
                 )
                 if any(answer.model == "mixture" for answer in answers):
                     bounds = analysis.fan_outs(
-                        one.data, numbers_of_calls, independent=True, **options
+                        entry.data, numbers_of_calls, independent=True, **options
                     )
-        record = fan_out_record(one.name, answers, bounds, shown)
-        run = one.data.run
+        record = fan_out_record(entry.name, answers, bounds, shown)
+        run = entry.data.run
         records.append(record | {"unit_from": run.unit_from, "notes": list(run.notes)})
-        sentences += fan_out_words(one.name, answers)
+        sentences += fan_out_words(entry.name, answers)
     if out is not None:
         from latencykit.plot.fan_out_chart import fan_out
 
@@ -126,7 +126,7 @@ def command(
                 "the chart shows the slowest of n calls; it takes no --quorum, --hedge-after or "
                 "--sequential"
             )
-        data = {one.name: one.data for one in loaded}
+        data = {entry.name: entry.data for entry in loaded}
         look = {"n": numbers_of_calls, "independent": independent, "unit": given.out_unit}
         write_chart(fan_out, data, out, given.files, **look)
         note(f"wrote {out}")
@@ -134,6 +134,6 @@ def command(
         print_json({"schema_version": 1, "series": records})
     else:
         click.echo(fan_out_text(records, style, given.out_unit))
-        print_assumed_units({one.name: one.data.run for one in loaded}, style)
+        print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
     for text in sentences:
         note(text)

@@ -25,27 +25,27 @@ def command(style: str) -> None:
     if style == "json":
         records = [
             {
-                "name": one.name,
-                "title": one.title,
-                "suffixes": list(one.suffixes),
-                "rung": one.level,
+                "name": entry.name,
+                "title": entry.title,
+                "suffixes": list(entry.suffixes),
+                "rung": entry.level,
                 "reads": True,
-                "writes": one.write is not None,
+                "writes": entry.write is not None,
             }
-            for one in formats
+            for entry in formats
         ]
         click.echo(json_text(records))
         return
     table = Table(style)
-    for one in formats:
+    for entry in formats:
         table.add(
             {
-                "name": one.name,
-                "what it is": one.title,
-                "rung": one.level,
-                "unit": one.unit or "stated",
-                "writes": "yes" if one.write else "",
-                "made by": one.example,
+                "name": entry.name,
+                "what it is": entry.title,
+                "rung": entry.level,
+                "unit": entry.unit or "stated",
+                "writes": "yes" if entry.write else "",
+                "made by": entry.example,
             }
         )
     click.echo(table.render(left=6))

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from latencykit.cli.common import runs_of
+from latencykit.cli.inputs import runs_of
 from latencykit.cli.options import (
     Command,
     Inputs,

@@ -78,11 +78,11 @@ def _page(root: click.Context) -> str:
     click.Command.format_options(group, root, roff)
     roff.write(".SH COMMANDS\n")
     for name in group.list_commands(root):
-        one = group.get_command(root, name)
-        if one is not None:
-            context = click.Context(one, info_name=name, parent=root)
+        command = group.get_command(root, name)
+        if command is not None:
+            context = click.Context(command, info_name=name, parent=root)
             roff.write(f".SS {name}\n")
-            one.format_help(context, roff)
+            command.format_help(context, roff)
     roff.write(f".SH INPUT OPTIONS\n{roff.shared}")
     roff.write(".SH EXIT STATUS\n")
     roff.write_dl(

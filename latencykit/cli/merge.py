@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import load, slots_of_all, warn_duplicate_files, without_aggregates
+from latencykit.cli.inputs import load, slots_of_all, warn_duplicate_files, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs, note
 from latencykit.cli.output import atomic, print_written, progress
 from latencykit.errors import InvalidArgumentError
@@ -68,20 +68,20 @@ def command(
         loaded = without_aggregates(
             load(given, carried if given.dask is not None else None, again=True)
         )
-        if any(one.data.run.unit_note is not None for one in loaded):
-            totals = [one.data.histogram() for one in loaded]
+        if any(entry.data.run.unit_note is not None for entry in loaded):
+            totals = [entry.data.histogram() for entry in loaded]
             medians = [total.percentile(50) if total.count else math.nan for total in totals]
-            for text in unit_doubts([one.data.run for one in loaded], medians):
+            for text in unit_doubts([entry.data.run for entry in loaded], medians):
                 note(text)
         logs = []
-        for one in loaded:
-            if not isinstance(one.data, HistogramLog):
+        for entry in loaded:
+            if not isinstance(entry.data, HistogramLog):
                 raise InvalidArgumentError(
-                    f"{one.path}: only interval logs can be merged into a log; "
+                    f"{entry.path}: only interval logs can be merged into a log; "
                     "`summary --merge` adds histograms up"
                 )
-            tag = Path(without_secrets(one.path)).stem if tag_by_file else None
-            logs.append(one.data.with_tag(tag))
+            tag = Path(without_secrets(entry.path)).stem if tag_by_file else None
+            logs.append(entry.data.with_tag(tag))
         merged = merge_logs(logs, align)
         merged = merged if interval is None else merged.resample(interval)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):

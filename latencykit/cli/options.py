@@ -34,6 +34,7 @@ __all__ = [
     "need_unit",
     "note",
     "numbers",
+    "output_options",
     "share",
     "slo_of",
     "with_unit",
@@ -218,6 +219,29 @@ def freeze_options(function: Callable[..., Any]) -> Callable[..., Any]:
             default=4,
             show_default=True,
             help="Number of connections.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how a load generator's output is read."""
+    options = (
+        click.option(
+            "--series", metavar="NAME", help="Series of the output, if there are several."
+        ),
+        click.option(
+            "--format-in", metavar="NAME", help="Format of the output, if it is not recognised."
+        ),
+        click.option(
+            "--unit",
+            type=click.Choice(["ns", "us", "ms", "s"]),
+            help="Unit of the values in the output, if it does not state one.",
+        ),
+        click.option(
+            "--column", metavar="NAME", help="Column of latencies in a table of raw samples."
         ),
     )
     for option in reversed(options):

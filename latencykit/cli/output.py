@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.common import expand
+from latencykit.cli.inputs import expand
 from latencykit.cli.options import note
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import printable, without_secrets
@@ -19,7 +19,7 @@ from latencykit.units import printable, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from latencykit.cli.common import Input
+    from latencykit.cli.inputs import Input
     from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
 
@@ -128,14 +128,14 @@ def write_page(
     from latencykit.views.page_sections import input_file
 
     args = (click.get_current_context().find_root().obj or {}).get("args", ())
-    files = [input_file(path) for path in dict.fromkeys(one.path for one in loaded)]
-    named = {one.name: one.data for one in loaded}
+    files = [input_file(path) for path in dict.fromkeys(entry.path for entry in loaded)]
+    named = {entry.name: entry.data for entry in loaded}
     read = {
         "format": given.format_in, "measure": given.measure, "unit": given.unit,
         "column": given.column, "start_column": given.start_column,
         "lenient": given.lenient or None, "from": given.begin, "to": given.end,
     }  # fmt: skip
-    origins = {one.name: {"path": without_secrets(one.path), **read} for one in loaded}
+    origins = {entry.name: {"path": without_secrets(entry.path), **read} for entry in loaded}
     command = shlex.join(["latencykit", *args])
     with atomic(target, given.files, spec) as temporary, progress(f"writing {target.name}"):
         text = page_html(named, files=files, command=command, origins=origins, **options)

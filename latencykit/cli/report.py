@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.common import load, without_aggregates
+from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import (
     Command,
     Inputs,

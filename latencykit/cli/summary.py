@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit._records import record
-from latencykit.cli.common import (
+from latencykit.cli.inputs import (
     load,
     merged_whole,
     slots_of_all,

@@ -7,7 +7,16 @@ from typing import Any
 
 import click
 
-from latencykit.cli.options import Real, chart_option, format_option, note, numbers, share, slo_of
+from latencykit.cli.options import (
+    Real,
+    chart_option,
+    format_option,
+    note,
+    numbers,
+    output_options,
+    share,
+    slo_of,
+)
 from latencykit.cli.output import print_json, write_chart
 
 __all__ = ["command"]
@@ -92,14 +101,7 @@ __all__ = ["command"]
     is_flag=True,
     help="Use a load generator that is known to omit requests that a stall delays.",
 )
-@click.option("--series", metavar="NAME", help="Series of the output, if there are several.")
-@click.option("--format-in", metavar="NAME", help="Format of the output, if it is not recognised.")
-@click.option(
-    "--unit",
-    type=click.Choice(["ns", "us", "ms", "s"]),
-    help="Unit of the values in the output, if it does not state one.",
-)
-@click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples.")
+@output_options
 @click.option(
     "--percentiles",
     metavar="LIST",

@@ -35,6 +35,8 @@ _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
 _OPEN = 64  # groups that are summed at a time
 _PARTS = 16  # sparse sums of a group that wait to be added up
 _WALK = 1 << 13  # bytes of payloads per group from which on they are added while decoded
+_TAGS = 1 << 14  # tags that are read together at first
+_TAG_BYTES = 32 << 20  # bytes of payloads of tags that are read together
 _TOO_MUCH = "the sum of the counts does not fit in 63 bits; take a slice of the log"
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "Part",
     "SeriesFold",
     "SlidingSums",
+    "TagPart",
     "TotalsFold",
     "block_of_rows",
     "blocks_by_layout",
@@ -113,6 +116,16 @@ class Block:
         some = slice(int(indptr[0]), int(indptr[-1]))
         rows, index, counts = self.rows[begin:end], self.index[some], self.counts[some]
         return Block(rows, indptr - indptr[0], index, counts, self.buckets)
+
+    def joined(self, others: Sequence[Block]) -> Block:
+        """Return the rows of this block and of others of its layout as one block."""
+        blocks = [self, *others]
+        lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
+        rows, index, counts = (
+            np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("rows", "index", "counts")
+        )
+        return Block(rows, np.append(0, np.cumsum(lengths)), index, counts, self.buckets)
 
     def kept(self) -> Block:
         """Return the block with its integers as narrow as they can be; a fold needs `widened`."""
@@ -196,6 +209,75 @@ class MemoryPart:
                 block = block.take(chosen)
             if chosen.size:
                 yield block.widened()
+
+
+class TagPart:
+    """A part whose rows are asked for tag by tag: many tags are read together, and held.
+
+    The rows of one of thousands of tags lie far apart, so that reading each tag by itself would
+    open every payload by itself.
+
+    Parameters
+    ----------
+    part : Part
+    tag_code : ndarray of int64
+        The tag of each row of the part.
+    """
+
+    in_memory = True
+
+    def __init__(self, part: Part, tag_code: Ints) -> None:
+        self._part, self._code = part, tag_code
+        self._tags = _TAGS
+        self._first = self._end = 0
+        self._held: list[tuple[Ints, Block]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_first": 0, "_end": 0, "_held": []}
+
+    def blocks(self, rows: Ints) -> Iterator[Block]:
+        """Yield the blocks of the given rows, one per layout where they are of one tag."""
+        tag = int(self._code[rows[0]]) if rows.size else 0
+        if not rows.size or (self._code[rows] != tag).any():
+            yield from self._part.blocks(rows)
+            return
+        if not self._first <= tag < self._end:
+            self._hold(tag)
+        if self._end <= tag:
+            yield from self._part.blocks(rows)
+        for codes, block in self._held:
+            begin, end = np.searchsorted(codes, [tag, tag + 1]).tolist()
+            if begin == end:
+                continue
+            own = block.part(begin, end)
+            if not np.array_equal(own.rows, rows):
+                own = own.take(np.flatnonzero(np.isin(own.rows, rows, assume_unique=True)))
+            if own.rows.size:
+                yield own.widened()
+
+    def _hold(self, tag: int) -> None:
+        """Hold the rows of a tag and of as many after it as memory allows; none if it is large."""
+        self._first = self._end = tag
+        self._held = []
+        while self._tags:
+            wanted = np.flatnonzero((self._code >= tag) & (self._code < tag + self._tags))
+            of_layout: dict[tuple[type[Block], Buckets], list[Block]] = {}
+            size = 0
+            for block in self._part.blocks(wanted):
+                of_layout.setdefault((type(block), block.buckets), []).append(block.kept())
+                size += of_layout[type(block), block.buckets][-1].nbytes
+                if size > _TAG_BYTES:
+                    break
+            else:
+                for first, *others in of_layout.values():
+                    whole = first.joined(others)
+                    order = np.lexsort((whole.rows, self._code[whole.rows]))
+                    whole = whole.take(order)
+                    self._held.append((self._code[whole.rows], whole))
+                self._end = tag + self._tags
+                return
+            self._tags //= 2
+        self._tags = 1
 
 
 def blocks_by_layout(

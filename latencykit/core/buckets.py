@@ -166,9 +166,8 @@ class HdrBuckets(Buckets):
         if self.ratio != 1.0:
             chunk = chunk / self.ratio
         if chunk.dtype.kind in "iu":
-            if (
-                chunk.size and int(chunk.max()) >= _EXACT
-            ):  # the cast must not round into the next bucket
+            # the cast must not round into the next bucket
+            if chunk.size and int(chunk.max()) >= _EXACT:
                 chunk = np.where(chunk >= _EXACT, chunk & ~np.int64(2047), chunk)
         elif chunk.dtype != np.float64:
             chunk = chunk.astype(np.float64)
@@ -231,9 +230,8 @@ class HdrBuckets(Buckets):
         if self.reaches(index):
             return np.asarray(self.high_steps(index) * self.ratio, np.float64)
         sub, shift = self.parts(index)
-        steps = (
-            np.ldexp(sub + 1.0, np.minimum(shift, _FAR)) - 1
-        )  # of which far up nothing is left of the one
+        # of which far up nothing is left of the one
+        steps = np.ldexp(sub + 1.0, np.minimum(shift, _FAR)) - 1
         return np.asarray(
             np.where(shift < _FAR, steps * self.ratio, np.ldexp((sub + 1) * self.ratio, shift)),
             np.float64,
@@ -350,10 +348,11 @@ COST = "unlike histogram layouts"
 """How the note begins that says what a sum of them costs."""
 
 _LAYOUTS_EXACT = 1 << 53  # above this a float64 cannot represent every integer
+# keep what no float represents exactly out of the cells beside its own
 _UP, _DOWN = (
     1 + 2.0**-51,
     1 - 2.0**-51,
-)  # keep what no float represents exactly out of the cells beside its own
+)
 _KEPT = 40  # low bits of a bucket's highest value: all ones, and more than any layout looks at
 
 
@@ -429,9 +428,8 @@ def _cells_of_values(grid: HdrBuckets, values: Floats, *, above: bool = False) -
 def _cells(grid: HdrBuckets, number: Ints, exponent: Ints) -> Ints:
     """Cell of ``number * 2**exponent`` narrowest cells, which may exceed any integer."""
     half = grid.half_magnitude
-    exact = np.where(
-        number >= _LAYOUTS_EXACT, number & ~np.int64(2047), number
-    )  # must not round up to one more bit
+    # must not round up to one more bit
+    exact = np.where(number >= _LAYOUTS_EXACT, number & ~np.int64(2047), number)
     bits = np.frexp(exact.astype(np.float64))[1].astype(np.int64)
     top = bits + exponent
     up, down = np.clip(exponent, 0, half + 1), np.clip(-exponent, 0, 63)
@@ -460,9 +458,8 @@ def add_up(parts: Sequence[Counts]) -> Counts:
     )
     grid = reduce(coarser, {grid_of(buckets) for buckets, *_ in spread})
     near: list[Counts] = []
-    far: list[
-        Counts
-    ] = []  # of other mantissas: looked up together, for each may be of a layout of its own
+    # of other mantissas: looked up together, for each may be of a layout of its own
+    far: list[Counts] = []
     for part in parts:
         (far if is_spread(part) and not _divides(grid, part[0]) else near).append(part)
     cells = [
@@ -477,9 +474,8 @@ def add_up(parts: Sequence[Counts]) -> Counts:
     if (first == last).all() and grid.reaches(last):
         unique, inverse = np.unique(last, return_inverse=True)
         return grid, unique, _added(counts, inverse, unique.size)
-    runs, inverse = np.unique(
-        (last << 32) + first, return_inverse=True
-    )  # in the order of their last cells
+    # in the order of their last cells
+    runs, inverse = np.unique((last << 32) + first, return_inverse=True)
     return (
         CellBuckets(grid, runs & 0xFFFFFFFF, runs >> 32),
         np.arange(runs.size),

@@ -80,9 +80,8 @@ class Counter:
         self._bits = np.empty(_CHUNK, np.uint64)
         # Counts by number of the power of two (0 for what is below 1) and the upper bits below it.
         self._total: Ints = np.zeros(0, np.int64)
-        self._narrow = (
-            digits <= 3
-        )  # counts of a chunk are fewer than its values: added up by themselves first
+        # counts of a chunk are fewer than its values: added up by themselves first
+        self._narrow = digits <= 3
 
     def add(self, values: NDArray[Any]) -> None:
         """Count a one-dimensional array."""
@@ -117,17 +116,15 @@ class Counter:
 
     def _add_integers(self, chunk: NDArray[Any]) -> None:
         if chunk.dtype.kind == "u" and chunk.dtype.itemsize == 8:
-            chunk = chunk.view(
-                chunk.dtype.str.replace("u", "i")
-            )  # what is too large for 63 bits is negative then
+            # what is too large for 63 bits is negative then
+            chunk = chunk.view(chunk.dtype.str.replace("u", "i"))
         bits = self._bits[: chunk.size]
         reals = bits.view(np.float64)
         np.add(chunk, _LIFT, out=bits.view(np.int64))
         np.subtract(reals, _DROP, out=reals)
         np.right_shift(bits, self._shift, out=bits)
-        if not self._counted(
-            bits, _ONE << self._half
-        ):  # from 2**52 on an integer is more than a mantissa
+        # from 2**52 on an integer is more than a mantissa
+        if not self._counted(bits, _ONE << self._half):
             exact = chunk.astype(np.int64)
             self._add_reals(np.where(exact >= 1 << 53, exact & ~2047, exact).astype(np.float64))
 

@@ -53,6 +53,9 @@ _GROWTH = 2.0
 _FEW = 4.0  # events that have to lie above the upper end of an interval
 _MOST_BINS = 1024
 _DECAYS = 30  # of the correlation within a run: fewer show too little of it
+_LONG_ENOUGH = 100  # decays, from which on their number is known well
+_LAGS, _SHOWN = 3, 1.6  # correlation over three lags, in standard errors of independent bins
+_UNSEEN = 2.5  # of the variance: that much may be hidden in a run of fewer decays
 _LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
 
 
@@ -175,6 +178,12 @@ class Dependence:
         variance = np.maximum(found.variance, tail * (1 - share[0]))
         degrees = np.minimum(found.degrees, 1 + min(tail, rest) ** 2 / variance / 2)
         careful = replace(found, degrees=degrees)
+        # Of runs as short as this the ones whose correlation shows least pass the test above.
+        residual = self._bins[:, 1:].sum(axis=1) - share[0] * self._size
+        products = [float(residual[k:] @ residual[: residual.size - k]) for k in range(_LAGS + 1)]
+        correlated = sum(products[1:]) > _SHOWN * products[0] * math.sqrt(_LAGS / residual.size)
+        if correlated and max(_decay(residual), 1) * _LONG_ENOUGH >= residual.size:
+            careful = replace(careful, variance=_UNSEEN * found.variance)
         end = normal_quantile((1 + confidence) / 2)
         low = float(self._bound(-end, found=careful)[0])
         high = float(self._bound(end, 0.0, careful)[0])
@@ -299,9 +308,8 @@ def _long_run(residual: Floats) -> _LongRun:
     )
     grown = found[-1] + np.maximum(found[-1] - found[half], 0.0)
     clearest = np.asarray(lengths)[found.argmax(axis=0)]
-    degrees = np.maximum(
-        1.5 * n / clearest - 1, 2.0
-    )  # overlapping blocks know as much as half as many again
+    # overlapping blocks know as much as half as many again
+    degrees = np.maximum(1.5 * n / clearest - 1, 2.0)
     variance = np.maximum(found.max(axis=0), grown)
     skewness = np.clip(third.max(axis=0), 0.0, None) / np.maximum(variance, 1e-200) ** 1.5
     return _LongRun(
@@ -352,10 +360,9 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
     """Return where each true percentile lies if slow requests come in groups of a known size."""
     wanted = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
     share = np.geomspace(1.0, 1 / (2 * total), 4000)
-    events, others = (
-        share * total / (company * np.maximum(1 - share, 0.1)),
-        (1 - share) * total / company,
-    )
+    # Of a binomial count, in groups: both sides of an edge have the same variance.
+    variance = company * total * share * np.maximum(1 - share, 0.1)
+    events, others = (share * total) ** 2 / variance, ((1 - share) * total) ** 2 / variance
     out = np.empty((wanted.size, np.size(z)))
     for k, end in enumerate(np.atleast_1d(np.asarray(z, np.float64)).tolist()):
         if end > 0:

@@ -847,7 +847,7 @@ class Histogram(Value):
         index, size = np.flatnonzero(counts), self.requests - other.requests
         reported_stats = {}
         if size > 0 and "mean" in self.reported_stats and "mean" in other.reported_stats:
-            sums = [one.reported_stats["mean"] * one.requests for one in (self, other)]
+            sums = [side.reported_stats["mean"] * side.requests for side in (self, other)]
             reported_stats["mean"] = (sums[0] - sums[1]) / size
         return replace(
             self,
@@ -974,7 +974,7 @@ def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -
     """Note the loss of resolution of a sum of unlike layouts, in place of notes of earlier sums."""
     grid = grid_of(layout)
     spread = [part.buckets for part in parts if is_spread((part.buckets, part.index, part.counts))]
-    digits = sorted({grid_of(one).digits for one in spread} | {grid.digits})
+    digits = sorted({grid_of(buckets).digits for buckets in spread} | {grid.digits})
     before = [note for note in run.notes if note.startswith(COST)]
     run = run.replace(notes=tuple(note for note in run.notes if not note.startswith(COST)))
     overlap = isinstance(layout, CellBuckets) and layout.overlap

@@ -18,7 +18,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core import log_cache
-from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
+from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TagPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.dependence import (
     LEAST_BINS,
@@ -342,8 +342,11 @@ class HistogramLog(HistogramBacked, Value):
         rows_of = {
             self._tag_names[self._tag_code[rows[0]]]: rows for rows in np.split(order, begins[1:])
         }
+        log = self
+        if begins.size > _TAGS_APART:
+            log = self._mapped_through(lambda part: TagPart(part, self._tag_code))
         return {
-            name: self.rows(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
+            name: log.rows(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
             for name in self.tags or ("",)
         }
 

@@ -42,8 +42,8 @@ def series_named(wanted: str, names: Iterable[str]) -> list[str]:
         return [wanted]
     spellings = next((row for row in _SPELLINGS if wanted.lower() in row), ())
     last = {name: re.sub(r" \(\d+\)$", "", name).rsplit(" ", 1)[-1] for name in known}
-    for spelling in sorted(spellings, key=lambda one: one != wanted.lower()):
-        found = [name for name in known if last[name] == spelling]
-        if found:
-            return found
+    for spelling in sorted(spellings, key=lambda name: name != wanted.lower()):
+        matching = [name for name in known if last[name] == spelling]
+        if matching:
+            return matching
     return []

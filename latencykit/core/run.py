@@ -214,6 +214,8 @@ def merge_runs(runs: Sequence[Run]) -> Run:
         merged[name] = next(stated, "unknown")
     # One assumption among facts makes the result an assumption.
     origins: tuple[UnitFrom, ...] = ("assumed", "option", "format", "file")
-    merged["unit_from"] = next(one for one in origins if any(run.unit_from == one for run in runs))
+    merged["unit_from"] = next(
+        origin for origin in origins if any(run.unit_from == origin for run in runs)
+    )
     merged["failures_known"] = all(run.failures_known for run in runs)
     return Run(**merged | {"start": min(starts, default=None), "notes": notes})

@@ -323,8 +323,8 @@ class Samples(HistogramBacked, Value):
                         f"column {name!r} has the shape {cells.shape}; the samples have "
                         f"{len(self)} rows"
                     )
-            held = {name: self.columns.cells(name) for name in self.columns}
-            columns = Columns(held | further)
+            present = {name: self.columns.cells(name) for name in self.columns}
+            columns = Columns(present | further)
         copy = self.with_run()
         object.__setattr__(copy, "columns", columns)
         return copy
@@ -464,11 +464,11 @@ class Samples(HistogramBacked, Value):
         """
         rows = np.ones(len(self), np.bool_)
         for name, value in values.items():
-            wanted = list(value) if isinstance(value, list | tuple | set | np.ndarray) else [value]
+            choices = list(value) if isinstance(value, list | tuple | set | np.ndarray) else [value]
             cells = self._attribute(name)
             if isinstance(cells, Words):
                 known = {None: -1} | {word: k for k, word in enumerate(cells.names.tolist())}
-                keys = [word_of(one) for one in wanted]
+                keys = [word_of(choice) for choice in choices]
                 places = [known.get(key, -2) for key in keys]
                 unknown = [key for key, place in zip(keys, places, strict=True) if place == -2]
                 if unknown:
@@ -479,7 +479,7 @@ class Samples(HistogramBacked, Value):
                     )
                 rows &= np.isin(cells.codes, places)
             else:
-                rows &= np.isin(cells, np.asarray(wanted))
+                rows &= np.isin(cells, np.asarray(choices))
         return self.select(rows)
 
     def _attribute(self, name: str) -> Words | NDArray[Any]:
@@ -627,8 +627,8 @@ class Samples(HistogramBacked, Value):
             if self.tag is None
             else np.unique(self.tag[good], return_inverse=True)[1].reshape(-1)
         )
-        found = tails_of_requests(begin[good], self.values[good], late, tag, counted)
-        return found if timed else TailsByRequest(**vars(found))
+        tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)
+        return tails if timed else TailsByRequest(**vars(tails))
 
     def to_log(
         self,
@@ -760,7 +760,7 @@ def _cells(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         return values.copy() if values.flags.writeable else values
     cells = list(values)
-    plain = np.asarray(cells) if all(isinstance(one, int | float) for one in cells) else None
+    plain = np.asarray(cells) if all(isinstance(cell, int | float) for cell in cells) else None
     if plain is None or plain.dtype.kind not in "biuf":
         plain = np.empty(len(cells), object)
         plain[:] = cells

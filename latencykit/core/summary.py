@@ -103,7 +103,7 @@ class Summary(Value):
             For any other: a summary contains only what was reported.
         """
         p = as_numbers(percentile, "percentiles")
-        values = [self._reported_percentile(one) for one in p.reshape(-1).tolist()]
+        values = [self._reported_percentile(asked) for asked in p.reshape(-1).tolist()]
         return values[0] if p.ndim == 0 else np.array(values).reshape(p.shape)
 
     @overload
@@ -125,9 +125,9 @@ class Summary(Value):
         p = list(self.reported_percentiles) if percentiles is None else percentiles
         limit = highest_supported_percentile(self.count or 0, confidence)
         rows = [
-            PercentileRow(one, value, math.nan, math.nan, value, value, True, one <= limit)
-            for one in np.atleast_1d(np.asarray(p, np.float64)).tolist()
-            for value in [self._reported_percentile(one)]
+            PercentileRow(asked, value, math.nan, math.nan, value, value, True, asked <= limit)
+            for asked in np.atleast_1d(np.asarray(p, np.float64)).tolist()
+            for value in [self._reported_percentile(asked)]
         ]
         return percentile_frame(rows)
 

@@ -159,7 +159,7 @@ def events_above(
     """Return what makes up the requests above each percentile."""
     tails = _Bursts.of(percentiles, tail, count, start, length, longest)
     codes = None if tag is None else np.asarray(tag, np.int64)[tails.order]
-    return [tails.events_of(k, codes) for k in range(len(percentiles))]
+    return tails.events(codes)
 
 
 def solid_up_to(
@@ -186,10 +186,10 @@ def _first_weak(
     events_of: Callable[[list[float]], list[TailEvents]], asked: list[float], confidence: float
 ) -> tuple[int, TailEvents | None]:
     """Position and events of the first percentile from which on all have too few events."""
-    found = events_of(asked) if asked else []
-    enough = [k for k, one in enumerate(found) if one.supports(confidence)]
+    events = events_of(asked) if asked else []
+    enough = [k for k, event in enumerate(events) if event.supports(confidence)]
     weak = enough[-1] + 1 if enough else 0
-    return weak, found[weak] if weak < len(found) else None
+    return weak, events[weak] if weak < len(events) else None
 
 
 @record(eq=False)
@@ -234,12 +234,12 @@ class _Bursts:
             expected = above[some].sum(axis=1)[:, None] * usual / usual.sum()
             crowded = (above[some] > 1) & (above[some] > expected)
             burst[some][crowded] = poisson_rarer(above[some][crowded], expected[crowded], least)
-        held = np.zeros(order.size, np.bool_)
+        carried = np.zeros(order.size, np.bool_)
         for k in np.argsort(percentiles, kind="stable").tolist():
-            burst[k] = (burst[k] | held) & (above[k] > 0)
+            burst[k] = (burst[k] | carried) & (above[k] > 0)
             # What is slower still, in the same interval, is of the same stall, however few requests
             # of it are left.
-            held = burst[k] if percentiles[k] >= _CARRIED else held
+            carried = burst[k] if percentiles[k] >= _CARRIED else carried
         span, reach = np.asarray(length, np.float64)[order], reach[order]
         return cls(percentiles, above, burst, begin[order], span, reach, order, sizes.size)
 
@@ -256,28 +256,38 @@ class _Bursts:
         first = np.flatnonzero(np.concatenate(([True], gap & (np.diff(at) > 1))))
         return np.add.reduceat(self.tail[k][at], first)
 
-    def events_of(self, k: int, tag: Ints | None) -> TailEvents:
-        """What makes up the requests above one of the percentiles."""
-        percentile, tail = float(self.percentiles[k]), self.tail[k]
-        total = float(tail.sum())
+    def events(self, tag: Ints | None) -> list[TailEvents]:
+        """What makes up the requests above each percentile."""
         seconds = float(median(self.span)) if self.span.size else 0.0
-        if total <= 0:
-            return TailEvents(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
-        stalls = self._stalls(k)
-        squares = float((stalls**2).sum()) + float(np.maximum(tail[~self.burst[k]], 0).sum())
-        number, share = fewest(tail)
-        return TailEvents(
-            percentile,
-            total,
-            total * total / max(squares, total),
-            fewest(stalls)[0],
-            float(stalls.sum()) / total,
-            number,
-            self.intervals,
-            share,
-            seconds,
-            0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
-        )
+        bursts, totals = self.burst.any(axis=1).tolist(), self.tail.sum(axis=1).tolist()
+        numbers, shares = _fewest(self.tail)
+        found = []
+        for k, (percentile, total) in enumerate(
+            zip(map(float, self.percentiles), totals, strict=True)
+        ):
+            if total <= 0:
+                none = TailEvents(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
+                found.append(none)
+                continue
+            tail = self.tail[k]
+            stalls = self._stalls(k) if bursts[k] else np.zeros(0)
+            others = tail[~self.burst[k]] if bursts[k] else tail
+            squares = float((stalls**2).sum()) + float(np.maximum(others, 0).sum())
+            found.append(
+                TailEvents(
+                    percentile,
+                    total,
+                    total * total / max(squares, total),
+                    fewest(stalls)[0] if bursts[k] else 0,
+                    float(stalls.sum()) / total,
+                    int(numbers[k]),
+                    self.intervals,
+                    float(shares[k]),
+                    seconds,
+                    0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
+                )
+            )
+        return found
 
 
 def _turns(rows: int, columns: int) -> Iterator[slice]:
@@ -296,8 +306,19 @@ def _rolling_median(sizes: Floats, window: int = 11) -> Floats:
 
 def fewest(parts: Floats) -> tuple[int, float]:
     """How few parts hold nine tenths of all, and which share they hold."""
-    running = np.cumsum(np.sort(parts)[::-1])
-    if not running.size or running[-1] <= 0:
-        return 0, 0.0
-    number = int(np.searchsorted(running, _MOST * running[-1] * (1 - 1e-12))) + 1
-    return number, float(running[number - 1] / running[-1])
+    numbers, shares = _fewest(parts[None])
+    return int(numbers[0]), float(shares[0])
+
+
+def _fewest(parts: Floats) -> tuple[Ints, Floats]:
+    """The same of each row."""
+    numbers, shares = np.zeros(len(parts), np.int64), np.zeros(len(parts))
+    for some in _turns(*parts.shape) if parts.size else ():
+        running = np.cumsum(np.sort(parts[some], axis=1)[:, ::-1], axis=1)
+        whole = running[:, -1]
+        number = (running < _MOST * whole[:, None] * (1 - 1e-12)).sum(axis=1)
+        share = np.take_along_axis(running, number[:, None], 1)[:, 0] / np.where(
+            whole > 0, whole, 1
+        )
+        numbers[some], shares[some] = np.where(whole > 0, (number + 1, share), 0)
+    return numbers, shares

@@ -122,19 +122,19 @@ def joined(results: Sequence[PartResult], *, lenient: bool = False) -> PartResul
     """Add results up, series by series; the first error is that of the sum unless `lenient`."""
     if len(results) == 1 and not (lenient and results[0].error):
         return results[0]
-    reports = [report for one in results for report in one.reports]
-    errors = [one.error for one in results if one.error is not None]
+    reports = [report for result in results for report in result.reports]
+    errors = [result.error for result in results if result.error is not None]
     if errors and not lenient:
         return PartResult((), tuple(reports), errors[0])
     reports += [f"left out: {error}" for error in errors]
     parts: dict[str, list[Any]] = {}
-    for name, part in (pair for one in results for pair in one.series):
+    for name, part in (pair for result in results for pair in result.series):
         parts.setdefault(name, []).append(part)
     try:
         series = tuple((name, added(some)) for name, some in parts.items())
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
-    return PartResult(series, tuple(reports), None, any(one.restarted for one in results))
+    return PartResult(series, tuple(reports), None, any(result.restarted for result in results))
 
 
 def added(parts: Sequence[Any]) -> Any:
@@ -166,7 +166,7 @@ def read_each(
     results: list[PartResult] = []
     with contextlib.closing(_read(executor, read, tasks, "each")) as groups:
         for _, some in groups:
-            results += some if lenient else [_checked(one, executor) for one in some]
+            results += some if lenient else [_checked(result, executor) for result in some]
             progress(len(results), len(tasks))
     return results
 
@@ -186,7 +186,7 @@ def read_total(
         _read(executor, read, tasks, "lenient sum" if lenient else "sum")
     ) as groups:
         for files, some in groups:
-            results += some if lenient else [_checked(one, executor) for one in some]
+            results += some if lenient else [_checked(result, executor) for result in some]
             if len(results) >= _FAN_IN:
                 results = [checked(joined(results, lenient=lenient))]
             done += files

@@ -95,13 +95,13 @@ def read_all(
     several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
     urls = list(map(str, cast("Iterable[Any]", paths) if several else [paths]))
     tasks = tasks_of(urls, divide=False)
-    wanted = Selection(
+    selection = Selection(
         format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
         counted, anywhere=True,
     )  # fmt: skip
     if executor is None and not LocalExecutor().spreads(tasks):
-        return select_all(urls, wanted)
-    read = functools.partial(read_part, wanted=wanted, ask=_portable)
+        return select_all(urls, selection)
+    read = functools.partial(read_part, selection=selection, ask=_portable)
     spread = LocalExecutor() if executor is None else executor
     results = read_each(spread, read, tasks, bar("reading"), lenient=False)
     named = [
@@ -154,18 +154,18 @@ def _ask_within(data: Any, window: Window, ask: Callable[[Any], Any]) -> Any:
     return ask(window.of(data))
 
 
-def _start(place: FileRange, wanted: Selection) -> PartResult:
+def _start(place: FileRange, selection: Selection) -> PartResult:
     """When a file begins: its first bytes state it, if it is a log."""
     try:
         with begin_of(place) as source:
-            rows = select(source, Selection(wanted.format, wanted.series, lenient=True))
+            rows = select(source, Selection(selection.format, selection.series, lenient=True))
         data: Any = rows[0][2]  # all tags begin with their log
         timed = isinstance(data, HistogramLog) and (data.start is not None or len(data))
         if timed and len({series for series, _, _ in rows}) == 1:
             return PartResult((("start", (data.start,)),))
     except LatencyKitError:  # the complete file states it, or has an error of its own
         pass
-    result = read_part(place, wanted, _start_of, key="tag")
+    result = read_part(place, selection, _start_of, key="tag")
     starts = tuple(start for _, start in result.series)
     return replace(result, series=(("start", starts),) if result.error is None else ())
 
@@ -312,18 +312,20 @@ class ClusterLog:
 
     def _reader(self, ask: Callable[[Any], Any]) -> Callable[[FileRange], PartResult]:
         if self.window == Window(origin=self.window.origin):
-            wanted = replace(self.reading, counted=ask is totals_of)
-            return functools.partial(read_part, wanted=wanted, ask=ask, key="tag")
+            selection = replace(self.reading, counted=ask is totals_of)
+            return functools.partial(read_part, selection=selection, ask=ask, key="tag")
         within = functools.partial(_ask_within, window=self.window, ask=ask)
-        return functools.partial(read_part, wanted=self.reading, ask=within, key="tag")
+        return functools.partial(read_part, selection=self.reading, ask=within, key="tag")
 
     def _each(self, ask: Callable[[Any], Any], *, divide: bool = True) -> list[PartResult]:
         jobs = self.jobs if divide else [job.whole for job in self.jobs]
         lenient = self.reading.lenient
         results = read_each(self.engine, self._reader(ask), jobs, self.progress, lenient=lenient)
-        for one in results:
-            self.reports.extend(one.reports)
-        self.reports.extend(f"left out: {one.error}" for one in results if one.error is not None)
+        for result in results:
+            self.reports.extend(result.reports)
+        self.reports.extend(
+            f"left out: {result.error}" for result in results if result.error is not None
+        )
         return results
 
     def _total(self, ask: Callable[[Any], Any]) -> tuple[tuple[str, Any], ...]:
@@ -350,10 +352,10 @@ class ClusterLog:
         if self.window.origin is not None:
             return self.window.origin
         jobs = [job.whole for job in self.jobs]
-        read = functools.partial(_start, wanted=self.reading)
+        read = functools.partial(_start, selection=self.reading)
         lenient = self.reading.lenient
         results = read_each(self.engine, read, jobs, lambda *_: None, lenient=lenient)
-        starts = {start for one in results for _, some in one.series for start in some}
+        starts = {start for result in results for _, some in result.series for start in some}
         if None in starts and len(starts) > 1:
             raise IncompatibleDataError(
                 "some of these logs do not say when they began; read them with align='relative'"
@@ -423,8 +425,8 @@ def read_many(
         engine = dask_executor(client)
     else:
         engine = LocalExecutor(jobs) if jobs else LocalExecutor()
-    wanted = Selection(
+    selection = Selection(
         format, listed(series), None, measure, unit, column, lenient=lenient, anywhere=True
     )
     tasks = tuple(tasks_of(paths, divide=not lenient))
-    return ClusterLog(tasks, engine, wanted, align, bar("reading", progress))
+    return ClusterLog(tasks, engine, selection, align, bar("reading", progress))

@@ -86,9 +86,9 @@ class Totals:
         parts = sorted(counted, key=lambda part: repr(part.buckets))
         if len(parts) == 1:
             return replace(parts[0], run=run)
-        whole = merge_histograms([replace(part, run=run) for part in parts])
+        merged = merge_histograms([replace(part, run=run) for part in parts])
         return reported(
-            whole.with_run(
+            merged.with_run(
                 **{
                     name: getattr(run, name)
                     for name in ("failed", "timeouts", "dropped", "unfinished")
@@ -101,23 +101,30 @@ class Totals:
         """Return the sum; see `latencykit.core.histogram_log.merge` for what may be added."""
         if len(totals) == 1:
             return totals[0]
-        held: dict[Buckets, list[Histogram]] = {}
-        for part in (part for one in totals for part in one.parts):
-            held.setdefault(part.buckets, []).append(part)
-        timed = [one for one in totals if one.level != "log" or one.intervals]
+        alike: dict[Buckets, list[Histogram]] = {}
+        for part in (part for total in totals for part in total.parts):
+            alike.setdefault(part.buckets, []).append(part)
+        timed = [total for total in totals if total.level != "log" or total.intervals]
         ends = {}
-        if all(one.first for one in timed) and len({one.run.start is None for one in timed}) == 1:
+        if (
+            all(total.first for total in timed)
+            and len({total.run.start is None for total in timed}) == 1
+        ):
             ends = {
                 "first": min(
-                    (one.first for one in timed if one.first), key=lambda at: (sum(at), at)
+                    (total.first for total in timed if total.first), key=lambda at: (sum(at), at)
                 ),
-                "last": max((one.last for one in timed if one.last), key=lambda at: (sum(at), at)),
+                "last": max(
+                    (total.last for total in timed if total.last), key=lambda at: (sum(at), at)
+                ),
             }
-        series = {one.level for one in totals}
-        parts = tuple(one[0] if len(one) == 1 else merge_histograms(one) for one in held.values())
-        run = merge_runs([one.run for one in totals])
+        series = {total.level for total in totals}
+        parts = tuple(
+            some[0] if len(some) == 1 else merge_histograms(some) for some in alike.values()
+        )
+        run = merge_runs([total.run for total in totals])
         data = series.pop() if len(series) == 1 else "histogram"
-        return Totals(data, parts, run, sum(one.intervals for one in totals), **ends)
+        return Totals(data, parts, run, sum(total.intervals for total in totals), **ends)
 
 
 def totals_of(data: Any) -> Totals | Summary:
@@ -180,24 +187,24 @@ class Slots:
         """Return the sum, its rows ascending by slot and tag."""
         if len(slots) == 1:
             return slots[0]
-        if len({one.width for one in slots}) > 1:
+        if len({some.width for some in slots}) > 1:
             raise InvalidArgumentError("slots of different lengths cannot be added")
-        run = merge_runs([one.run for one in slots])
-        names = sorted({tag for one in slots for tag in one.tags})
+        run = merge_runs([some.run for some in slots])
+        names = sorted({tag for some in slots for tag in some.tags})
         keys = [
-            one.number * len(names) + np.array([names.index(tag) for tag in one.tags], np.int64)
-            for one in slots
+            some.number * len(names) + np.array([names.index(tag) for tag in some.tags], np.int64)
+            for some in slots
         ]
         unique, row = np.unique(np.concatenate(keys), return_inverse=True)
         start, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
-        np.minimum.at(start, row, np.concatenate([one.start for one in slots]))
-        np.maximum.at(end, row, np.concatenate([one.end for one in slots]))
+        np.minimum.at(start, row, np.concatenate([some.start for some in slots]))
+        np.maximum.at(end, row, np.concatenate([some.end for some in slots]))
         moved = np.split(row, np.cumsum([key.size for key in keys])[:-1])
-        held: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
-        for one, to in zip(slots, moved, strict=True):
-            for buckets, (at, index, counts) in one.entries.items():
-                held.setdefault(buckets, []).append((to[at], index, counts))
-        entries = {buckets: _added(parts) for buckets, parts in held.items()}
+        parts_of: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+        for some, to in zip(slots, moved, strict=True):
+            for buckets, (at, index, counts) in some.entries.items():
+                parts_of.setdefault(buckets, []).append((to[at], index, counts))
+        entries = {buckets: _added(parts) for buckets, parts in parts_of.items()}
         tags = tuple(names[code] for code in (unique % len(names)).tolist())
         return Slots(
             slots[0].width, unique // len(names), tags, start, end, entries, slots[0].unit, run
@@ -261,15 +268,15 @@ def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:
     begin, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
     np.minimum.at(begin, group, starts)
     np.maximum.at(end, group, starts + log.lengths)
-    held: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
+    parts_of: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
     for block in (
         SlotPart(log, group, unique.size).blocks(np.arange(unique.size)) if unique.size else ()
     ):
-        held.setdefault(block.buckets, []).append(
+        parts_of.setdefault(block.buckets, []).append(
             (block.rows[block.entry_rows], block.index, block.counts)
         )
     tags = tuple(names[unique % max(1, names.size)].tolist())
-    entries = {buckets: _added(parts) for buckets, parts in held.items()}
+    entries = {buckets: _added(parts) for buckets, parts in parts_of.items()}
     run = log.run.replace(unit=log.unit, **({"start": origin} if shift else {}))
     return Slots(width, unique // max(1, names.size), tags, begin, end, entries, log.unit, run)
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from latencykit.core.blocks import Block
 from latencykit.core.kernel import fold_varints
-from latencykit.hdr.limits import RowError
-from latencykit.hdr.payload import HEADER_BYTES, decode_rows
+from latencykit.hdr.errors import RowError
+from latencykit.hdr.payload import HEADER_BYTES, Payloads, decode_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from latencykit.core.blocks import Totals
     from latencykit.core.buckets import Buckets
-    from latencykit.hdr.payload import Payloads
 
     Ints = NDArray[np.int64]
 
@@ -109,6 +109,15 @@ class EncodedBlock(Block):
         return EncodedBlock(
             self.rows[begin:end], self.payloads[begin:end], self.refuse, self.buckets
         )
+
+    def joined(self, others: Sequence[Block]) -> Block:
+        """See `Block`; nothing is decoded."""
+        blocks = [block for block in (self, *others) if isinstance(block, EncodedBlock)]
+        if len(blocks) <= len(others) or len({b.payloads.layouts[0].word for b in blocks}) > 1:
+            return super().joined(others)
+        rows = np.concatenate([block.rows for block in blocks])
+        payloads = Payloads.joined([block.payloads for block in blocks])
+        return EncodedBlock(rows, payloads, self.refuse, self.buckets)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without what refuses corrupt rows, after there are none left."""

@@ -21,7 +21,7 @@ from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
-from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.errors import PayloadError, RowError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,9 +109,8 @@ MOST_BYTES = 9  # of a varint
 
 _ENVELOPE = Struct(">Ii")  # cookie, length of what follows
 _HEADER_V0 = Struct(">Iiqqq")  # cookie, digits, lowest, highest, total count
-_HEADER = Struct(
-    ">Iiiiqqd"
-)  # cookie, length of the counts, normalizing offset, digits, lowest, highest, ratio
+# cookie, length of the counts, normalizing offset, digits, lowest, highest, ratio
+_HEADER = Struct(">Iiiiqqd")
 _FIELDS = Struct(">iiqqd")  # the same without the first two
 HEADER_BYTES = _HEADER.size
 _PREFIX = Struct(">Iiq")  # a double histogram's cookie, digits, ratio of highest to lowest
@@ -431,6 +430,27 @@ class Payloads(Sequence[Payload]):
         ends = sizes.cumsum()
         layouts = [payload.layout for payload in payloads]
         return cls(layouts, b"".join(bodies), ends - sizes, ends)
+
+    @classmethod
+    def joined(cls, several: Sequence[Payloads]) -> Payloads:
+        """Return all of them as one; bytes that some share are taken once."""
+        shared = {id(payloads.data): payloads.data for payloads in several}
+        ends = np.cumsum([len(data) for data in shared.values()]).tolist()
+        offset = dict(zip(shared, [0, *ends], strict=False))
+        begins, until = (
+            np.concatenate([getattr(one, name) + offset[id(one.data)] for one in several])
+            for name in ("begins", "ends")
+        )
+        kinds = [kind for one in several for kind in one.layouts]
+        if len(set(kinds)) > 1:
+            kinds = [
+                kind
+                for one in several
+                for kind in (one.layouts * len(one) if len(one.layouts) == 1 else one.layouts)
+            ]
+        else:
+            kinds = kinds[:1]
+        return cls(kinds, b"".join(shared.values()), begins, until)
 
     @property
     def sizes(self) -> Ints:
@@ -792,9 +812,8 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
 
 def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
     """Last bytes of nine-byte varints that look as if they continued: every ninth byte of a run."""
-    begins = (np.diff(more, prepend=-2) != 1) | np.isin(
-        more, ends
-    )  # a run does not go on into the next row
+    # a run does not go on into the next row
+    begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, ends)
     starts = np.flatnonzero(begins)
     place = np.arange(more.size) - np.repeat(starts, np.diff(starts, append=more.size))
     return more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)]

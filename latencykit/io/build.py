@@ -13,7 +13,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
-from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
 from latencykit.units import NANOSECONDS, format_count
@@ -290,13 +290,11 @@ def histogram_of_both(
     floor = np.concatenate(([stats.get("min", 0.0)], edge[:-1]))[bucket]
     before = np.searchsorted(rank, cuts[:-1], "right")
     floor = np.maximum(floor, np.concatenate(([-np.inf], value))[before])
-    capped = rank[
-        np.searchsorted(rank, cuts[1:], "left")
-    ]  # of percentiles that name one rank, the highest bounds it
+    # of percentiles that name one rank, the highest bounds it
+    capped = rank[np.searchsorted(rank, cuts[1:], "left")]
     ceiling = np.minimum(edge[bucket], value[np.searchsorted(rank, capped, "right") - 1])
-    ceiling = np.maximum.accumulate(
-        ceiling
-    )  # printed edges are rounded, and may contradict each other a little
+    # printed edges are rounded, and may contradict each other a little
+    ceiling = np.maximum.accumulate(ceiling)
     return Histogram.from_buckets(
         np.minimum(floor, ceiling),
         ceiling,

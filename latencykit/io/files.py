@@ -101,9 +101,8 @@ def expand(url: str) -> list[str]:
         found = [url]
         if not os.path.lexists(url):
             found = sorted(glob.glob(url))  # noqa: PTH207 - absolute patterns
-    elif not any(
-        mark in _HOST.sub("", url) for mark in "*["
-    ):  # a question mark begins the query of a web address
+    # a question mark begins the query of a web address
+    elif not any(mark in _HOST.sub("", url) for mark in "*["):
         return [url]
     else:
         with _opening(url):
@@ -363,9 +362,8 @@ def _opening(url: str) -> Iterator[None]:
             raise InputTooLargeError(
                 f"{without_secrets(url)}: {silent}; --limit answer=TIME (lk.limits) allows more"
             ) from error
-        if isinstance(
-            error, (FileExistsError, IsADirectoryError)
-        ):  # a directory is made where it is copied to
+        # a directory is made where it is copied to
+        if isinstance(error, (FileExistsError, IsADirectoryError)):
             raise CorruptInputError(
                 without_secrets(url), None, "this is a directory", "a file"
             ) from error
@@ -421,9 +419,8 @@ class _Copy(Source):
         try:
             with _opening(url):
                 system, path = _filesystem(url)
-                _asked(
-                    system, "get_file", path, str(copy)
-                )  # in one stream, which every server gives
+                # in one stream, which every server gives
+                _asked(system, "get_file", path, str(copy))
         except BaseException:
             gone()
             raise
@@ -472,9 +469,8 @@ class _Range(Source):
                 while size > 0 and (piece := stream.read(min(size, 1 << 20))):
                     line += piece.count(b"\n")
                     size -= len(piece)
-        return super().corrupt(
-            line, seen, expected, hint.rpartition("; ")[2]
-        )  # without what was read of the range
+        # without what was read of the range
+        return super().corrupt(line, seen, expected, hint.rpartition("; ")[2])
 
 
 def _range_of(place: FileRange) -> tuple[str, bytes, int, bytes]:

@@ -305,9 +305,8 @@ def write_hgrm(
     if style != "csv":
         costs = [note for note in histogram.run.notes if note.startswith(COST)]
         lines += [f"#[{text}]" for text in (own_comment(facts), *costs)]
-    elif (
-        unit in NANOSECONDS and unit != "ms"
-    ):  # comments have no place in CSV, and without a unit it is read as milliseconds
+    # comments have no place in CSV, and without a unit it is read as milliseconds
+    elif unit in NANOSECONDS and unit != "ms":
         lines[0] = lines[0].replace('"Value"', f'"Value({unit})"')
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

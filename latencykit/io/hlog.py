@@ -37,7 +37,7 @@ from latencykit.core.quantiles import median
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
 from latencykit.hdr.encoded import EncodedBlock
-from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import Payloads, between, open_payload, open_payloads
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS, printable
@@ -305,9 +305,8 @@ def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.f
     digits[:, point] = 0
     if (digits > 9).any():
         return None
-    powers = 10.0 ** (
-        most - 1 - columns - (columns < point)
-    )  # all sums of these are whole and exact, in any order
+    # all sums of these are whole and exact, in any order
+    powers = 10.0 ** (most - 1 - columns - (columns < point))
     return (digits.astype(np.float64) @ powers) / 10.0**decimals
 
 
@@ -825,9 +824,8 @@ class _Scan:
         except (LineError, PayloadError) as bad:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
-                if not (
-                    self.headed or len(self.found) or self.skipped
-                ):  # it is all there is: a page, a message
+                # it is all there is: a page, a message
+                if not (self.headed or len(self.found) or self.skipped):
                     raise self._error(number, str(bad), "an interval log") from None
                 self.notes.append(f"the last line is incomplete and was left out ({bad})")
                 return

@@ -256,9 +256,8 @@ def _ints(numbers: list[int]) -> Ints:
 
 
 def _numbers(values: Iterable[Any]) -> bool:
-    return all(
-        isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values
-    )  # not-a-number is not below it
+    # not-a-number is not below it
+    return all(isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values)
 
 
 def _buckets(record: dict[str, Any]) -> Buckets:

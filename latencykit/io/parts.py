@@ -66,7 +66,7 @@ def checked(result: PartResult) -> PartResult:
 
 def read_part(
     place: FileRange,
-    wanted: Selection,
+    selection: Selection,
     ask: Callable[[Any], Any] | None = None,
     *,
     key: Literal["label", "tag", "all"] = "label",
@@ -87,7 +87,7 @@ def read_part(
     is_part = place.end > 0
     try:
         source = source_of(place)
-        rows = select(source, wanted, reports.append, part=is_part)
+        rows = select(source, selection, reports.append, part=is_part)
         if key == "tag":
             names = list(dict.fromkeys(series for series, _, _ in rows))
             if len(names) > 1:
@@ -108,20 +108,25 @@ def read_part(
         if hold:
             named = [(name, in_memory(data, hold)) for name, data in named]
         if travel:
-            anew = partial(_read_again, place, wanted)
+            anew = partial(_read_again, place, selection)
             named = [
                 (name, portable(data, travel, partial(anew, k)))
                 for k, (name, data) in enumerate(named)
             ]
         with reporting(reports.append):
-            answers = tuple((name, data if ask is None else ask(data)) for name, data in named)
+            answers = []
+            rows.clear()
+            named.reverse()
+            while named:  # what a series keeps for further questions goes when it is answered
+                name, data = named.pop()
+                answers.append((name, data if ask is None else ask(data)))
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
-    return PartResult(answers, tuple(reports), None, getattr(source, "restarted", False))
+    return PartResult(tuple(answers), tuple(reports), None, getattr(source, "restarted", False))
 
 
-def _read_again(place: FileRange, wanted: Selection, number: int) -> Any:
-    return select(source_of(place), wanted)[number][2]
+def _read_again(place: FileRange, selection: Selection, number: int) -> Any:
+    return select(source_of(place), selection)[number][2]
 
 
 # ------------------------------------------------------------

@@ -142,9 +142,9 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.otel": ("otel otel-protobuf", 'metrics"', "\x12"),
     "tools.traces": (
-        "otlp-traces jaeger zipkin",
-        '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"', '"traceid"',
-        '"scopespans"',
+        "otlp-traces otlp-traces-protobuf jaeger zipkin",
+        "\x12", '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"',
+        '"traceid"', '"scopespans"',
     ),
     "parquet": ("parquet", "par1"),
     "tools.perf_gauge": (
@@ -180,6 +180,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "sysbench",
         "sysbench ", "latency histogram (values are", "threads fairness:",
     ),
+    "tools.tdigest": ("t-digest", r"^\0\0\0[\1\2]", "^AAAAA[QTUVgjkl]", '"centroids"'),
     "tools.two_columns": (
         "time-latency", r"^\s*\d{1,18}[ \t]+\d{1,15}\s*$",
         r"^#?\s*(?:S?TIME|END|START|TS|s?time|end|start|ts)\b|^#?\s*(?:S?TIME|s?time)[nums(]",

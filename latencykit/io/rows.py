@@ -154,9 +154,8 @@ def table_chunks(
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
-    for frame, size in (
-        map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS)
-    ):  # warnings know no threads
+    # warnings know no threads
+    for frame, size in map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS):
         frame.index = frame.index + done
         done += size
         if len(frame):
@@ -404,9 +403,8 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
                 )
             end = held.rfind(b"\n") + 1
             if end:
-                if not held[
-                    :end
-                ].isspace():  # megabytes of blank lines hold nothing, and take a parser long
+                # megabytes of blank lines hold nothing, and take a parser long
+                if not held[:end].isspace():
                     yield line, held[:end]
                 line, held = line + held.count(b"\n", 0, end), held[end:]
         if held:

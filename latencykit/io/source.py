@@ -200,16 +200,21 @@ def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, st
 # out first.
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+_MESSAGES = "zstd messages"
 _PIECE = 1 << 16
-_ZSTD_PIECE = (
-    1 << 12
-)  # its decoder gives out all that a piece holds: a bomb must not get far with one
+# its decoder gives out all that a piece holds: a bomb must not get far with one
+_ZSTD_PIECE = 1 << 12
 _LARGEST = 1 << 20
 _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at the end
 
 
 def compression(begin: bytes) -> str | None:
-    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None."""
+    """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
+
+    OpenTelemetry's collector compresses each message by itself, behind four bytes of its length.
+    """
+    if begin[4:8] in _MAGIC and begin[:1] == b"\0":
+        return _MESSAGES
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
@@ -243,7 +248,7 @@ def _errors(kind: str) -> tuple[type[Exception], ...]:
         import lzma
 
         known.append(lzma.LZMAError)
-    if kind == "zstd":
+    if kind in ("zstd", _MESSAGES):
         import zstandard
 
         known.append(zstandard.ZstdError)
@@ -294,6 +299,8 @@ class Unpacked(io.RawIOBase):
 
     def _decode(self) -> bool:
         """Decode the next piece into `_ready`; False at the end."""
+        if self._kind == _MESSAGES:
+            return self._next_message()
         if self._decoder.eof:
             rest = self._decoder.unused_data.lstrip(b"\0")
             while len(rest) < 6 and (more := self._raw.read(_PIECE)):
@@ -320,6 +327,28 @@ class Unpacked(io.RawIOBase):
         except self._errors as error:
             raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
         self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
+        return True
+
+    def _next_message(self) -> bool:
+        """A message of JSON as a line; others stay behind their lengths."""
+        begin = self._raw.read(4)
+        frame = self._raw.read(size := int.from_bytes(begin, "big"))
+        if len(begin) < 4 or len(frame) < size:
+            if begin:
+                self._cut()
+            return False
+        self._decoder, message, most = _decoder(self._kind), b"", in_force().line
+        try:
+            for at in range(0, size, _ZSTD_PIECE):
+                message += self._decoder.decompress(frame[at : at + _ZSTD_PIECE])
+                if len(message) > most:
+                    raise self._corrupt(f"a compressed message has more than {most:,} bytes")
+        except self._errors as error:
+            raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
+        if not self._decoder.eof:
+            raise self._corrupt("the compressed stream is corrupt (a message ends early)")
+        is_json = message.lstrip()[:1] in (b"{", b"[")
+        self._ready = message + b"\n" if is_json else len(message).to_bytes(4, "big") + message
         return True
 
     def _begin(self, held: bytes) -> None:
@@ -626,7 +655,7 @@ class Source:
             return io.BytesIO(head.data)  # a small file is read once
         raw = self._raw()
         try:
-            kind = compression(raw.read(6))
+            kind = compression(raw.read(8))
             raw.seek(0)
             if kind is None:
                 return raw
@@ -667,7 +696,7 @@ class Source:
     def compressed(self) -> bool:
         """Whether the bytes have to be decompressed: seeking in them is slow."""
         with self._raw() as raw:
-            return compression(raw.read(6)) is not None
+            return compression(raw.read(8)) is not None
 
     @cached_property
     def size(self) -> int:
@@ -687,9 +716,8 @@ class Source:
         limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
         pieces, size = [], 0
         with self.open() as stream:
-            while size <= limit and (
-                piece := stream.read(_BASE_PIECE)
-            ):  # to ask for all at once would take the limit's memory
+            # to ask for all at once would take the limit's memory
+            while size <= limit and (piece := stream.read(_BASE_PIECE)):
                 pieces.append(piece)
                 size += len(piece)
         if size > limit:

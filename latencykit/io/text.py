@@ -279,9 +279,8 @@ def epoch_seconds(text: object) -> float | None:
 # NaN and Infinity literals are taken, as many tools write them. What is corrupt gives one error
 # with the line.
 
-_BEGIN = re.compile(
-    r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE
-)  # not the "[error]" of a line of a log
+# not the "[error]" of a line of a log
+_BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)
 _HEX = "[0-9a-fA-F]{2}"
 _HALF = re.compile(
     rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|"

@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Schema", "decode", "delimited", "follow", "varint"]
+__all__ = ["Schema", "decode", "delimited", "follow", "messages", "varint", "varints"]
 
 Schema = dict[int, tuple[str, "str | Schema"]]
 """Fields of a message by number: name, with ``[]`` behind it where repeated, and kind.
 
-The kinds are ``int``, ``uint``, ``sint``, ``bool``, ``double``, ``fixed64``, ``text`` and schemas.
+The kinds are ``int``, ``uint``, ``sint``, ``bool``, ``double``, ``fixed64``, ``text``, ``hex`` (of
+bytes) and schemas.
 """
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST = 20  # bytes of two numbers of variable length
 _TYPE = {"double": np.float64, "int": np.int64, "sint": np.int64}
-_WIRE = {"double": _FIXED64, "fixed64": _FIXED64, "text": _BYTES}
+_WIRE = {"double": _FIXED64, "fixed64": _FIXED64, "text": _BYTES, "hex": _BYTES}
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
@@ -46,6 +47,22 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at
     raise InvalidArgumentError("a number of the message has more than 64 bits")
+
+
+def varints(data: memoryview) -> NDArray[np.uint64]:
+    """Return all numbers of variable length that stand there one after the other."""
+    raw = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(raw < 0x80)
+    if raw.size and (not ends.size or ends[-1] != raw.size - 1):
+        raise InvalidArgumentError("a list of numbers in the message is truncated")
+    starts = np.append(0, ends[:-1] + 1)[: ends.size]
+    place = np.arange(raw.size) - np.repeat(starts, ends - starts + 1)
+    if place.max(initial=0) > 9:
+        raise InvalidArgumentError("a number of the message has more than 64 bits")
+    if not raw.size:
+        return np.zeros(0, np.uint64)
+    bits = (raw & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
+    return np.asarray(np.bitwise_or.reduceat(bits, starts))
 
 
 def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str, Any]:
@@ -67,6 +84,8 @@ def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str,
             cell = decode(value, kind, head=cut)
         elif kind == "text":
             cell = bytes(value).decode("utf-8", "replace")
+        elif kind == "hex":
+            cell = bytes(value).hex()
         elif wire == _BYTES:
             if not cut:
                 message.setdefault(name, []).append(_packed(value, kind))
@@ -94,6 +113,41 @@ def delimited(data: memoryview, *, head: bool = False) -> Iterator[memoryview]:
         at = begin + size
         if at > len(data) and not head:
             raise _cut(size, len(data) - begin)
+        yield data[begin:at]
+
+
+def messages(data: memoryview, schema: Schema, *, head: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a file: a single one, or several behind their lengths.
+
+    The collector of OpenTelemetry writes lengths of four bytes, others of variable length. The
+    schema's only field is number 1, and repeated.
+    """
+    begin = bytes(data[:2])
+    if begin[:1] == b"\n":
+        try:
+            message = decode(data, schema, head=head)
+        except InvalidArgumentError:
+            if begin != b"\n\n":  # a length of 10
+                raise
+        else:
+            yield message
+            return
+    parts = _sized(data, head=head) if begin[:1] == b"\0" else delimited(data, head=head)
+    for part in parts:
+        yield decode(part, schema, head=head)
+
+
+def _sized(data: memoryview, *, head: bool) -> Iterator[memoryview]:
+    """Messages behind lengths of four bytes, as the collector's file exporter writes them."""
+    at = 0
+    while at < len(data):
+        size, begin = int.from_bytes(data[at : at + 4], "big"), at + 4
+        at = begin + size
+        if at > len(data) and not head:
+            raise InvalidArgumentError(
+                f"the last message is truncated: it has {max(len(data) - begin, 0):,} of "
+                f"{size:,} bytes"
+            )
         yield data[begin:at]
 
 
@@ -168,18 +222,7 @@ def _packed(data: memoryview, kind: str) -> NDArray[Any]:
         if len(data) % 8:
             raise InvalidArgumentError("a list of numbers in the message is truncated")
         return np.frombuffer(data, "<f8" if kind == "double" else "<u8")
-    raw = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(raw < 0x80)
-    if raw.size and (not ends.size or ends[-1] != raw.size - 1):
-        raise InvalidArgumentError("a list of numbers in the message is truncated")
-    starts = np.append(0, ends[:-1] + 1)[: ends.size]
-    place = np.arange(raw.size) - np.repeat(starts, ends - starts + 1)
-    if place.max(initial=0) > 9:
-        raise InvalidArgumentError("a number of the message has more than 64 bits")
-    if not raw.size:
-        return np.zeros(0, np.int64)
-    bits = (raw & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
-    value = np.bitwise_or.reduceat(bits, starts)
+    value = varints(data)
     if kind == "sint":
         return (value >> np.uint64(1)).astype(np.int64) ^ -(value & np.uint64(1)).astype(np.int64)
     return value.astype(np.int64) if kind == "int" else value

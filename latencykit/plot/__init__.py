@@ -14,36 +14,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from latencykit.plot.ccdf_chart import ccdf as ccdf
     from latencykit.plot.comparison_chart import compare as compare
     from latencykit.plot.dashboard_chart import dashboard as dashboard
     from latencykit.plot.density_chart import density as density
     from latencykit.plot.diagnosis_chart import calibration as calibration
     from latencykit.plot.diagnosis_chart import diagnosis as diagnosis
-    from latencykit.plot.events_chart import events as events
+    from latencykit.plot.explain_chart import events as events
     from latencykit.plot.explain_chart import explanation as explanation
     from latencykit.plot.fan_out_chart import fan_out as fan_out
     from latencykit.plot.heatmap_chart import heatmap as heatmap
     from latencykit.plot.load_chart import load_curve as load_curve
     from latencykit.plot.load_chart import sweep as sweep
+    from latencykit.plot.percentile_chart import ccdf as ccdf
     from latencykit.plot.percentile_chart import percentiles as percentiles
-    from latencykit.plot.stall_chart import stall_strip as stall_strip
+    from latencykit.plot.timeline_chart import stall_strip as stall_strip
     from latencykit.plot.timeline_chart import timeline as timeline
 
 _MODULE_OF = {
     "calibration": "diagnosis_chart",
-    "ccdf": "ccdf_chart",
+    "ccdf": "percentile_chart",
     "compare": "comparison_chart",
     "dashboard": "dashboard_chart",
     "density": "density_chart",
     "diagnosis": "diagnosis_chart",
-    "events": "events_chart",
+    "events": "explain_chart",
     "explanation": "explain_chart",
     "fan_out": "fan_out_chart",
     "heatmap": "heatmap_chart",
     "load_curve": "load_chart",
     "percentiles": "percentile_chart",
-    "stall_strip": "stall_chart",
+    "stall_strip": "timeline_chart",
     "sweep": "load_chart",
     "timeline": "timeline_chart",
 }

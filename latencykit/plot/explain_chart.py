@@ -1,21 +1,44 @@
-"""What slow requests have in common, as a picture: paired bars, and the curve without suspects."""
+"""What slow requests have in common, as a picture, and what else happened at the time.
+
+An explanation is paired bars of attributes, and the percentile curve without suspects; events are a
+lane per source beneath latency over time.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latencykit.plot.events_chart import events
+import numpy as np
+from matplotlib.collections import PolyCollection
+
+from latencykit.analysis.explain import condition_text
+from latencykit.core.samples import Samples
+from latencykit.errors import DataNotAvailableError
+from latencykit.plot.axes import time_axis
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
-from latencykit.plot.style import BLUE, INK, RED, current_axes, plain, shorten
-from latencykit.units import format_value
+from latencykit.plot.style import (
+    BLUE,
+    COLOURS,
+    GREY,
+    INK,
+    MUTED,
+    RED,
+    current_axes,
+    plain,
+    shorten,
+    tidy,
+)
+from latencykit.plot.timeline_chart import timeline
+from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from latencykit.analysis.coincidence import Coincidence
     from latencykit.analysis.explain import Explanation
 
-__all__ = ["explanation"]
+__all__ = ["events", "explanation"]
 
 _FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
@@ -100,7 +123,9 @@ def explanation(
     words = "nothing in particular stands out" if len(found.attributes) else "nothing to compare"
     if len(suspects):
         some = list(suspects.head(2).itertuples())
-        shown = [shorten(_named(row), 48 // len(some)) for row in some]
+        shown = [
+            shorten(condition_text(row.attribute, str(row.value)), 48 // len(some)) for row in some
+        ]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
     slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"
     slow = f"upper bars: {slow}; lower bars: all" if bars else slow
@@ -109,17 +134,11 @@ def explanation(
     return page
 
 
-def _named(row: Any) -> str:
-    """A value with its attribute; of a combination, each value with its own."""
-    parts = zip(str(row.attribute).split(" & "), str(row.value).split(" & "), strict=False)
-    return " & ".join(f"{attribute}={value}" for attribute, value in parts)
-
-
-def _chosen(found: Explanation, most: int) -> list[tuple[str, list[Any]]]:
+def _chosen(result: Explanation, most: int) -> list[tuple[str, list[Any]]]:
     """Attributes and the rows of each that are drawn, as many as have space."""
     chosen: list[tuple[str, list[Any]]] = []
     number = 0
-    for attribute, rows in found.attributes.groupby("attribute", sort=False):
+    for attribute, rows in result.attributes.groupby("attribute", sort=False):
         weight = (rows["share_above"] - rows["share"]).abs() + rows["significant"]
         some = rows.loc[weight.sort_values(ascending=False).index].head(_MOST_PER_ATTRIBUTE)
         kept = list(some.itertuples())[: most - number]
@@ -154,3 +173,154 @@ def _draw_bars(ax: Axes, bars: list[tuple[str, list[Any]]]) -> None:
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("share of requests")
+
+
+_LANE = 23.0  # points
+_LEAST_LANE = 15.0
+_MOST_LANES = 12
+_COLOURS = tuple(colour for colour in COLOURS if colour != COLOURS[4])
+
+
+def events(
+    found: Coincidence,
+    *,
+    ax: Axes | None = None,
+    unit: str | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+) -> Axes:
+    """Draw latency over time, and beneath it a lane of events per source.
+
+    A stall has the colour of the source that coincides with it, and is grey where none does more
+    often than by chance. Sources that coincide with stalls come first; the others are grey.
+
+    Parameters
+    ----------
+    found : Coincidence
+        Of `coincide`.
+    ax, unit
+        As in `diagnosis`.
+    title, subtitle : str, optional
+        By default the first findings. Empty for none.
+
+    Returns
+    -------
+    Axes
+        The page; ``page.child_axes`` are the timeline and the lanes.
+
+    Raises
+    ------
+    DataNotAvailableError
+        For a result without its run.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from latencykit.analysis.coincidence import coincide
+    >>> from latencykit.core.events import Events
+    >>> from latencykit.core.samples import Samples
+    >>> start = np.arange(2000) * 10_000_000
+    >>> run = Samples(start=start, duration=np.full(2000, 1_000_000))
+    >>> result = coincide(run, [Events("gc.log", "jvm-gc", [2.0], [2.1], ["Pause Full"])])
+    >>> len(events(result, ax=Figure().add_subplot()).child_axes)
+    2
+    """
+    if found.data is None:
+        raise DataNotAvailableError("this result does not contain its run; call coincide again")
+    page = current_axes(ax)
+    page.set_axis_off()
+    span = found.data.elapsed if isinstance(found.data, Samples) else found.data.duration
+    suspects = [
+        name
+        for name in dict.fromkeys(found.rows["source"])
+        if (found.stalls["suspect"] == name).any()
+    ]
+    significant = list(found.rows["source"][found.rows["significant"].astype(bool)])
+    lanes: list[tuple[str, Any]] = []
+    for source in found.lanes:
+        kinds = [name for name in significant if name.startswith(f"{source.name}: ")]
+        for name in kinds:
+            label = name.removeprefix(f"{source.name}: ")
+            lanes.append((name, source.select(source.label == label)))
+        if not kinds:
+            lanes.append((source.name, source))
+    lanes.sort(key=lambda lane: lane[0] not in significant)
+    colour = {
+        name: _COLOURS[k % len(_COLOURS)]
+        for k, name in enumerate(dict.fromkeys([*suspects, *significant]))
+    }
+    points = page.get_window_extent().height * 72.0 / page.figure.dpi
+    shown = lanes[: max(1, min(_MOST_LANES, int(0.5 * points / _LEAST_LANE)))]
+    foot = min(len(shown) * _LANE / points, 0.5)
+    gap = min(26.0 / points, 0.15) if shown else 0.0
+    upper = page.inset_axes((0.0, foot + gap, 1.0, 1.0 - foot - gap))
+    data = found.data
+    if isinstance(data, Samples) and len(data.tags) > 1:  # all operations together
+        data = Samples(
+            start=data.start, duration=data.duration, intended=data.intended, outcome=data.outcome,
+            unit=data.unit, run=data.run,
+        )  # fmt: skip
+    timeline(data, ax=upper, unit=unit, title="", subtitle="")
+    limits = upper.get_xlim()
+    width = page.get_window_extent().width * 72.0 / page.figure.dpi
+    least = (limits[1] - limits[0]) / max(width, 1.0)  # narrower than a point, it may vanish
+    columns = (found.stalls[name].tolist() for name in ("start", "end", "suspect"))
+    for begin, until, suspect in zip(*columns, strict=True):
+        shade, end = colour.get(suspect, GREY), max(until, begin + least)
+        upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
+    if shown:
+        lower = page.inset_axes((0.0, 0.0, 1.0, foot))
+        _draw_lanes(lower, shown, colour, (span, least), min(_LANE, foot * points / len(shown)))
+        lower.set_xlabel(upper.get_xlabel())
+        upper.set_xlabel("")
+        time_axis(lower, *limits)
+        upper.tick_params(labelbottom=False)
+    left = format_count(len(lanes) - len(shown))
+    notes = [f"{left} more sources are not drawn"] if len(lanes) > len(shown) else []
+    if found.stalls.shape[0] and shown:
+        notes.append("stalls in the colour of what coincides, grey without")
+    finding = "Nothing coincides with the stalls" if shown else "Nothing stands out in time"
+    sentences = sorted(found.findings, key=lambda text: "coincides with" not in text)
+    names = sorted({source.name for source in found.lanes}, key=len, reverse=True)
+    for name in names:
+        sentences = [text.replace(name, shorten(name, 40)) for text in sentences]
+    if sentences:
+        finding = plain(sentences[0].split(" (by chance")[0], 110)
+    others = [plain(text, 160) for text in sentences[1:2]]
+    head(page, finding, " · ".join([*others, *notes]), title, subtitle)
+    return page
+
+
+def _draw_lanes(
+    ax: Axes, lanes: list[tuple[str, Any]], colour: dict[str, str], times: tuple[float, float],
+    height: float,
+) -> None:  # fmt: skip
+    """One row per source, its name at the left within the row; `times` are span and least width."""
+    span, least = times
+    for k, (name, source) in enumerate(lanes):
+        row, shade = len(lanes) - 1 - k, colour.get(name, MUTED)
+        inside = source.between(0.0, span)
+        start, end = inside.start, np.maximum(inside.end, inside.start + least)
+        low, high = np.full(start.size, row + 0.14), np.full(start.size, row + 0.56)
+        corners = np.stack(
+            [np.stack(pair, 1) for pair in ((start, low), (start, high), (end, high), (end, low))],
+            1,
+        )
+        ax.add_collection(
+            PolyCollection(list(corners), facecolors=shade, edgecolors="none", linewidths=0),
+            autolim=False,
+        )
+        number = f"{format_count(len(inside))} event{'' if len(inside) == 1 else 's'}"
+        look: dict[str, Any] = {
+            "fontsize": min(8.0, 0.4 * height),
+            "color": shade if name in colour else INK,
+        }
+        label = f"{plain(shorten(name, 60))}  {number}"
+        at = ("axes fraction", "data")
+        ax.annotate(label, (0.0, row + 0.6), (2, 0), at, "offset points", va="bottom", **look)
+        ax.axhline(row, color=GREY, linewidth=0.4, alpha=0.5)
+    ax.set_ylim(0, len(lanes) + 0.1)
+    tidy(ax, "time from the start")
+    ax.grid(visible=False, axis="y")
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)

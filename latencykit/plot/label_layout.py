@@ -271,19 +271,19 @@ def place(
     return best[1]
 
 
-def apart(wanted: Floats, step: float, low: float, high: float) -> Floats:
-    """Return positions at least `step` apart within [low, high], as near as possible to `wanted`.
+def apart(targets: Floats, step: float, low: float, high: float) -> Floats:
+    """Return positions at least `step` apart within [low, high], as near as possible to `targets`.
 
     Neighbours that are too near merge into a group around the mean of its members' wishes. Where
     they do not all fit, they share the space evenly.
     """
-    if not wanted.size:
-        return wanted
-    step = min(step, (high - low) / max(wanted.size - 1, 1))
-    order = np.argsort(wanted, kind="stable")
+    if not targets.size:
+        return targets
+    step = min(step, (high - low) / max(targets.size - 1, 1))
+    order = np.argsort(targets, kind="stable")
     # Each group: the sum of its members' wishes for the first place, and their number.
     groups: list[list[float]] = []
-    for position in np.clip(wanted[order], low, high).tolist():
+    for position in np.clip(targets[order], low, high).tolist():
         groups.append([position, 1.0])
         while (
             len(groups) > 1

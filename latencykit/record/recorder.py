@@ -146,7 +146,7 @@ class Measurement(Timer):
 # `Recorder`: measure your own code, and write an ``.hlog`` while it runs.
 
 F = TypeVar("F", bound="Callable[..., Any]")
-_PEDIGREE = {
+_PROVENANCE = {
     "service": "latencykit measure: service, corrected: none",
     "response": "latencykit measure: response, corrected: schedule",
 }
@@ -226,9 +226,8 @@ class Recorder(RowBuffer):
         width = interval_width(interval)
         self._epoch, self._zero = time.time_ns(), time.perf_counter_ns()
         self._setup(time.perf_counter_ns, outcome_of, Measurement)
-        self._raw: list[
-            tuple[NDArray[Any], int, int]
-        ] = []  # rows; or of usual ones end and duration
+        # rows; or of usual ones end and duration
+        self._raw: list[tuple[NDArray[Any], int, int]] = []
         self._outcomes = np.zeros(len(OUTCOMES), np.int64)
         self._kind: str | None = None
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
@@ -359,7 +358,7 @@ class Recorder(RowBuffer):
         if self._kind is None:
             with self._work:
                 self._kind = kind
-                self._counter.comment(_PEDIGREE[kind])
+                self._counter.comment(_PROVENANCE[kind])
         if self._kind != kind:
             raise IncompatibleDataError(
                 f"this recorder holds {self._kind} times, into which {kind} times must not be "
@@ -428,10 +427,11 @@ class Recorder(RowBuffer):
                     if not self._closed:
                         self._count()
                         self._counter.advance(time.perf_counter_ns() - self._zero)
+            # raised where it is seen: at the next measurement
             except (
                 OSError,
                 LatencyKitError,
-            ) as error:  # raised where it is seen: at the next measurement
+            ) as error:
                 self._failure = error
                 self._refuse_all()
                 return

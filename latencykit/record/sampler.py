@@ -51,9 +51,8 @@ def sample(resolution: int, out: int) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl+C reaches the whole group; the parent decides
+    # Ctrl+C reaches the whole group; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
     try:
         sample(int(sys.argv[1]), sys.stdout.fileno())

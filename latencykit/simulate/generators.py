@@ -103,9 +103,8 @@ def bursty(
         np.stack([rng.exponential(busy, cycles), rng.exponential(idle, cycles)], 1).reshape(-1)
     )
     edges = np.concatenate(([0.0], ends))
-    active = np.cumsum(
-        np.concatenate(([0.0], np.diff(edges)[::2]))
-    )  # burst time passed before each burst
+    # burst time passed before each burst
+    active = np.cumsum(np.concatenate(([0.0], np.diff(edges)[::2])))
     size = rng.poisson(rate * (busy + idle) / busy * active[-1] / 1e9)
     within = np.sort(rng.uniform(0.0, active[-1], size))
     burst = np.searchsorted(active, within, "right") - 1
@@ -295,9 +294,8 @@ def _closed(
     limit = float("inf") if timeout is None else parse_duration(timeout, "s")
     queue, draws = Queue(server), _draws(server, np.random.default_rng(seed))
     phase = 0.0 if rate is None else 1e9 / rate
-    turns = [
-        (k * phase, k, 0) for k in range(connections)
-    ]  # when each connection sends next, and its how manieth slot
+    # when each connection sends next, and the number of its slot
+    turns = [(k * phase, k, 0) for k in range(connections)]
     rows: list[tuple[float, float, float, int]] = []
     while turns:
         at, connection, slot = heapq.heappop(turns)

@@ -260,9 +260,9 @@ class Server:
         """
         work, shard = self.draw(rng, sent.size), self.shards_of(rng, sent.size)
         taken = np.ones(sent.size, np.bool_)
-        for one in range(self.servers if self.sharded else 1):
-            for begin, end in self.windows(one, drain=True).tolist():
-                taken &= (shard != one) | (sent < begin) | (sent >= end)
+        for number in range(self.servers if self.sharded else 1):
+            for begin, end in self.windows(number, drain=True).tolist():
+                taken &= (shard != number) | (sent < begin) | (sent >= end)
         done = np.full(sent.size, -np.inf)
         if self.servers > 1 and not self.sharded and not self.ideal:
             queue, free = Queue(self), [0.0] * self.servers
@@ -275,10 +275,10 @@ class Server:
             answered = (lambda at, time: queue.take(at, time, 0)) if self.stalls else take
             done[taken] = list(map(answered, sent[taken].tolist(), work[taken].tolist()))
             return done
-        for one in range(self.servers if self.sharded else 1):
-            mine = np.flatnonzero(taken & (shard == one))
+        for number in range(self.servers if self.sharded else 1):
+            mine = np.flatnonzero(taken & (shard == number))
             answer = ideal_replies if self.ideal else fifo_replies
-            done[mine] = answer(sent[mine], work[mine], self.windows(one))
+            done[mine] = answer(sent[mine], work[mine], self.windows(number))
         return done
 
 
@@ -286,8 +286,8 @@ def ideal_replies(sent: Floats, work: Floats, stalls: Floats) -> Floats:
     """Return the replies of a server without a queue; work that overlaps a stall ends with it."""
     done = sent + work
     for begin, end in stalls.tolist():
-        held = (sent < end) & (done > begin)
-        done = np.where(held, np.maximum(done, end), done)
+        delayed = (sent < end) & (done > begin)
+        done = np.where(delayed, np.maximum(done, end), done)
     return done
 
 
@@ -358,9 +358,9 @@ class Queue:
         heapq.heapreplace(self._free, (done, first))
         return done
 
-    def _finish(self, begin: float, work: float, one: int) -> float:
+    def _finish(self, begin: float, work: float, shard: int) -> float:
         """When `work` that begins then is done, stalls between taken in."""
-        for stalled, thaw in self._windows[one]:
+        for stalled, thaw in self._windows[shard]:
             if begin < thaw and begin + work > stalled:
                 work += thaw - max(begin, stalled)
         return begin + work

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latencykit.analysis.explain import Explanation, explained
+from latencykit.analysis.explain import Explanation, condition_text, explained
 from latencykit.core.events import Events
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import require_data
@@ -148,7 +148,7 @@ def explanation_html(
         if rows:
             cells = [
                 [
-                    esc(f"{row['attribute']}={row['value']}"),
+                    esc(condition_text(row["attribute"], row["value"])),
                     percent(row["share"]),
                     percent(row["share_above"]),
                     f"{row['lift']:.3g} ({row['low']:.3g}–{row['high']:.3g})",

@@ -113,7 +113,7 @@ _LINES = (
     "<p class='quiet'>How long the fastest n % of the requests took at most. "
     "<span class='key'><i class='swatch'></i>supported by the sample</span> "
     "<span class='key'><i class='swatch few'></i>based on few events</span> "
-    "<span class='key'><i class='swatch dotted'></i>sample too small</span></p>"
+    "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
 """What the lines of the percentile curve say."""
 
@@ -152,13 +152,13 @@ def page_html(
     limit = byte_count(page_size)
     named = as_series(data)
     found = as_raw(found_in(page_series(named, limit), diagnosis))
-    series = [*(one.series for one in found), *corrected_series(found, limit)]
+    series = with_short_names([*(one.series for one in found), *corrected_series(found, limit)])
     details = _details(series, stall_spans(found), limit)
     fixed = [{"curve": one.curve_record} for one in series], details
     spare = (
         limit - len(script_json(fixed)) - len(asset("page.css")) - len(script_of("page")) - _BODY
     )
-    series = fitted(with_short_names(series), spare)
+    series = fitted(series, spare)
     found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
     measured_series = series[: len(found)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
@@ -266,6 +266,7 @@ def explorer_parts(data: Any) -> tuple[str, str, dict[str, Any]]:
     """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
     found = found_in(page_series(as_series(data)), {})
     series = fitted(with_short_names([one.series for one in found]))
+    found = [replace(one, series=own) for one, own in zip(found, series, strict=True)]
     percentiles = shown_percentiles(series)
     views = _explorer(series, percentiles, series)
     return _header(_title(series), found), views, _model(series, found, percentiles)
@@ -412,11 +413,14 @@ def _explorer(
             f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.short)}</button>"
             for k, one in enumerate(series)
         )
-    selection = timeline = ""
+    selection = timeline = when = ""
     if any(one.slots is not None for one in series):
         selection = (
-            "<span class='span quiet'>Selected: <b id='selected'>the whole run</b></span>"
-            "<button type='button' id='whole' disabled>Show the whole run</button>"
+            "<span class='span'><span class='quiet'>Selected: <b id='selected'>the whole run</b>"
+            "</span> <button type='button' id='whole' disabled>Show the whole run</button></span>"
+        )
+        when = (
+            " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
         )
         timed = [one for one in series if one.slots is not None and not one.shadow]
         bins: dict[str, list[str]] = {}
@@ -443,7 +447,8 @@ def _explorer(
     return (
         "<section id='explore'><div id='legend' role='group' aria-label='Series and selection'>"
         f"{shown}{selection}</div><div class='views'>{timeline}{_heat_map(measured_series)}"
-        f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}<div id='plot-curve' class='plot' "
+        f"<div class='percentiles'><h2>Percentiles</h2>{_LINES}{when}</p>"
+        "<div id='plot-curve' class='plot' "
         "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
         "range'></div>"
@@ -473,5 +478,6 @@ def _heat_map(series: Sequence[PageSeries]) -> str:
     return (
         f"<div class='heat' id='heat'><h2>Distribution over time{_only(series)}</h2>{choice}"
         "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
-        "the red line is the maximum.</p><div id='plot-heat' class='plot'></div></div>"
+        "the red line is the maximum. <span class='hint'>Drag across it to select a time and a "
+        "range of latencies.</span></p><div id='plot-heat' class='plot'></div></div>"
     )

@@ -586,11 +586,12 @@ class PageSeries:
         """Confidence intervals along the curve, as far as the sample bounds it."""
         last = -np.log10(max(1 - self.counted.sample_limit() / 100, 1e-12))
         percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
-        record = series_record(self.name, self.data, percentiles.tolist(), histogram=self.counted)
+        known = () if isinstance(self.data, Histogram) else (self.counted,)
+        rows, _ = self.data.evidence(*known).rows(percentiles.tolist(), 0.95)
         return [
-            [row["percentile"], row["low"], row["high"]]
-            for row in record["percentiles"]
-            if row["low"] is not None and row["high"] is not None
+            [row.percentile, number(row.low), number(row.high)]
+            for row in rows
+            if math.isfinite(row.low) and math.isfinite(row.high)
         ]
 
 
@@ -662,9 +663,12 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """The length of the beginning that all names share, up to the end of a word."""
+    """The length of the beginning that all names share, up to the end of a word.
+
+    None where one of the names is this beginning: little would be left of it.
+    """
     columns = enumerate(zip(*names, strict=False))
-    size = next((k for k, letters in columns if len(set(letters)) > 1), min(map(len, names)))
+    size = next((k for k, letters in columns if len(set(letters)) > 1), 0)
     while size and names[0][size - 1].isalnum():
         size -= 1
     return size

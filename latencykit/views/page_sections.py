@@ -44,6 +44,7 @@ from latencykit.views.page_data import DIGITS, PAGE_SIZE, PageSeries, finest, mo
 from latencykit.views.record import TRIMMED, number
 from latencykit.views.text import (
     BADGES,
+    comparison_reasons,
     percent,
     percentile_name,
     side_texts,
@@ -495,7 +496,6 @@ def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
             ]
         )
     notes = [
-        *comparison.reasons,
         *comparison.warnings,
         *dict.fromkeys(row.note for row in comparison.changes if row.note),
     ]
@@ -507,8 +507,13 @@ def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
         "95 % interval",
         "significant",
     ]
-    texts = bullets(f"{text[:1].upper()}{text[1:]}." for text in notes)
-    verdict, content = f"{name} {badge(comparison.verdict)}", f"{table(header, rows)}{texts}"
+    # Why a verdict is as it is belongs before the numbers, which alone may seem to contradict it.
+    why, further = (
+        bullets(as_sentence(text) for text in texts)
+        for texts in (comparison_reasons(comparison), notes)
+    )
+    verdict = f"{name} {badge(comparison.verdict)}"
+    content = f"{why}{table(header, rows)}{further}"
     if folded:
         return f"<details><summary>{verdict}</summary>{content}</details>"
     return f"<p>{verdict}</p>{content}"
@@ -884,9 +889,9 @@ def omission_section(found: Sequence[Found]) -> str:
         if diagnosis.method == "backfill":
             interval = diagnosis.expected_interval
             of = f" of {format_duration(interval)}" if interval else ""
-            how = f" (corrected at the expected interval{of})"
+            how = f" at the expected interval{of}"
         elif diagnosis.method == "retime":
-            how = " (timed from the schedule)"
+            how = " by the schedule"
         rows = []
         for percentile, raw, corrected in diagnosis.table:
             value = "not known"

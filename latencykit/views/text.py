@@ -41,6 +41,7 @@ __all__ = [
     "BADGES",
     "check_record",
     "check_text",
+    "comparison_reasons",
     "comparison_record",
     "comparisons_record",
     "comparisons_text",
@@ -360,8 +361,9 @@ def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
 
 
 def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` without a p-value."""
-    return "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no"
+    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
+    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
+    return "yes" if row.significant else "not judged" if unknown else "no"
 
 
 def _conclusion(comparison: Comparison) -> list[str]:
@@ -372,14 +374,18 @@ def _conclusion(comparison: Comparison) -> list[str]:
     runs = "one run per side"
     if comparison.basis == "runs":
         runs = f"{comparison.runs[0]} runs against {comparison.runs[1]}"
-    lines = [f"verdict: {verdict} ({runs})"]
-    if math.isfinite(comparison.faster):
-        low, high = comparison.faster_between
-        share = f"{100 * comparison.faster:.3g}"
-        if high - low > _CLOSE:
-            share = f"{100 * low:.3g}–{100 * high:.3g}"
-        lines.append(f"P(new < base) = {share} %")
-    return [*lines, *comparison.reasons]
+    return [f"verdict: {verdict} ({runs})", *comparison_reasons(comparison)]
+
+
+def comparison_reasons(comparison: Comparison) -> list[str]:
+    """Return P(new < base), where it is known, and the reasons for the verdict."""
+    if not math.isfinite(comparison.faster):
+        return list(comparison.reasons)
+    low, high = comparison.faster_between
+    share = f"{100 * comparison.faster:.3g}"
+    if high - low > _CLOSE:
+        share = f"{100 * low:.3g}–{100 * high:.3g}"
+    return [f"P(new < base) = {share} %", *comparison.reasons]
 
 
 # ------------------------------------------------------------

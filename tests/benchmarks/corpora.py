@@ -73,9 +73,8 @@ def make(name: str, folder: Path, intervals: int | None = None) -> Path:
         payloads: dict[int, bytes] = {}
         for number in range(size):
             key = number % distinct
-            if (
-                key not in payloads
-            ):  # compressing takes longest, so intervals that come again are copied
+            # compressing takes longest, so intervals that come again are copied
+            if key not in payloads:
                 payloads[key] = codec.encode(layout, *held[key], highest=3_600_000_000_000)
             stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key] + b"\n")
     path.with_suffix(".part").replace(path)

@@ -65,9 +65,8 @@ def table(what: str, unit: str, rows: list[tuple[int, float, float]]) -> str:
         "|--:|--:|--:|--:|--:|",
     ]
     before: tuple[int, float] | None = None
-    idle = rows[0][1] - rows[0][0] * (rows[-1][1] - rows[0][1]) / (
-        rows[-1][0] - rows[0][0]
-    )  # what a process takes anyway
+    # what a process takes anyway
+    idle = rows[0][1] - rows[0][0] * (rows[-1][1] - rows[0][1]) / (rows[-1][0] - rows[0][0])
     for size, cpu, peak in rows:
         net = max(cpu - idle, 1e-9)
         growth = (

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.analysis.bootstrap import draw_means, draw_percentiles
 from latencykit.analysis.change_points import change_positions
 from latencykit.analysis.compare import compare_counts
-from latencykit.core.bootstrap import draw_means, draw_percentiles
 from latencykit.core.dependence import Dependence
 from latencykit.core.quantiles import Counted
 

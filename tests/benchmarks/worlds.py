@@ -162,9 +162,8 @@ class Stalls(World):
         begin, end = self._freezes(rng, span)
         long = end - begin
         frozen = float(long.sum()) / span
-        chosen = rng.choice(
-            long, self.draws, p=long / long.sum()
-        )  # a random moment falls into long freezes more often
+        # a random moment falls into long freezes more often
+        chosen = rng.choice(long, self.draws, p=long / long.sum())
         values = self.service(rng, 2 * self.draws)
         values[: self.draws] += chosen * rng.random(self.draws)
         weights = np.repeat([frozen, 1 - frozen], self.draws) / self.draws

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 import latencykit as lk
 from latencykit import cli
+from tests.servers import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,15 +83,8 @@ def address(site: Path) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=site)
-    )
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(functools.partial(Quiet, directory=site)) as server:
+        yield f"http://127.0.0.1:{server.server_port}/"
 
 
 def test_no_link_within_the_site_is_broken(site: Path, parsed: dict[Path, Page]):

@@ -306,8 +306,8 @@ def test_the_surest_output_is_read(tmp_path) -> None:
     csv.write_text(
         "start_ns,latency_ns,conn,status\n" + "".join(f"{k},{k + 5},0,200\n" for k in range(9))
     )
-    (rung,) = read_output([tmp_path / "none", nothing, noise, csv], ["tool"]).values()
-    assert rung.histogram().count == 9
+    (data,) = read_output([tmp_path / "none", nothing, noise, csv], ["tool"]).values()
+    assert data.histogram().count == 9
 
 
 def test_of_several_distributions_the_latencies_are_judged(tmp_path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from latencykit import distributed as cluster
-from latencykit.cli import common as spread
+from latencykit.cli import inputs as spread
 from latencykit.distributed import executors as engines
 from latencykit.distributed import logs as cluster_log
 from latencykit.distributed.executors import Task, dask_executor, local_cluster, read_total
@@ -105,7 +105,7 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path):
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
     read = functools.partial(
-        parts.read_part, wanted=cluster_log.Selection(), ask=cluster_log.totals_of, key="tag"
+        parts.read_part, selection=cluster_log.Selection(), ask=cluster_log.totals_of, key="tag"
     )
     jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
     seen = []

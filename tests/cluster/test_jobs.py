@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import latencykit as lk
-from latencykit.cli import common as spread
+from latencykit.cli import inputs as spread
 from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import LocalExecutor, Task, read_each
 from latencykit.errors import InvalidArgumentError

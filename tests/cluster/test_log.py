@@ -126,7 +126,7 @@ def test_what_is_compressed_or_small_or_knows_no_start_is_not_cut(logs, tmp_path
     assert len(places.split(logs[0], Path(logs[0]).stat().st_size)) == 1
 
 
-def test_damage_in_a_range_names_the_line_of_the_file(logs, tmp_path, monkeypatch):
+def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path, monkeypatch):
     lines = Path(logs[0]).read_bytes().splitlines(True)
     number = len(lines) - 3
     lines[number - 1] = b"1.0,1.0,1.0,HISTrubbish\n"
@@ -170,8 +170,8 @@ def test_threads_give_the_same_as_one(logs):
     )
 
 
-def intervals_of(rung: lk.HistogramLog) -> int:
-    return len(rung)
+def intervals_of(data: lk.HistogramLog) -> int:
+    return len(data)
 
 
 def test_questions_of_ones_own(logs):

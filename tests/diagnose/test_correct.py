@@ -191,11 +191,11 @@ def test_percentile_lists_are_filled_from_what_is_sure() -> None:
 @pytest.mark.slow
 def test_an_interval_in_the_wrong_unit_is_refused_at_once_unless_it_is_meant():
     raw = lk.Samples(start=np.arange(1001) * 10**6, duration=[1_000_000] * 1000 + [10_000_000_000])
-    for rung in (raw, raw.to_log("1s")):
+    for data in (raw, raw.to_log("1s")):
         with pytest.raises(
             InvalidArgumentError,
             match=r"an expected interval of 10 ns would add 1,\d+,\d+,\d+ requests to the 1,001",
         ):
-            lk.correct(rung, "10ns")
-        assert lk.correct(rung, "100us").histogram().count > 1e5
+            lk.correct(data, "10ns")
+        assert lk.correct(data, "100us").histogram().count > 1e5
     assert lk.correct(raw, "10ns", force=True).count == 1_100_000_000

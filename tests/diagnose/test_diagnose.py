@@ -50,7 +50,7 @@ def test_a_trace_of_a_loop_that_waited() -> None:
     assert "would have been" in repr(found)
 
 
-def test_late_sends_are_told_from_missing_ones() -> None:
+def test_late_sends_are_distinguished_from_missing_ones() -> None:
     found = lk.diagnose(LATE.with_run(loop="unknown", rate=None, connections=None))
     assert found.verdict == "omits"
     assert "catch-up" in found.findings
@@ -60,8 +60,8 @@ def test_late_sends_are_told_from_missing_ones() -> None:
 
 def test_an_open_loop_is_clean_on_every_rung_that_can_tell() -> None:
     bare = OPEN.with_run(loop="unknown", corrected="unknown", rate=None)
-    for rung in (OPEN, bare, bare.to_log("1s"), bare.histogram()):
-        assert lk.diagnose(rung).verdict == "clean", rung
+    for data in (OPEN, bare, bare.to_log("1s"), bare.histogram()):
+        assert lk.diagnose(data).verdict == "clean", data
 
 
 def test_logs_and_histograms_accuse_only_whom_they_can() -> None:
@@ -132,7 +132,7 @@ def test_timeouts_hide_the_stall() -> None:
 
 
 @pytest.mark.slow
-def test_little_is_no_omission() -> None:
+def test_little_is_not_omission() -> None:
     short = paced_loop(Server("3ms", stalls=[Stall(7, 0.35)]), 50, 600)
     found = lk.diagnose(short.with_run(loop="unknown"))
     assert found.evidence[0].level == "strong", "seventeen requests were left out, without a doubt"
@@ -161,13 +161,13 @@ def test_a_summary_has_an_area() -> None:
 
 def test_nothing_and_little_are_no_reason_to_fail() -> None:
     empty = lk.Samples(start=[], duration=[])
-    for rung in (
+    for data in (
         empty,
         empty.histogram(),
         lk.Samples(start=[0], duration=[5]),
         lk.Samples(start=[0, 0], duration=[5, 5]),
     ):
-        assert lk.diagnose(rung, rate=10).verdict == "unknown"
+        assert lk.diagnose(data, rate=10).verdict == "unknown"
     bare = lk.Samples(start=PACED.start, duration=PACED.duration, unit="none")
     assert lk.diagnose(bare).verdict in ("omits", "unknown")
 

@@ -34,7 +34,7 @@ POOL = Server(mixture((0.999, exponential("2ms")), (0.001, "1.5s")), ideal=True)
 WHOLE = Server(exponential("2ms"), stalls=[Stall(4, 2)])
 
 
-def of_unknown_pedigree(samples: lk.Samples) -> lk.Samples:
+def of_unknown_provenance(samples: lk.Samples) -> lk.Samples:
     good = samples.good
     return lk.Samples(
         start=samples.start[good], duration=samples.duration[good], run=Run(measure="service")
@@ -78,7 +78,7 @@ NULLS: dict[str, Callable[[int], lk.Samples]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("null", NULLS)
 def test_the_honest_are_not_accused(null: str) -> None:
-    runs = [of_unknown_pedigree(NULLS[null](seed)) for seed in range(RUNS)]
+    runs = [of_unknown_provenance(NULLS[null](seed)) for seed in range(RUNS)]
     assert [k for k, samples in enumerate(runs) if lk.diagnose(samples).verdict == "omits"] == []
 
 
@@ -88,13 +88,13 @@ def test_the_honest_are_not_accused(null: str) -> None:
     ["Poisson", "fixed rate", "heavy-tailed pool", "one shard of eight", "deploy", "growing load"],
 )
 def test_the_honest_are_not_accused_by_their_logs(null: str) -> None:
-    logs = [of_unknown_pedigree(NULLS[null](seed)).to_log("500ms") for seed in range(RUNS // 2)]
+    logs = [of_unknown_provenance(NULLS[null](seed)).to_log("500ms") for seed in range(RUNS // 2)]
     assert [k for k, log in enumerate(logs) if lk.diagnose(log).verdict == "omits"] == []
 
 
-def test_a_histogram_of_unknown_pedigree_accuses_nobody() -> None:
+def test_a_histogram_of_unknown_provenance_accuses_nobody() -> None:
     for null in NULLS.values():
-        histogram = of_unknown_pedigree(null(1)).histogram()
+        histogram = of_unknown_provenance(null(1)).histogram()
         assert lk.diagnose(histogram, rate=150, duration="12s").verdict != "omits"
 
 
@@ -108,10 +108,9 @@ def test_a_loop_that_waited_is_found(connections: int, loop: Callable[..., lk.Sa
     runs = [
         loop(server, 100, 14 + 2 * stall, connections=connections, seed=seed) for seed in range(12)
     ]
-    found = [lk.diagnose(of_unknown_pedigree(samples)).verdict for samples in runs]
-    alike = (
-        2 if connections == 1 and loop is paced_loop else 0
-    )  # a clock set forward may leave the same
+    found = [lk.diagnose(of_unknown_provenance(samples)).verdict for samples in runs]
+    # a clock set forward may leave the same
+    alike = 2 if connections == 1 and loop is paced_loop else 0
     assert found.count("omits") >= 12 - alike
     assert "clean" not in found
 
@@ -122,4 +121,6 @@ def test_slow_service_hides_nothing(connections: int, rate: float) -> None:
     stall = 20 * connections / rate
     server = Server(exponential("80ms"), servers=64, stalls=[Stall(12.3, stall)])
     runs = [paced_loop(server, rate, 60, connections=connections, seed=seed) for seed in range(12)]
-    assert [lk.diagnose(of_unknown_pedigree(samples)).verdict for samples in runs] == ["omits"] * 12
+    assert [lk.diagnose(of_unknown_provenance(samples)).verdict for samples in runs] == [
+        "omits"
+    ] * 12

@@ -62,7 +62,7 @@ def test_pacing_that_drifts_is_not_lateness() -> None:
     assert (len(timed), timed.response.max()) == (3000, 1_000_000)
 
 
-def test_connections_are_told_from_who_was_free() -> None:
+def test_connections_are_distinguished_from_who_was_free() -> None:
     naive = paced_loop(
         Server(exponential("15ms"), servers=64, stalls=[Stall(2, 1)]),
         200,

@@ -57,7 +57,7 @@ def test_a_long_stall_is_placed_by_the_intervals_that_counted_nothing() -> None:
     assert found["start"].tolist() == pytest.approx([6.89], abs=0.02)
 
 
-def test_one_shard_is_told_from_the_whole() -> None:
+def test_one_shard_is_distinguished_from_the_whole() -> None:
     server = Server(exponential("1ms"), servers=8, sharded=True, stalls=[Stall(10, 3, shard=2)])
     found = lk.find_stalls(open_loop(server, poisson(200, 30, seed=4)))
     assert found["start"].tolist() == pytest.approx([10], abs=0.1)
@@ -65,19 +65,19 @@ def test_one_shard_is_told_from_the_whole() -> None:
     assert 0.05 < found["share"][0] < 0.25
 
 
-def test_a_backlog_that_drains_is_no_second_stall() -> None:
+def test_a_backlog_that_drains_is_not_a_second_stall() -> None:
     server = Server(exponential("1ms"), stalls=[Stall(10, 3)])
     found = lk.find_stalls(open_loop(server, poisson(300, 30, seed=2)))
     assert found["start"].tolist() == pytest.approx([10], abs=0.05)
     assert found["duration"].tolist() == pytest.approx([3], abs=0.05)
 
 
-def test_independent_slow_requests_are_no_stall() -> None:
+def test_independent_slow_requests_are_not_a_stall() -> None:
     pool = Server(mixture((0.999, "2ms"), (0.001, "2s")), ideal=True)
     assert len(lk.find_stalls(open_loop(pool, poisson(300, 30, seed=1)))) == 0
 
 
-def test_a_step_of_the_clock_is_no_stall() -> None:
+def test_a_step_of_the_clock_is_not_a_stall() -> None:
     start = np.arange(0, 20e9, 5e6)
     took = np.full(start.size, 22e6)  # four or five are always under way
     took[np.random.default_rng(1).random(start.size) < 0.02] *= 2
@@ -118,9 +118,8 @@ def test_a_period_is_named_from_eight_stalls_on() -> None:
 def test_a_stall_that_held_up_the_logger_too_is_one() -> None:
     log = lk.read(Path(__file__).parents[2] / "data" / "jhiccup-v2.hlog", unit="ns")
     found = lk.find_stalls(log)
-    assert found["end"].tolist() == pytest.approx(
-        [10.883, 30.593, 50.081], abs=0.001
-    )  # where the stretched intervals end
+    # where the stretched intervals end
+    assert found["end"].tolist() == pytest.approx([10.883, 30.593, 50.081], abs=0.001)
     assert found["duration"].tolist() == pytest.approx((found["worst"] / 1e9).tolist())
 
 
@@ -133,7 +132,7 @@ def test_what_knows_no_time_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_the_period_of_many_stalls_is_told_by_the_first_thousand() -> None:
+def test_the_period_of_many_stalls_is_found_by_the_first_thousand() -> None:
     rng = np.random.default_rng(4)
     found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)
     assert (found.events, found.seconds) == (20_000, pytest.approx(12.5, rel=0.001))

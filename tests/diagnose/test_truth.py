@@ -109,9 +109,8 @@ def test_a_summary_clears_nobody_whose_loop_is_not_known() -> None:
 def test_many_short_omissions_do_not_add_up_to_an_honest_histogram() -> None:
     rng = np.random.default_rng(1)
     work = rng.lognormal(np.log(1e6), 0.3, 60_000)
-    late = np.repeat(0.5e9, 50 * 3) * rng.uniform(
-        0.9, 1.0, 150
-    )  # 50 connections in three stalls of five intervals
+    # 50 connections in three stalls of five intervals
+    late = np.repeat(0.5e9, 50 * 3) * rng.uniform(0.9, 1.0, 150)
     histogram = lk.Histogram.of(np.concatenate((work, late)).astype(np.int64))
     assert (late > 0.25e9).sum() > 0.8 * 500 * 0.25, (
         "as many as one stall leaves, but all near the top"

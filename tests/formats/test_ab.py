@@ -63,7 +63,7 @@ def test_text(read_text):
     )
 
 
-def test_failures_are_told_as_far_as_ab_does(read_text):
+def test_failures_are_reported_as_far_as_ab_does(read_text):
     failing = TEXT.replace(
         "Failed requests:        0\n",
         "Failed requests:        15\n   (Connect: 3, Receive: 0, Length: 12, Exceptions: "
@@ -88,7 +88,7 @@ def test_fewer_tables(read_text):
     assert (none.mean, none.count) == (1.25e6, 25605)
 
 
-def test_several_cut_damaged_and_stopped(read_text):
+def test_several_cut_corrupt_and_stopped(read_text):
     assert list(read_text(TEXT + "\n" + TEXT)) == ["run 1", "run 2"]
     cut = read_text(TEXT[: TEXT.index("99%") + 2])["out.txt"]
     assert any("cut" in note for note in cut.run.notes)
@@ -139,7 +139,7 @@ def test_percentiles(read_text):
     assert any("cut" in note for note in cut.run.notes)
 
 
-def test_the_prompt_below_the_report_is_no_damage(read_text):
+def test_the_prompt_below_the_report_is_not_corruption(read_text):
     assert (
         read_text(TEXT + "user@host:~/bench$ exit\n")["out.txt"].count
         == read_text(TEXT)["out.txt"].count

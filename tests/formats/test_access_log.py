@@ -82,7 +82,7 @@ def test_outcomes_of_a_server(read_text):
     assert (run.failed, run.timeouts, run.unfinished) == (1, 1, 1)
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     good = CLF.format(status=200, tail="rt=0.100")
     with pytest.raises(CorruptInputError, match=r"out\.txt:21: this line has no time: 'garbage'"):
         read_text(good * 20 + "garbage\n" + good)
@@ -150,7 +150,7 @@ def test_json_of_other_servers(read_text, record, tool, start):
     )
 
 
-def test_json_damage(read_text):
+def test_json_corruption(read_text):
     good = {"msec": 1.5, "status": 200, "request_time": 0.001}
     with pytest.raises(CorruptInputError, match=r"a\.log:2: an object without request_time"):
         read_text(lines(good, {"msec": 1.5, "status": 200}), "a.log")
@@ -165,7 +165,7 @@ def test_json_damage(read_text):
 
 
 @pytest.mark.parametrize("year", ["0001", "9999"])
-def test_years_that_nanoseconds_cannot_hold_are_told_not_wrapped_around(tmp_path, year):
+def test_years_that_nanoseconds_cannot_hold_are_reported_not_wrapped_around(tmp_path, year):
     log, lines = tmp_path / "access.log", tmp_path / "access.json"
     log.write_text(
         f'1.2.3.4 - - [10/Oct/{year}:13:55:36 -0700] "GET / HTTP/1.0" 200 2326 rt=0.120\n'
@@ -230,7 +230,7 @@ def test_milliseconds_without_a_label_are_doubted(read_text):
         lambda b: "",
     ],
 )
-def test_bytes_are_no_latency(read_text, tail):
+def test_bytes_are_not_latency(read_text, tail):
     rows = [SERVED.format(size=b, tail=tail(b)) for _, _, b in SERVES]
     with pytest.raises(CorruptInputError, match="no time of a request"):
         read_text("".join(rows), "access.log")

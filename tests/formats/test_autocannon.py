@@ -118,7 +118,7 @@ def test_tables(read_text, change):
     )
 
 
-def test_status_codes_are_no_percentiles(read_text):
+def test_status_codes_are_not_percentiles(read_text):
     codes = "┌──────┬───────┐\n│ Code │ Count │\n├──────┼───────┤\n│ 200  │ 1888  │\n└──────┴───────┘\n\n"
     h = read_text(plain(TABLES).replace("1888 2xx", codes + "1888 2xx"))["out.txt"]
     assert (h.percentile(99.9), h.max, h.count) == (24e6, 38e6, 1888)
@@ -147,6 +147,6 @@ def test_nothing_was_answered(read_text):
         read_text(text + "9 errors (9 timeouts)\n".replace("9", "0"))
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     with pytest.raises(CorruptInputError, match="cannot be read"):
         read_text(plain(TABLES).replace(" 15 ms", " x5 ms"))

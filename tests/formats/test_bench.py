@@ -35,9 +35,8 @@ def test_percentiles_are_those_printed(read_text):
         2e6,
         40e6,
     )
-    assert (
-        h.percentile(0) == 0
-    )  # the row at 0 is no minimum: what lies below the first row is not known
+    # the row at 0 is no minimum: what lies below the first row is not known
+    assert h.percentile(0) == 0
     assert (h.run.tool, h.run.unit, h.run.unit_from, h.run.measure) == (
         "bench",
         "ms",
@@ -78,7 +77,7 @@ def test_a_cut_file_is_read_up_to_there(read_text, cut, count):
     assert (h.max, any("cut" in note for note in h.run.notes)) in ((41.5e6, False), (40e6, True))
 
 
-def test_a_damaged_row_is_named(read_text):
+def test_a_corrupt_row_is_named(read_text):
     broken = TEXT.replace("0.900000    0.9", "0.900000    x.9")
     with pytest.raises(CorruptInputError, match=r"out\.txt:5: .*ascending"):
         read_text(broken)
@@ -92,7 +91,7 @@ def test_values_must_ascend(read_text):
         read_text(TEXT.replace("2.000000    0.99", "0.100000    0.99"))
 
 
-def test_nats_latency_is_told_by_its_percentiles(read_text):
+def test_nats_latency_is_detected_by_its_percentiles(read_text):
     shares = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1)
     text = HEADER + "".join(
         row(k + 1, share, round(6000 * share)) for k, share in enumerate(shares)

@@ -110,7 +110,7 @@ def test_text_that_holds_less(read_text):
     assert (run.failed, run.timeouts, run.connections, run.duration) == (30, 4, 8, 70)
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     with pytest.raises(CorruptInputError, match="percentile that cannot be read"):
         read_text(TEXT.replace("95%     1.81ms", "95%     1.81xx ms"))
     with pytest.raises(CorruptInputError, match="closing table is missing"):

@@ -62,7 +62,7 @@ def test_reports_that_grow_count_once_and_cleared_ones_add_up(read_text):
     assert read_text(MAP + "\n" + fewer)["@usecs"].count == 443 + 23
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:6: not a row"):
         read_text(MAP.replace("[512, 1K)", "[512, huh)"))
 

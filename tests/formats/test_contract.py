@@ -90,7 +90,7 @@ class Case:
             return False
         return True
 
-    def damaged(self, folder: Path, content: bytes) -> Path:
+    def corrupt(self, folder: Path, content: bytes) -> Path:
         """A copy of the sample, under its own name, with other content."""
         copy = folder / self.path.name.removesuffix(".gz")
         if self.path.is_dir():
@@ -223,9 +223,8 @@ def test_no_sample_of_any_format_is_known_by_its_name_only(name):
         best = [one for one, score in scores.items() if score == max(scores.values())]
         if best not in ([], [case.format]):
             strangers[label] = best
-    assert strangers == {
-        "nats-latency-raw/paced": ["numbers"]
-    }  # bare numbers, of which the name alone tells the unit
+    # bare numbers, of which the name alone tells the unit
+    assert strangers == {"nats-latency-raw/paced": ["numbers"]}
 
 
 @pytest.mark.slow
@@ -303,9 +302,9 @@ def test_its_numbers_are_those_of_the_tool(case):
     found = case.read()
     assert list(found) == list(case.expect["series"])
     for name, wanted in case.expect["series"].items():
-        rung, near = found[name], wanted.get("tolerance", 0.05)
-        assert level_name(rung) == wanted["rung"]
-        counted = rung.histogram() if level_name(rung) in ("samples", "log") else rung
+        data, near = found[name], wanted.get("tolerance", 0.05)
+        assert level_name(data) == wanted["rung"]
+        counted = data.histogram() if level_name(data) in ("samples", "log") else data
         assert counted.count == wanted["count"]
         assert counted.run.failed == wanted.get("failed", 0)
         if wanted.get("max") is not None:
@@ -319,13 +318,13 @@ def test_its_numbers_are_those_of_the_tool(case):
 @pytest.mark.slow
 @cases()
 def test_its_run_is_filled(case):
-    for rung in case.read().values():
-        run = rung.run
+    for data in case.read().values():
+        run = data.run
         assert run.format == case.format
         assert run.source
         assert run.unit in ("ns", "us", "ms", "s", "none")
         assert run.unit_from in ("file", "format", "option", "assumed")
-        assert rung.unit in ("ns", "none") or level_name(rung) in ("log", "histogram")
+        assert data.unit in ("ns", "none") or level_name(data) in ("log", "histogram")
         assert all(note and "\n" not in note for note in run.notes)
 
 
@@ -348,18 +347,18 @@ def with_line(case: Case, position: int, line: bytes) -> bytes:
 
 
 def counts(found: dict[str, Any]) -> int:
-    own = [rung for rung in found.values() if not rung.run.aggregate]
+    own = [data for data in found.values() if not data.run.aggregate]
     return sum(
-        (rung if level_name(rung) == "summary" else rung.histogram()).count or 0 for rung in own
+        (data if level_name(data) == "summary" else data.histogram()).count or 0 for data in own
     )
 
 
 @pytest.mark.slow
 @cases(*ROWS)
-def test_a_damaged_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
+def test_a_corrupt_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
     numbers = rows_of(case)
     position = numbers[max(len(numbers) // 2, 1)]
-    copy = case.damaged(
+    copy = case.corrupt(
         tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
     )
     with pytest.raises(
@@ -374,15 +373,14 @@ def test_a_damaged_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
 
 
 @cases(*TABLES)
-def test_a_damaged_line_of_a_table_is_an_error(case, tmp_path):
+def test_a_corrupt_line_of_a_table_is_an_error(case, tmp_path):
     numbers = rows_of(case)
     position = numbers[max(len(numbers) // 2, 1)]
-    copy = case.damaged(
+    copy = case.corrupt(
         tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
     )
-    if (
-        case.format == "fio-terse"
-    ):  # a line that does not begin with a version is no terse line: fio prints others, too
+    # a line that does not begin with a version is no terse line: fio prints others, too
+    if case.format == "fio-terse":
         assert counts(case.read(copy)) < counts(case.read())
         return
     with pytest.raises(CorruptInputError, match=rf"^{re.escape(str(copy))}:\d+: "):
@@ -390,14 +388,14 @@ def test_a_damaged_line_of_a_table_is_an_error(case, tmp_path):
 
 
 @cases(document=True)
-def test_a_document_that_is_cut_or_damaged_inside_is_an_error(case, tmp_path):
+def test_a_document_that_is_cut_or_corrupt_inside_is_an_error(case, tmp_path):
     if case.format in ROWS:  # a single row is a document, too
         return
     whole = case.data.rstrip()
     numbers = list(re.finditer(rb'"\s*:\s*(?=\d)|[\[,]\s*(?=[\d.]+\s*[,\]])', whole))
     at = numbers[len(numbers) // 2].end() if numbers else whole.index(b":")
     for content in (whole[: len(whole) // 2], whole[:-2], whole[:at] + b"@" + whole[at:]):
-        copy = case.damaged(tmp_path, content)
+        copy = case.corrupt(tmp_path, content)
         with pytest.raises(LatencyKitError, match=re.escape(str(copy))) as caught:
             case.read(copy)
         assert "\n" not in str(caught.value)
@@ -406,7 +404,7 @@ def test_a_document_that_is_cut_or_damaged_inside_is_an_error(case, tmp_path):
 @pytest.mark.slow
 @cases(document=False, binary=False)
 def test_without_its_numbers_nothing_is_read(case, tmp_path):
-    copy = case.damaged(tmp_path, without_numbers(case.data))
+    copy = case.corrupt(tmp_path, without_numbers(case.data))
     with pytest.raises(LatencyKitError, match=re.escape(str(copy))):
         case.read(copy)
 
@@ -417,12 +415,12 @@ def test_a_record_cut_at_the_very_end_is_a_note(case, tmp_path):
     whole = b"\n".join(case.data.split(b"\n")[: rows_of(case)[-1] + 1])
     last = whole.rfind(b"\n") + 1
     before = case.read()
-    copy = case.damaged(tmp_path, whole[: last + max((len(whole) - last) // 3, 1)])
+    copy = case.corrupt(tmp_path, whole[: last + max((len(whole) - last) // 3, 1)])
     found = case.read(copy)
     assert counts(found) <= counts(before)
-    notes = {note for rung in found.values() for note in rung.run.notes}
+    notes = {note for data in found.values() for note in data.run.notes}
     assert any("last line" in note for note in notes)
-    unended = case.damaged(tmp_path, whole)
+    unended = case.corrupt(tmp_path, whole)
     assert counts(case.read(unended)) == counts(before)
 
 
@@ -458,7 +456,7 @@ def mutations(data: bytes, seed: str, number: int) -> list[bytes]:
 @cases()
 def test_mutated_copies_raise_nothing_but_our_errors(case, tmp_path):
     for content in mutations(case.data, case.folder.name, 12):
-        copy = case.damaged(tmp_path, content)
+        copy = case.corrupt(tmp_path, content)
         for lenient in (False, True):
             outcome = attempt(tally, case, copy, lenient)
             assert "\n" not in outcome if isinstance(outcome, str) else outcome >= 0

@@ -69,7 +69,7 @@ def test_zeros_and_negative_values(read_text):
         {"positiveValues": {}},
     ],
 )
-def test_what_is_no_sketch_of_latencies_is_an_error(read_text, changes):
+def test_what_is_not_a_sketch_of_latencies_is_an_error(read_text, changes):
     with pytest.raises(CorruptInputError):
         read_text(message(**changes))
 

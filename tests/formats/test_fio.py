@@ -121,7 +121,7 @@ def test_normal_text(read_text):
     )
 
 
-def test_terse_and_its_damage(read_text):
+def test_terse_and_its_corruption(read_text):
     percentiles = ";".join(
         f"{p:.6f}%={v}" for p, v in [(1.0, 5), (50.0, 17), (99.0, 42), *[(0, 0)] * 17]
     )

@@ -60,6 +60,6 @@ def test_no_unit_is_asked_for(read_text):
     assert read_text(text, unit="us")["a"].percentile(99) == 2000
 
 
-def test_damage_is_named(read_text):
+def test_corruption_is_named(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:5: 'x73'"):
         read_text(FLOTILLA.replace("873", "x73"))

@@ -91,7 +91,7 @@ def test_failed_calls_are_taken_out(read_text):
     assert read_text(json.dumps(old), "out.json")["out.json"].run.failed == 10
 
 
-def test_nothing_and_damage(read_text):
+def test_nothing_and_corruption(read_text):
     with pytest.raises(CorruptInputError, match="no request was answered"):
         read_text(record(DurationHistogram={"Count": 0, "Data": None}), "out.json")
     with pytest.raises(CorruptInputError, match=r"out\.json: the buckets do not hold 1,000 calls"):

@@ -46,7 +46,7 @@ def test_unfinished_requests(read_text):
     assert read_text(text, "simulation.log")["all"].histogram().run.unfinished == 1
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     with pytest.raises(CorruptInputError, match=r"simulation\.log:5: not a valid record"):
         read_text(NEW.replace("1658765870600", "soon"), "simulation.log")
     assert (

@@ -70,7 +70,7 @@ def test_the_mode(read_text):
     assert read_text(record([call(1, 5)], rps=0), "out.json")["out.json"].run.loop == "closed"
 
 
-def test_details_that_are_damaged(read_text):
+def test_details_that_are_corrupt(read_text):
     with pytest.raises(CorruptInputError, match="details cannot be read"):
         read_text(record([call(1, "x")]), "out.json")
     with pytest.raises(CorruptInputError, match="no request was answered"):
@@ -126,6 +126,6 @@ def test_nothing_was_answered(read_text):
         read_text(text)
 
 
-def test_a_damaged_summary(read_text):
+def test_a_corrupt_summary(read_text):
     with pytest.raises(CorruptInputError, match="summary cannot be read"):
         read_text(TEXT.replace("Slowest:\t468.43 ms", "Slowest:\t4x8.43 ms"))

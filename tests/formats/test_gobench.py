@@ -50,7 +50,7 @@ def test_packages_with_benchmarks_of_one_name(read_text):
     }
 
 
-def test_a_damaged_result_is_named(read_text):
+def test_a_corrupt_result_is_named(read_text):
     broken = "pkg: p\nok\npkg: q\n" + TEXT.replace("324.2 ns", "32x.2 ns")
     with pytest.raises(
         CorruptInputError, match=r"out\.txt:7: the result of BenchmarkA/n=8-2 is '32x\.2 ns"

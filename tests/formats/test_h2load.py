@@ -27,7 +27,7 @@ def test_log(read_text):
     )
 
 
-def test_log_that_is_cut_or_damaged(read_text):
+def test_log_that_is_cut_or_corrupt(read_text):
     s = read_text(LOG + "179522060062", "log.tsv")["log.tsv"]
     assert len(s) == 4
     assert any("cut" in note for note in s.run.notes)
@@ -79,7 +79,7 @@ def test_failures(read_text):
         )
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     with pytest.raises(CorruptInputError, match="a latency that cannot be read"):
         read_text(TEXT.replace("5.46ms", "5.4xms"))
 

@@ -84,7 +84,7 @@ def test_the_single_percent_sign_of_older_versions(read_text):
     assert older.percentile(99) == 6.3e6
 
 
-def test_failures_are_told_apart_as_far_as_the_report_goes(read_text):
+def test_failures_are_counted_apart_as_far_as_the_report_goes(read_text):
     failing = TEXT.replace(
         "  [200]	5596 responses\n",
         "  [200]	5500 responses\n  [503]	96 responses\n\nError distribution:\n"
@@ -135,7 +135,7 @@ def test_several_reports_and_a_cut_one(read_text):
     ("old", "new", "line"),
     [("25%% in 0.0016", "25%% in 0.x", 28), ("0.602 [5591]", "0.602 [55#1]", 14)],
 )
-def test_damage_is_named(read_text, old, new, line):
+def test_corruption_is_named(read_text, old, new, line):
     with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
         read_text(TEXT.replace(old, new))
 
@@ -162,8 +162,7 @@ def test_csv_of_six_columns(read_text):
 
 
 def test_a_limit_that_the_run_cannot_have_reached_is_not_assumed():
-    path = (
-        Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"
-    )  # hey -t 1; the run took 2 s
+    # hey -t 1; the run took 2 s
+    path = Path(__file__).parents[1] / "data" / "formats" / "hey" / "timeouts" / "stdout.txt"
     found = lk.read(path)
     assert (found.run.timeouts, found.censored, found.censored_at) == (4, 4, found.max)

@@ -36,7 +36,7 @@ def test_text_of_one_run(read_text):
     assert (found.mean, found.count) == (1.002e9, 1)
 
 
-def test_a_damaged_row(read_text):
+def test_a_corrupt_row(read_text):
     text = "command,mean,stddev,median,user,system,min,max\nx,0.1,,0.1,0,0,0.1,0.1\ny,fast,0,0,0,0,0,0\n"
     with pytest.raises(CorruptInputError, match=r"out\.csv:3: "):
         read_text(text, "out.csv")

@@ -53,7 +53,7 @@ def test_a_file_without_header(read_text):
     assert read_text(row * 2, "r.jtl")["root"].duration.tolist() == [60_000_000] * 2
 
 
-def test_damage_names_the_line_and_lenient_goes_on(read_text):
+def test_corruption_names_the_line_and_lenient_goes_on(read_text):
     text = (
         HEADER
         + ROWS[0]

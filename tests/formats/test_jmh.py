@@ -44,7 +44,7 @@ def test_means_say_how_to_get_a_distribution(read_text, mode, unit, score, mean)
     assert any("-bm sample" in note for note in only.run.notes)
 
 
-def test_modes_of_one_benchmark_and_scores_that_are_no_time(read_text):
+def test_modes_of_one_benchmark_and_scores_that_are_not_time(read_text):
     rows = [result("avgt", "us/op", {"score": 1.0}), result("ss", "us/op", {"score": 9.0, "rawData": [[8.0, 10.0]]}),
             result("avgt", "us/op", {"score": "NaN"}, name="demo.A.broken")]  # fmt: skip
     seen = []

@@ -52,7 +52,7 @@ def test_pieces_of_a_list_are_its_entries(entries, values, indent, around):
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(VALUES, min_size=1, max_size=6), st.data())
-def test_what_is_no_json_as_a_whole_is_none_in_pieces(entries, values, data):
+def test_what_is_not_json_as_a_whole_is_none_in_pieces(entries, values, data):
     text = json.dumps(values, indent=data.draw(st.sampled_from([None, 1])))
     at = data.draw(st.integers(1, len(text) - 1))
     text = (

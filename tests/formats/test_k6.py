@@ -64,16 +64,16 @@ def listed() -> dict:
 def test_summary_in_each_shape(read_text, shape):
     found = read_text(json.dumps(shape()), "summary.json")
     assert list(found) == ["http_req_duration"]
-    rung = found["http_req_duration"]
-    assert (rung.count, rung.run.failed, rung.min, rung.max, rung.mean) == (
+    data = found["http_req_duration"]
+    assert (data.count, data.run.failed, data.min, data.max, data.mean) == (
         960,
         40,
         1.1e6,
         60.2e6,
         5.5e6,
     )
-    assert rung.percentile([50, 90, 95]).tolist() == [1.5e6, 2.5e6, 4.4e6]
-    run = rung.run
+    assert data.percentile([50, 90, 95]).tolist() == [1.5e6, 2.5e6, 4.4e6]
+    run = data.run
     assert (run.loop, run.corrected, run.connections, run.duration, run.achieved) == (
         "closed",
         "none",
@@ -114,7 +114,7 @@ def test_a_count_that_is_asked_for_and_no_http(read_text):
     for name in [name for name in record["metrics"] if name.startswith("http")]:
         del record["metrics"][name]
     found = read_text(json.dumps(record), "s.json")
-    assert {name: rung.count for name, rung in found.items()} == {"iteration_duration": 1000}
+    assert {name: data.count for name, data in found.items()} == {"iteration_duration": 1000}
     del record["metrics"]["iteration_duration"], record["metrics"]["queue_length"]
     with pytest.raises(CorruptInputError, match="no trend of times"):
         read_text(json.dumps(record), "s.json")
@@ -172,7 +172,7 @@ def test_text(read_text):
     assert (good.count, good.max) == (2518, 6.02e9)
 
 
-def test_older_text_damaged_text_and_no_summary(read_text):
+def test_older_text_corrupt_text_and_no_summary(read_text):
     row = "     http_req_duration..............: avg=132ms min=1.1ms med=1.4ms max=6s p(90)=2s p(95)=4s\n"
     rest = "     http_req_failed................: 1.25% ✓ 2 ✗ 158\n     http_reqs......................: 160 8.1/s\n"
     found = read_text("     ✓ status is 200\n" + row + rest)["http_req_duration"]
@@ -210,10 +210,10 @@ def csv_rows(stamp: str = "1795219533") -> str:
 def test_points_csv(read_text, stamp):
     found = read_text(csv_rows(stamp), "points.csv")
     assert list(found) == ["http_req_duration"]
-    rung = found["http_req_duration"]
-    assert rung.duration.tolist() == [1_500_000, 60_000_000_000, 2_500_000]
-    assert (rung.start + rung.duration).tolist() == [1_795_219_533_000_000_000] * 3
-    assert (rung.outcome.tolist(), rung.run.dropped) == ([0, 2, 1], 7)
+    data = found["http_req_duration"]
+    assert data.duration.tolist() == [1_500_000, 60_000_000_000, 2_500_000]
+    assert (data.start + data.duration).tolist() == [1_795_219_533_000_000_000] * 3
+    assert (data.outcome.tolist(), data.run.dropped) == ([0, 2, 1], 7)
 
 
 def point(name: str, value: float, old: bool = False, **tags: str) -> str:
@@ -244,22 +244,22 @@ def test_points_json(read_text, old):
         point("dropped_iterations", 3, old),
     ]  # fmt: skip
     text = "\n".join(rows) + "\n"
-    rung = read_text(text, "points.json")["http_req_duration"]
-    assert (rung.duration.tolist(), rung.outcome.tolist()) == (
+    data = read_text(text, "points.json")["http_req_duration"]
+    assert (data.duration.tolist(), data.outcome.tolist()) == (
         [1_500_000, 2_500_000, 9_500_000],
         [0, 1, 0],
     )
-    assert (rung.start + rung.duration).tolist() == [1_795_219_533_262_933_260] * 3
-    assert rung.run.dropped == 3
+    assert (data.start + data.duration).tolist() == [1_795_219_533_262_933_260] * 3
+    assert data.run.dropped == 3
     waiting = read_text(text, "points.json", series=("http_req_waiting",))
     assert {name: len(one) for name, one in waiting.items()} == {"http_req_waiting": 1}
     with pytest.raises(InvalidArgumentError, match="no points of 'nothing'"):
         read_text(text, "points.json", series=("nothing",))
     assert len(read_text(text[:-30], "points.json")["http_req_duration"]) == 3
-    damaged = text.replace('"value":2.5', '"value":2.x')
+    corrupt = text.replace('"value":2.5', '"value":2.x')
     with pytest.raises(CorruptInputError, match=r"points\.json:4: "):
-        read_text(damaged, "points.json")
-    assert len(read_text(damaged, "points.json", lenient=True)["http_req_duration"]) == 2
+        read_text(corrupt, "points.json")
+    assert len(read_text(corrupt, "points.json", lenient=True)["http_req_duration"]) == 2
     worse = text.replace('"value":0.5', '"value":[]')
     with pytest.raises(CorruptInputError, match=r"points\.json:6: "):
         read_text(worse, "points.json")

@@ -133,7 +133,7 @@ def joint_share_of(slo, found, least):
     return slo.check_all(found, joint=least)["all"][0].outcome
 
 
-def test_tokens_of_one_request_are_no_independent_evidence(read_text):
+def test_tokens_of_one_request_are_not_independent_evidence(read_text):
     tokens = 50
     gaps = [[0.05 if k % 10 == 3 else 0.01] * tokens for k in range(200)]
     found = read_text(json.dumps(VLLM | {"ttfts": [0.1] * 200, "itls": gaps, "duration": 3600.0}))

@@ -64,7 +64,7 @@ def test_older_headings_and_no_requests(read_text):
     ) == (100, 30e6, 10)
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     with pytest.raises(CorruptInputError, match=r"x_stats\.csv:3: "):
         read_text(STATS.replace("\nGET,/var,184", "\nGET,/var,1x4"), "x_stats.csv")
     found = read_text(STATS.rstrip()[:-60], "x_stats.csv")

@@ -61,7 +61,7 @@ def test_the_whole_histogram(read_text):
     assert found["Sets"].run.rate is None
 
 
-def test_a_damaged_payload(read_text):
+def test_a_corrupt_payload(read_text):
     latencies = {"Histogram log format": {"Compressed Histogram": payload()[:-8]}}
     with pytest.raises(CorruptInputError, match="histogram of Totals is corrupt"):
         read_text(record({"Totals": row(**{"Percentile Latencies": latencies})}))

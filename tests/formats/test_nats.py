@@ -27,7 +27,7 @@ def test_percentiles(read_text, change):
     assert (h.run.loop, h.run.rate, h.run.achieved, h.run.duration) == ("open", 1000, 999, 6.001293)
 
 
-def test_cut_and_damaged(read_text):
+def test_cut_and_corrupt(read_text):
     with pytest.raises(CorruptInputError, match="end before 100"):
         read_text(TEXT[: TEXT.index("99.9: ")])
     with pytest.raises(CorruptInputError, match="cannot be read"):
@@ -53,7 +53,7 @@ def test_bench_prints_means(read_text):
     )
 
 
-def test_a_clients_run_is_no_latency(read_text):
+def test_a_clients_run_is_not_latency(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.csv:1: .*throughput only"):
         read_text(
             "#RunID,ClientID,MsgCount,MsgBytes,MsgsPerSec,BytesPerSec,DurationSecs\nvt2,S0,50000,6400000,1,1.0,0.06\n",

@@ -96,7 +96,7 @@ def test_histostats(read_text):
     assert any("distribution" in note for note in h.run.notes)
 
 
-def test_histostats_damaged_or_cut(read_text):
+def test_histostats_corrupt_or_cut(read_text):
     with pytest.raises(CorruptInputError, match=r"stats\.log:5: "):
         read_text(HISTOSTATS.replace("100,16,31", "100,16,xx"), "stats.log")
     assert read_text(HISTOSTATS[:-20], "stats.log")["read"].count == 100

@@ -106,7 +106,7 @@ def test_python_spelling_and_failures(read_text):
     assert (found["d"].count, found["d"].run.failed) == (3, 4)
 
 
-def test_damage(read_text):
+def test_corruption(read_text):
     text = go([1], 10) + "\n" + go([1], 20)
     cut = read_text(text[:-20])['d{route="/x"}']
     assert any("cut" in note for note in cut.run.notes)

@@ -30,14 +30,14 @@ def day(tmp_path):
         lk.read(TAGGED),
         lk.Histogram.of(np.arange(1, 10**7, 997), digits=2),
     ]
-    for number, rung in enumerate(logs):
-        write_parquet({"": rung}, folder / f"{number}.parquet")
+    for number, data in enumerate(logs):
+        write_parquet({"": data}, folder / f"{number}.parquet")
     return folder
 
 
-def percentile_of_rows(rungs, p: float) -> float:
+def percentile_of_rows(series, p: float) -> float:
     """The lowest upper edge that the share of all values lies at or below, over whole buckets of any layout."""
-    parts = [rung.histogram() for rung in rungs]
+    parts = [data.histogram() for data in series]
     high = np.concatenate([part.buckets.high(part.index) for part in parts])
     counts = np.concatenate([part.counts for part in parts])
     order = np.argsort(high, kind="stable")
@@ -74,7 +74,7 @@ def test_several_series_and_slots_come_back(tmp_path):
     assert rows_of(lk.read(tmp_path / "x.parquet", series="slots")) == rows_of(log.resample("2s"))
 
 
-def test_a_damaged_row_group_is_told_when_it_is_read(tmp_path):
+def test_a_corrupt_row_group_is_reported_when_it_is_read(tmp_path):
     path = tmp_path / "x.parquet"
     write_parquet({"": lk.read(JAVA / "uncorrected.hlog")}, path)
     data = bytearray(path.read_bytes())
@@ -106,8 +106,8 @@ def test_the_documented_sql_gives_what_latencykit_gives(day, p):
         .replace("day/*.parquet", f"{day}/*.parquet")
         .replace("0.999", repr(p / 100))
     )
-    rungs = [lk.read(path) for path in sorted(day.iterdir())]
-    assert duckdb.sql(query).fetchall()[0][0] == percentile_of_rows(rungs, p)
+    series = [lk.read(path) for path in sorted(day.iterdir())]
+    assert duckdb.sql(query).fetchall()[0][0] == percentile_of_rows(series, p)
 
 
 @pytest.mark.slow
@@ -159,5 +159,5 @@ def test_the_documented_polars_query_gives_the_same(day):
     lines = documented("polars").replace("day/*.parquet", f"{day}/*.parquet").splitlines()
     known = {"pl": pl, "math": math}
     exec("\n".join(line.strip() for line in lines[:-1]), known)
-    rungs = [lk.read(path) for path in sorted(day.iterdir())]
-    assert eval(lines[-1].strip(), known) == percentile_of_rows(rungs, 99.9)
+    series = [lk.read(path) for path in sorted(day.iterdir())]
+    assert eval(lines[-1].strip(), known) == percentile_of_rows(series, 99.9)

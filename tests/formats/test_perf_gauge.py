@@ -60,7 +60,7 @@ def test_nothing_was_answered(read_text):
         read_text(TEXT.replace("100.000%", "0.000%"))
 
 
-def test_damage_is_named(read_text):
+def test_corruption_is_named(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:2: .*corrupt, or cut"):
         read_text(TEXT[: TEXT.index("p99.9 ")])
     with pytest.raises(CorruptInputError, match=r"out\.txt:15: 'p5x    :    1\.42ms'"):

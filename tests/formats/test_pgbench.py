@@ -31,7 +31,7 @@ def test_failures_without_a_schedule(read_text):
     assert found.start[0] == 1795220061_540640_000 - 1_063_000
 
 
-def test_a_seventh_column_of_retries_is_no_lag(read_text):
+def test_a_seventh_column_of_retries_is_not_lag(read_text):
     text = "".join(f"0 {k} 1000 0 1795220061 {540640 + k} {int(k == 3)}\n" for k in range(1, 9))
     assert read_text(text)["out.txt"].intended is None
 
@@ -46,7 +46,7 @@ def test_gaps_in_the_numbers_mean_a_sample(read_text):
     assert any("about 20%" in note for note in read_text(text)["out.txt"].run.notes)
 
 
-def test_damage_and_a_cut_end(read_text):
+def test_corruption_and_a_cut_end(read_text):
     good = "0 1 1063 0 1795220061 540640\n"
     with pytest.raises(CorruptInputError, match=r"out\.txt:201: "):
         read_text(good * 200 + "0 4 fast 0 1795220061 562572\n" + good)

@@ -67,7 +67,7 @@ def test_two_scrapes_subtract(read_text):
     assert (between.count, between.censored) == (100, 1)
 
 
-def test_shrinking_buckets_are_damage(read_text):
+def test_shrinking_buckets_are_an_error(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: .*shrink"):
         read_text(scrape(95, 90, 100))
 

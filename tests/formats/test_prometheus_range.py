@@ -79,7 +79,7 @@ def test_native_histograms(read_text):
     assert found.series().max.tolist() == [2e8]
 
 
-def test_a_quantile_is_no_histogram(read_text):
+def test_a_quantile_is_not_a_histogram(read_text):
     series = [{"metric": {"job": "x"}, "values": [[1, "0.5"]]}]
     with pytest.raises(CorruptInputError, match="no series has the label le"):
         read_text(answer(series))

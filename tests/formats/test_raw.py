@@ -23,8 +23,8 @@ MS = 1_000_000
 
 
 def only(found):
-    (rung,) = found.values()
-    return rung
+    (data,) = found.values()
+    return data
 
 
 # ---------------------------------------------------------------- names and units
@@ -39,10 +39,10 @@ def only(found):
     ],
 )  # fmt: skip
 def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, unit):
-    rung = only(read_text(f"{header}\n20\n10.5\n", "x.csv"))
-    assert rung.run.unit_from == "file"
-    assert rung.histogram().max == pytest.approx(20 * unit)
-    assert rung.histogram().min == pytest.approx(10.5 * unit, abs=0.5)
+    data = only(read_text(f"{header}\n20\n10.5\n", "x.csv"))
+    assert data.run.unit_from == "file"
+    assert data.histogram().max == pytest.approx(20 * unit)
+    assert data.histogram().min == pytest.approx(10.5 * unit, abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_without_a_unit_one_clear_question(read_text, header):
     assert only(read_text(f"{header}\n1\n2\n", "x.csv", unit="us")).run.unit_from == "option"
 
 
-def test_the_surest_name_wins_and_the_others_are_told(read_text):
-    rung = only(read_text("db_latency_ms,latency_ms,p99_latency_ms\n1,20,3\n1,30,3\n", "x.csv"))
-    assert rung.duration.tolist() == [20 * MS, 30 * MS]
-    assert any("'db_latency_ms'" in note for note in rung.run.notes)
+def test_the_surest_name_wins_and_the_others_are_reported(read_text):
+    data = only(read_text("db_latency_ms,latency_ms,p99_latency_ms\n1,20,3\n1,30,3\n", "x.csv"))
+    assert data.duration.tolist() == [20 * MS, 30 * MS]
+    assert any("'db_latency_ms'" in note for note in data.run.notes)
     with pytest.raises(
         InvalidArgumentError,
         match="several columns may be the latency: 'db_latency_ms', 'cache_latency_ms'",
@@ -93,10 +93,10 @@ def test_the_surest_name_wins_and_the_others_are_told(read_text):
         read_text("a,b\n1,20\n", "x.csv", column="nope")
 
 
-def test_an_option_that_contradicts_the_name_wins_and_is_told(read_text):
-    rung = only(read_text("latency_ms\n5\n", "x.csv", unit="us"))
-    assert rung.duration.tolist() == [5000]
-    assert any("names ms" in note for note in rung.run.notes)
+def test_an_option_that_contradicts_the_name_wins_and_is_reported(read_text):
+    data = only(read_text("latency_ms\n5\n", "x.csv", unit="us"))
+    assert data.duration.tolist() == [5000]
+    assert any("names ms" in note for note in data.run.notes)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_option_that_contradicts_the_name_wins_and_is_told(read_text):
         "latency_std",
     ],
 )
-def test_statistics_are_no_samples(name):
+def test_statistics_are_not_samples(name):
     assert names.latency_columns([name])[0] == []
 
 
@@ -130,9 +130,9 @@ def test_statistics_are_no_samples(name):
     ],
 )  # fmt: skip
 def test_one_table_in_every_dress(read_text, text):
-    rung = only(read_text(text, "x.csv"))
-    assert rung.duration.tolist() == [1_500_000, 2_250_000]
-    assert rung.start.tolist() == [0, 500_000_000]
+    data = only(read_text(text, "x.csv"))
+    assert data.duration.tolist() == [1_500_000, 2_250_000]
+    assert data.start.tolist() == [0, 500_000_000]
 
 
 def test_digits_grouped_by_commas_need_quotes(read_text):
@@ -144,8 +144,8 @@ def test_digits_grouped_by_commas_need_quotes(read_text):
 def test_a_quoted_field_is_not_cut_between_pieces(read_text, monkeypatch):
     monkeypatch.setattr("latencykit.io.rows._BYTES", 64)
     rows = "".join(f'{k},"line one\nline, ""two"" {k}",{k}.5\n' for k in range(200))
-    rung = only(read_text(f"id,text,latency_ms\n{rows}", "x.csv"))
-    assert rung.duration.tolist() == [k * MS + 500_000 for k in range(200)]
+    data = only(read_text(f"id,text,latency_ms\n{rows}", "x.csv"))
+    assert data.duration.tolist() == [k * MS + 500_000 for k in range(200)]
 
 
 # ---------------------------------------------------------------- what a row says
@@ -206,7 +206,7 @@ def test_outcomes_of_every_kind(read_text, column, cells, outcomes):
     assert [OUTCOMES[code] for code in s.outcome] == outcomes
 
 
-def test_what_is_left_out_is_told(read_text):
+def test_what_is_left_out_is_reported(read_text):
     text = (
         "start_s,latency_ms,status\n0,1,200\n1,-5,200\n2,,200\n3,,504\n4,-,503\n5,7,503\n,9,200\n"
     )
@@ -224,22 +224,22 @@ def test_what_is_left_out_is_told(read_text):
         assert said in notes
 
 
-def test_only_empty_cells_are_no_latencies(read_text):
+def test_only_empty_cells_are_not_latencies(read_text):
     with pytest.raises(CorruptInputError, match=r"(?:holds|contains) no latencies"):
         read_text("start_s,latency_ms\n0,\n1,\n", "x.csv")
 
 
 def test_fractions_of_a_nanosecond_are_kept(read_text):
-    rung = only(read_text("ns\n2.25\n2.5\n3.125\n", "x.csv"))
-    assert isinstance(rung, Histogram)
-    assert (rung.min, rung.max, rung.percentile(50)) == (2.25, 3.125, 2.5)
+    data = only(read_text("ns\n2.25\n2.5\n3.125\n", "x.csv"))
+    assert isinstance(data, Histogram)
+    assert (data.min, data.max, data.percentile(50)) == (2.25, 3.125, 2.5)
 
 
 def test_bare_numbers_may_have_fractions(read_text):
-    rung = only(read_text("0.125\n0.25\n12\n", "x.txt", unit="none"))
-    assert rung.unit == "none"
-    assert rung.max == pytest.approx(12, rel=1e-3)
-    assert rung.min == pytest.approx(0.125, rel=1e-3)
+    data = only(read_text("0.125\n0.25\n12\n", "x.txt", unit="none"))
+    assert data.unit == "none"
+    assert data.max == pytest.approx(12, rel=1e-3)
+    assert data.min == pytest.approx(0.125, rel=1e-3)
 
 
 # ---------------------------------------------------------------- corruption
@@ -252,7 +252,7 @@ def test_bare_numbers_may_have_fractions(read_text):
         ("took,a\n5ms,2\n6 parsecs,4\n7ms,1\n", 3), ("latency_ms,start_s\n1,2\n\n\n3,yesterday\n6,7\n", 5),
     ],
 )  # fmt: skip
-def test_damage_is_named_by_its_line(read_text, text, line):
+def test_corruption_is_named_by_its_line(read_text, text, line):
     with pytest.raises(CorruptInputError, match=rf"x\.csv:{line}: ") as caught:
         read_text(text, "x.csv")
     assert "\n" not in str(caught.value)
@@ -262,7 +262,7 @@ def test_damage_is_named_by_its_line(read_text, text, line):
     assert f":{line}: " in said[0]
 
 
-def test_damage_far_into_a_file_is_named_by_its_line(read_text, monkeypatch):
+def test_corruption_far_into_a_file_is_named_by_its_line(read_text, monkeypatch):
     monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 10)
     rows = [f"{k},{k}.5" for k in range(3000)]
     rows[2500] = "2500,?"
@@ -417,7 +417,7 @@ def test_short_tables_stay_samples(read_text):
     assert isinstance(only(read_text("latency_ms\n1\n2\n", "x.csv", counted=True)), Samples)
 
 
-def test_too_many_tags_are_no_operations(read_text):
+def test_too_many_tags_are_not_operations(read_text):
     rows = "".join(f"{k},op {k % 300}\n" for k in range(1, 3000))
     s = only(read_text(f"latency_ms,name\n{rows}", "x.csv"))
     assert s.tag is None
@@ -435,7 +435,7 @@ def test_too_many_tags_are_no_operations(read_text):
         ('[\n {"latency_ms":1}]', "x", "json-samples"), ('{"results": [{"latency_ms":1}]}', "x", "json-samples"), ('{\n"rt_ms": [1, 2]\n}', "x", "json-samples"),
     ],
 )  # fmt: skip
-def test_raw_shapes_are_told_apart(tmp_path, text, name, format_):
+def test_raw_shapes_are_distinguished(tmp_path, text, name, format_):
     path = tmp_path / name
     path.write_text(text)
     assert detect(Source(path)).name == format_
@@ -443,7 +443,7 @@ def test_raw_shapes_are_told_apart(tmp_path, text, name, format_):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.txt"])
-def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
+def test_monstrous_and_foreign_cells_are_refused_with_one_voice(read_text, name):
     good = {
         "x.csv": "a,latency_ms\n1,2\n",
         "x.jsonl": '{"latency_ms": 1}\n',
@@ -463,7 +463,7 @@ def test_monstrous_and_foreign_cells_are_damage_with_one_voice(read_text, name):
 
 
 @pytest.mark.parametrize("year", ["0001", "9999"])
-def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
+def test_a_date_that_nanoseconds_cannot_hold_is_an_error_not_another_date(year):
     times = values.times_of(
         pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns"
     )
@@ -474,7 +474,6 @@ def test_a_date_that_nanoseconds_cannot_hold_is_damage_not_another_date(year):
             "ms": [1, 2],
         }
     )
-    with pytest.raises(
-        InvalidArgumentError
-    ):  # as a date, or where this pandas has none for it, as an empty cell
+    # as a date, or where this pandas has none for it, as an empty cell
+    with pytest.raises(InvalidArgumentError):
         Samples.from_frame(frame, start="start", duration="ms", unit="ms")

@@ -88,7 +88,7 @@ def stdin(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_compression_is_told_by_magic_not_by_name(file, kind):
+def test_compression_is_detected_by_magic_not_by_name(file, kind):
     source = Source(file(PACKERS[kind](PLAIN), "run.txt"))
     assert source.bytes() == PLAIN
     assert source.head.data == PLAIN[: 64 * 1024]
@@ -114,7 +114,7 @@ def test_a_stream_cut_at_its_end_keeps_what_was_decoded(file, kind):
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_a_stream_damaged_inside_is_an_error_with_the_path(file, kind):
+def test_a_stream_corrupt_inside_is_an_error_with_the_path(file, kind):
     packed = bytearray(
         PACKERS[kind](np.random.default_rng(1).integers(0, 256, 400_000, np.uint8).tobytes())
     )
@@ -301,7 +301,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("cause", BROKEN, ids=lambda cause: type(cause).__name__)
-def test_a_reader_that_breaks_is_told_as_a_bug_of_that_reader(file, only, run, cause):
+def test_a_reader_that_breaks_is_reported_as_a_bug_of_that_reader(file, only, run, cause):
     def read(source, options):
         raise cause
 
@@ -319,7 +319,7 @@ def test_a_reader_that_breaks_is_told_as_a_bug_of_that_reader(file, only, run, c
 @pytest.mark.parametrize(
     "cause", [MemoryError(), KeyboardInterrupt(), OSError(5, "Input/output error")], ids=repr
 )
-def test_what_is_no_bug_of_a_reader_passes(file, only, cause):
+def test_what_is_not_a_bug_of_a_reader_passes(file, only, cause):
     def broken(*_):
         raise cause
 
@@ -362,7 +362,7 @@ def test_detection_survives_any_sniffer(file, only, cause):
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "-" + "1" * 6000, "nan", "1.2.3"])
-def test_text_that_is_no_number_is_the_inputs_fault(file, only, text):
+def test_text_that_is_not_a_number_is_the_inputs_fault(file, only, text):
     only(
         Format(
             "alpha",
@@ -502,7 +502,7 @@ def test_units(file, only):
         lk.read(file("alpha"), unit="us")
 
 
-def test_damage_is_raised_or_reported():
+def test_corruption_is_raised_or_reported():
     error = CorruptInputError("a", 7, "seen")
     with pytest.raises(CorruptInputError):
         ReadOptions().reject(error)
@@ -534,7 +534,7 @@ def test_rung_names():
         "histogram": log.histogram(),
         "summary": Summary(),
     }
-    assert {name: base.level_name(rung) for name, rung in things.items()} == {
+    assert {name: base.level_name(data) for name, data in things.items()} == {
         name: name for name in things
     }
 

@@ -140,7 +140,7 @@ def test_one_test_twice_and_one_that_was_cut(read_text):
         ("99.600% <= 2.1", "99.600% <= 0.0", 16),
     ],
 )
-def test_damage_is_named(read_text, old, new, line):
+def test_corruption_is_named(read_text, old, new, line):
     with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
         read_text(BLOCK.replace(old, new))
     assert read_text(BLOCK.replace(old, new), lenient=True)["GET"].count == 1000
@@ -205,7 +205,7 @@ def test_csv(read_text):
     assert found["MSET (10 keys)"].max == 5e6
 
 
-def test_csv_that_is_damaged_or_old_or_cut(read_text):
+def test_csv_that_is_corrupt_or_old_or_cut(read_text):
     row = '"GET","59701.49","0.218","0.056","0.215","0.327","0.375","0.951"\n'
     with pytest.raises(CorruptInputError, match=r"out\.csv:2: "):
         read_text(HEADING + row.replace("0.056", "zz") + row, "out.csv")

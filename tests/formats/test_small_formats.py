@@ -59,7 +59,7 @@ def test_the_time_is_the_end_unless_it_is_a_start(read_text):
         assert data.run.unit_from == "file"
 
 
-def test_a_printed_histogram_is_no_trace(read_text):
+def test_a_printed_histogram_is_not_a_trace(read_text):
     table = "".join(
         f"{value} {count}\n" for value, count in zip(range(100, 3100, 100), [5] * 30, strict=True)
     )

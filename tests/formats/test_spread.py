@@ -82,11 +82,11 @@ def test_a_command_after_a_prompt(line, command):
         ("k6/ctrlz", "dropped_iterations.............: 86", ""),
     ],
 )
-def test_what_failed_is_not_forgotten_where_its_line_is_damaged(read_text, folder, old, new):
+def test_what_failed_is_not_forgotten_where_its_line_is_corrupt(read_text, folder, old, new):
     path = next(one for one in (DATA / folder).iterdir() if one.name != "expect.json")
     text = path.read_text()
     assert old in text
-    damaged = "\n".join(
+    corrupt = "\n".join(
         re.sub(r"\d", "x", line)
         if folder.startswith("k6") and old in line
         else line.replace(old, new)
@@ -94,4 +94,4 @@ def test_what_failed_is_not_forgotten_where_its_line_is_damaged(read_text, folde
     )
     line = text[: text.index(old)].count("\n") + 1
     with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
-        read_text(damaged)
+        read_text(corrupt)

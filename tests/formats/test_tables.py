@@ -59,9 +59,9 @@ def written(path, columns, container):
 
 
 def failures_of(path, **known):
-    rung = lk.read(path, **known)
-    h = rung.histogram()
-    return (h.count, h.run.failed, h.run.timeouts, h.run.dropped + h.run.unfinished), rung.run
+    data = lk.read(path, **known)
+    h = data.histogram()
+    return (h.count, h.run.failed, h.run.timeouts, h.run.dropped + h.run.unfinished), data.run
 
 
 # ---------------------------------------------------------------- outcomes
@@ -300,13 +300,13 @@ def test_values_with_counts_are_a_histogram(tmp_path, name, container):
     dice = random.Random(f"{name}{container}")
     values, counts = spread(dice, 12)
     value = dice.choice(["value_us", "latency_us", "us", "Response Time (us)", "duration_us"])
-    rung = lk.read(written(tmp_path, {value: values, name: counts}, container))
+    data = lk.read(written(tmp_path, {value: values, name: counts}, container))
     raw = np.repeat(values, counts) * 1e3
-    assert rung.count == raw.size
+    assert data.count == raw.size
     for p in (1, 25, 50, 90, 99, 100):
-        assert rung.percentile(p) == np.sort(raw)[max(0, int(np.ceil(p / 100 * raw.size)) - 1)]
-    assert rung.mean == pytest.approx(raw.mean())
-    assert any(f"'{name}'" in note for note in rung.run.notes)
+        assert data.percentile(p) == np.sort(raw)[max(0, int(np.ceil(p / 100 * raw.size)) - 1)]
+    assert data.mean == pytest.approx(raw.mean())
+    assert any(f"'{name}'" in note for note in data.run.notes)
 
 
 @pytest.mark.parametrize(
@@ -326,15 +326,15 @@ def test_values_with_counts_are_a_histogram(tmp_path, name, container):
     ],
 )
 def test_a_number_of_each_row_is_not_its_count(tmp_path, columns, why):
-    rung = lk.read(written(tmp_path, columns, "csv"))
-    assert len(rung) == len(columns["latency_ms"])
-    assert any("not taken as counts" in note and why in note for note in rung.run.notes)
+    data = lk.read(written(tmp_path, columns, "csv"))
+    assert len(data) == len(columns["latency_ms"])
+    assert any("not taken as counts" in note and why in note for note in data.run.notes)
 
 
 @pytest.mark.parametrize("name", ["user_count", "retry_count", "row_count", "bytes", "n_items"])
 def test_counts_of_other_things_are_not_looked_at(tmp_path, name):
-    rung = lk.read(written(tmp_path, {"latency_ms": [1, 2, 3], name: [4, 5, 6]}, "csv"))
-    assert len(rung) == 3
+    data = lk.read(written(tmp_path, {"latency_ms": [1, 2, 3], name: [4, 5, 6]}, "csv"))
+    assert len(data) == 3
 
 
 def test_counts_by_status_and_operation(tmp_path):
@@ -382,10 +382,10 @@ def test_counts_by_status_and_operation(tmp_path):
     ],
 )
 def test_buckets_with_counts(tmp_path, columns, buckets, above, container):
-    rung = lk.read(written(tmp_path, columns, container))
-    held = rung.buckets.low(rung.index) / MS, rung.buckets.high(rung.index) / MS, rung.counts
+    data = lk.read(written(tmp_path, columns, container))
+    held = data.buckets.low(data.index) / MS, data.buckets.high(data.index) / MS, data.counts
     assert list(zip(*(column.tolist() for column in held), strict=True)) == buckets
-    assert rung.censored == above
+    assert data.censored == above
 
 
 PERCENTILES = [
@@ -405,9 +405,9 @@ def test_percentiles_with_values_are_printed_percentiles(tmp_path, name, levels,
     value = random.Random(f"{name}{container}").choice(
         ["latency_ms", "value_ms", "ms", "duration (ms)"]
     )
-    rung = lk.read(written(tmp_path, {name: levels, value: [1.5, 2.5, 10, 40]}, container))
-    assert isinstance(rung, lk.Summary)
-    assert [rung.percentile(p) for p in (50, 90, 99, 99.9)] == [
+    data = lk.read(written(tmp_path, {name: levels, value: [1.5, 2.5, 10, 40]}, container))
+    assert isinstance(data, lk.Summary)
+    assert [data.percentile(p) for p in (50, 90, 99, 99.9)] == [
         1.5 * MS,
         2.5 * MS,
         10 * MS,
@@ -417,21 +417,21 @@ def test_percentiles_with_values_are_printed_percentiles(tmp_path, name, levels,
 
 def test_percentiles_with_a_count_and_statistics_are_a_histogram(tmp_path):
     labels = ["count", "mean", "p50", "p90", "p99", "max"]
-    rung = lk.read(written(tmp_path, {"metric": labels, "ms": [1000, 2.25, 1, 5, 9, 12]}, "csv"))
-    assert (rung.count, rung.mean, rung.percentile(99), rung.max) == (
+    data = lk.read(written(tmp_path, {"metric": labels, "ms": [1000, 2.25, 1, 5, 9, 12]}, "csv"))
+    assert (data.count, data.mean, data.percentile(99), data.max) == (
         1000,
         2.25 * MS,
         9.0 * MS,
         12.0 * MS,
     )
-    rung = lk.read(
+    data = lk.read(
         written(
             tmp_path,
             {"q": [0.5, 0.9, 0.99, 1], "us": [1, 5, 9, 12], "count": [50, 90, 99, 100]},
             "csv",
         )
     )
-    assert (rung.count, rung.percentile(90), rung.max) == (100, 5000.0, 12000.0)
+    assert (data.count, data.percentile(90), data.max) == (100, 5000.0, 12000.0)
 
 
 @pytest.mark.parametrize(
@@ -473,14 +473,14 @@ def test_every_row_may_state_its_unit(tmp_path, latency, unit, container):
         unit: ["s", "ms", "us", "seconds"],
         "id": [1, 2, 3, 4],
     }
-    rung = lk.read(written(tmp_path, columns, container))
-    assert rung.duration.tolist() == [1500 * MS, 250 * MS, 3 * MS, 7000 * MS]
-    assert rung.run.unit_from == "file"
+    data = lk.read(written(tmp_path, columns, container))
+    assert data.duration.tolist() == [1500 * MS, 250 * MS, 3 * MS, 7000 * MS]
+    assert data.run.unit_from == "file"
     with pytest.raises(LatencyKitError, match="leave --unit"):
         lk.read(written(tmp_path, columns, container), unit="ms")
 
 
-def test_a_unit_that_is_none_is_damage(tmp_path):
+def test_a_unit_that_is_none_is_an_error(tmp_path):
     with pytest.raises(LatencyKitError, match=r"t\.csv:3: .*'2,bytes'"):
         lk.read(written(tmp_path, {"latency": [1, 2], "unit": ["ms", "bytes"]}, "csv"))
 
@@ -552,7 +552,7 @@ def test_iso_dates_are_never_latencies(tmp_path):
     assert lk.read(written(tmp_path, columns, "csv")).duration.tolist() == [MS, 2 * MS]
 
 
-def test_latencies_of_more_than_a_second_in_nanoseconds_are_no_moments(tmp_path):
+def test_latencies_of_more_than_a_second_in_nanoseconds_are_not_moments(tmp_path):
     path = written(tmp_path, {"latency": [1_700_000_000, 1_900_000_000, 1_650_000_000]}, "csv")
     assert lk.read(path, unit="ns").histogram().count == 3
 
@@ -579,8 +579,8 @@ VALUES = [1234.5, 2.25, 0.5, 7654321.25, 12.0]
 )  # fmt: skip
 def test_numbers_of_every_country_are_decided_by_the_whole_column(tmp_path, style, separator):
     columns = {"id": range(5), "latency_ms": [style(value) for value in VALUES]}
-    rung = lk.read(written(tmp_path, columns, separator))
-    assert rung.duration.tolist() == [int(value * MS) for value in VALUES]
+    data = lk.read(written(tmp_path, columns, separator))
+    assert data.duration.tolist() == [int(value * MS) for value in VALUES]
 
 
 @pytest.mark.slow
@@ -605,15 +605,15 @@ def test_numbers_that_may_be_either_are_refused(tmp_path, cells, separator):
 
 def test_one_file_is_written_by_one_country(tmp_path):
     columns = {"start_s": ["0,5", "1,5"], "latency_ms": ["1,234", "5,678"]}
-    rung = lk.read(written(tmp_path, columns, "semicolon"))
-    assert rung.duration.tolist() == [1_234_000, 5_678_000]
-    assert any("'latency_ms'" in note for note in rung.run.notes)
+    data = lk.read(written(tmp_path, columns, "semicolon"))
+    assert data.duration.tolist() == [1_234_000, 5_678_000]
+    assert any("'latency_ms'" in note for note in data.run.notes)
     columns = {"start_s": ["0.5", "1.5"], "latency_ms": ["1,234", "5,678"]}
     assert lk.read(written(tmp_path, columns, "csv")).duration.tolist() == [1234 * MS, 5678 * MS]
 
 
 @pytest.mark.parametrize(("good", "odd"), [("1.234,5", "12.5"), ("1,234.5", "12,5")])
-def test_a_late_cell_of_another_country_is_damage(tmp_path, good, odd):
+def test_a_late_cell_of_another_country_is_an_error(tmp_path, good, odd):
     path = written(tmp_path, {"id": range(1001), "latency_ms": [good] * 1000 + [odd]}, "semicolon")
     with pytest.raises(LatencyKitError, match=r"t\.csv:1002: "):
         lk.read(path)

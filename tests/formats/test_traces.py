@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FILES = {
     "otlp-traces": DATA / "otlp-traces" / "shop" / "traces.jsonl",
+    "otlp-traces-protobuf": DATA / "otlp-traces-protobuf" / "file-exporter" / "traces.pb",
     "jaeger": DATA / "jaeger" / "shop" / "traces.json",
     "zipkin": DATA / "zipkin" / "shop" / "traces.json",
 }
@@ -55,6 +56,52 @@ def test_the_formats_agree() -> None:
         for path in FILES.values()
     ]
     assert all(np.array_equal(times[0], other) for other in times[1:])
+
+
+def messages_of(data: bytes) -> list[bytes]:
+    """The messages behind lengths of four bytes."""
+    parts = []
+    while data:
+        size = 4 + int.from_bytes(data[:4], "big")
+        parts.append(data[4:size])
+        data = data[size:]
+    return parts
+
+
+def sized(messages: list[bytes]) -> bytes:
+    return b"".join(len(one).to_bytes(4, "big") + one for one in messages)
+
+
+@pytest.mark.parametrize("name", ["otlp-traces", "otlp-traces-protobuf"])
+def test_messages_that_are_compressed_one_by_one(name: str, tmp_path: Path) -> None:
+    """The collector's file exporter with ``compression: zstd``."""
+    zstandard = pytest.importorskip("zstandard")
+    data = FILES[name].read_bytes()
+    messages = data.splitlines() if name == "otlp-traces" else messages_of(data)
+    packed = [zstandard.ZstdCompressor().compress(one) for one in messages]
+    path = tmp_path / "traces.zst"
+    path.write_bytes(sized(packed))
+    plain, read = lk.read_all([FILES[name]]), lk.read_all([path])
+    assert list(read) == list(plain)
+    for name, series in read.items():
+        assert series.to_frame().equals(plain[name].to_frame())
+    path.write_bytes(sized(packed)[:-5])
+    cut = next(iter(lk.read_all([path]).values()))
+    assert any("cut" in note for note in cut.run.notes)
+    path.write_bytes(sized([packed[0][:20] + b"x" * 40]))
+    with pytest.raises(lk.CorruptInputError, match="the compressed stream is corrupt"):
+        lk.read_all([path])
+
+
+def test_one_message_and_lengths_of_variable_size(tmp_path: Path) -> None:
+    messages = messages_of(FILES["otlp-traces-protobuf"].read_bytes())
+    path, counts = tmp_path / "traces.pb", []
+    for one in messages:
+        path.write_bytes(one)
+        counts.append(sum(map(len, lk.read_all([path]).values())))
+    assert counts == [20, 20]
+    path.write_bytes(b"".join(bytes([len(m) & 127 | 128, len(m) >> 7]) + m for m in messages))
+    assert sum(map(len, lk.read_all([path]).values())) == 40
 
 
 def span(**changes: object) -> dict[str, object]:

@@ -65,7 +65,7 @@ def test_rows(read_text, row):
 def test_attacks_are_series(read_text, row):
     rows = [row(k, attack="warm" if k < 3 else "hot") for k in range(5)]
     found = read_text(text(rows), "r")
-    assert {name: len(rung) for name, rung in found.items()} == {"all": 5, "hot": 2, "warm": 3}
+    assert {name: len(data) for name, data in found.items()} == {"all": 5, "hot": 2, "warm": 3}
     assert found["all"].run.aggregate
     assert list(read_text(text([row(k, attack="big bang") for k in range(3)]), "r")) == ["big bang"]
 
@@ -83,7 +83,7 @@ def test_versions_with_fewer_columns_and_other_zones(read_text):
     assert len(read_text(text(old), "r.json")["r.json"]) == 3
 
 
-def test_sends_that_stop_with_requests_in_flight_are_no_open_loop(read_text):
+def test_sends_that_stop_with_requests_in_flight_are_not_an_open_loop(read_text):
     before, after = range(100), range(500, 600)
     rows = [csv_row(k, latency=4 * SECOND if k == 99 else 1_300_000) for k in (*before, *after)]
     found = read_text(text(rows), "r.csv")["r.csv"]
@@ -94,7 +94,7 @@ def test_sends_that_stop_with_requests_in_flight_are_no_open_loop(read_text):
 
 
 @pytest.mark.parametrize("row", [csv_row, json_row])
-def test_damage_cuts_and_negative_times(read_text, row):
+def test_corruption_cuts_and_negative_times(read_text, row):
     rows = [row(k) for k in range(9)]
     rows[4] = rows[4].replace("1300000", "13000x0")
     said = []
@@ -207,7 +207,7 @@ def test_report_text(read_text):
     ).replace(", throughput", "")
     assert read_text(old.replace(", 300.01", ""))["out.txt"].percentile(90) == 4_063_000_000
     drawn = read_text("\x1b[H\x1b[2J" + TEXT.replace("6000,", "3000,") + "\x1b[H\x1b[2J" + TEXT)
-    assert [rung.count for rung in drawn.values()] == [5940]
+    assert [data.count for data in drawn.values()] == [5940]
     assert list(read_text(TEXT + TEXT)) == ["attack", "attack (2)"]
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: "):
         read_text(TEXT.replace("5.004s, ", ""))

@@ -59,7 +59,7 @@ def test_unknown_fields_are_skipped_and_others_kept():
     "data",
     [b"\x0a", b"\x0a\x05ab", b"\x0a" + b"\xff" * 9 + b"\x7f", b"\x80" * 11, b"\x00\x01", b"\x0b", b"\x08\x01"],
 )  # fmt: skip
-def test_what_is_no_message_is_one_line(data):
+def test_what_is_not_a_message_is_one_line(data):
     with pytest.raises(InvalidArgumentError, match=r"^[^\n]+$"):
         decode(memoryview(data), {1: ("name", "text")})
 
@@ -95,6 +95,7 @@ SAMPLES = [
     "ddsketch/go-linear/sketch.pb", "otel-protobuf/sdk/metrics.pb",
     "otel-protobuf/file-exporter/metrics.pb", "prometheus-protobuf/go-delimited/scrape.pb",
     "datasketches/kll/latency.bin", "vegeta/attack/results.bin",
+    "otlp-traces-protobuf/file-exporter/traces.pb", "t-digest/java/latency.bin",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What every rung becomes in every format that is written, and that it comes back with what it held, or is refused."""
+"""What every data type becomes in every format that is written, and that it comes back with what it held, or is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLES = lk.Samples(
     tag=np.where(np.arange(1000) % 2, "get", "set"),
 )
 LOG = SAMPLES.to_log("1s")
-RUNGS = {
+DATA_TYPES = {
     "samples": SAMPLES,
     "log": LOG,
     "histogram": LOG.histogram(),
@@ -37,28 +37,28 @@ REFUSED = {
 }
 
 
-def counted(rung) -> tuple[int, float]:
-    held = rung.histogram() if hasattr(rung, "histogram") else rung
+def counted(data) -> tuple[int, float]:
+    held = data.histogram() if hasattr(data, "histogram") else data
     return getattr(held, "requests", held.count), round(
         held.percentile(99) if isinstance(held, lk.Histogram) else held.reported_percentiles[99.0]
     )
 
 
 @pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".json", ".parquet"])
-@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("name", DATA_TYPES)
 def test_every_rung_comes_back_from_every_format_or_is_refused(tmp_path, name, suffix):
     if suffix == ".parquet":
         pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
-    path, rung = tmp_path / f"a{suffix}", RUNGS[name]
+    path, data = tmp_path / f"a{suffix}", DATA_TYPES[name]
     if (name, suffix) in REFUSED:
         with pytest.raises(lk.LatencyKitError, match=REFUSED[name, suffix]):
-            write({"x": rung}, path)
+            write({"x": data}, path)
         return
-    write({"x": rung}, path)
+    write({"x": data}, path)
     found = lk.read_all([path]).values()
     merged = lk.merge(list(found)) if len(found) > 1 else next(iter(found))
     count, tail = counted(merged)
-    assert (count, tail) == (990, pytest.approx(counted(rung)[1], rel=1e-3))
+    assert (count, tail) == (990, pytest.approx(counted(data)[1], rel=1e-3))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_every_rung_comes_back_from_every_format_or_is_refused(tmp_path, name, s
 )
 def test_tables_hold_every_row_and_every_count(tmp_path, name, header, rows):
     path = tmp_path / "a.csv"
-    write({"x": RUNGS[name]}, path)
+    write({"x": DATA_TYPES[name]}, path)
     with path.open(newline="") as stream:
         table = list(csv.DictReader(stream))
     assert path.read_text().splitlines()[0] == header
@@ -92,7 +92,7 @@ def test_samples_come_back_from_csv_with_outcomes_and_tags(tmp_path):
 
 
 def test_a_table_of_statistics_is_not_read_as_requests(tmp_path):
-    path, summary = tmp_path / "a.csv", RUNGS["summary"]
+    path, summary = tmp_path / "a.csv", DATA_TYPES["summary"]
     write({"x": summary}, path)
     again = lk.read(path, series="x")
     assert dict(again.reported_percentiles) == pytest.approx(
@@ -108,13 +108,13 @@ def test_a_table_of_statistics_is_not_read_as_requests(tmp_path):
 
 @pytest.mark.parametrize("name", ["histogram", "edges"])
 def test_counts_come_back_from_csv_as_counts(tmp_path, name):
-    path, rung = tmp_path / "a.csv", RUNGS[name]
-    write({"x": rung}, path)
+    path, data = tmp_path / "a.csv", DATA_TYPES[name]
+    write({"x": data}, path)
     again = lk.read(path)
-    assert (again.count, again.censored) == (rung.count, rung.censored)
+    assert (again.count, again.censored) == (data.count, data.censored)
     levels = [0, 1, 50, 90, 99, 99.9, 100]
-    if not rung.reported_stats:
-        assert again.percentile(levels).tolist() == rung.percentile(levels).tolist()
+    if not data.reported_stats:
+        assert again.percentile(levels).tolist() == data.percentile(levels).tolist()
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_wrk_is_corrected_by_itself(read_text):
     )
 
 
-def test_late_replies_are_censored_and_errors_are_no_good_requests(read_text):
+def test_late_replies_are_censored_and_errors_are_not_good_requests(read_text):
     text = WRK.replace("3.40s", "1.40ms").replace("5.74s", "2.89ms").replace("6.00s", "11.90ms")
     closing = "  Socket errors: connect 1, read 2, write 3, timeout 800\n  Non-2xx or 3xx responses: 38\nRequests/sec"
     found = read_text(text.replace("Requests/sec", closing))["out.txt"]
@@ -111,7 +111,7 @@ def test_a_terminal_s_copy_with_prompt_colours_and_several_runs(read_text):
         ("3.40s", "3.40", 9),
     ],
 )
-def test_damage_is_named(read_text, old, new, line):
+def test_corruption_is_named(read_text, old, new, line):
     with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
         read_text(WRK.replace(old, new))
 
@@ -184,7 +184,7 @@ def test_wrk2_s_uncorrected_spectrum_is_a_series_of_its_own(read_text):
     )
 
 
-def test_wrk2_without_latency_damaged_and_cut(read_text):
+def test_wrk2_without_latency_corrupt_and_cut(read_text):
     head, rest = WRK2[: WRK2.index("  Latency Distribution")], WRK2[WRK2.index("  11198") :]
     plain = read_text(head + rest)["corrected"]
     assert (plain.mean, plain.count, plain.run.tool) == (1.15e9, 11198, "wrk2")

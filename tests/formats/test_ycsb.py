@@ -65,7 +65,7 @@ def test_milliseconds_and_their_overflow(read_text):
     assert h.max == 46_367_000
 
 
-def test_means_of_intervals_are_no_counts(read_text):
+def test_means_of_intervals_are_not_counts(read_text):
     h = read_text(HEAD + READ + "[READ], 0, 594.3\n[READ], 1000, 595.0\n")["READ"]
     assert h.count == 100
     assert any("distribution" in note for note in h.run.notes)

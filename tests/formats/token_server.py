@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
+
+from tests.servers import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,18 +18,8 @@ FIRST, GAP = 0.060, 0.015  # seconds
 FAILS = 12  # every twelfth request
 
 
-class Server(ThreadingHTTPServer):
-    daemon_threads = False  # closing waits for them, so that no socket stays open
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests = itertools.count(1)
-
-
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 10  # seconds that a connection may stay idle
-    server: Server
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -74,9 +65,6 @@ class Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def token_server() -> Iterator[int]:
     """Run the server in threads of its own; yield its port."""
-    with Server() as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,)).start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
+    with served(Handler) as server:
+        server.requests = itertools.count(1)
+        yield server.server_port

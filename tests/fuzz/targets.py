@@ -24,7 +24,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError
-from latencykit.hdr.limits import PayloadError
+from latencykit.hdr.errors import PayloadError
 from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads
 from latencykit.hdr.write import encode
 from latencykit.io import hlog
@@ -198,8 +198,8 @@ def sniff(data: bytes) -> None:
         except LatencyKitError as error:
             _is_one_line(error, path)
             continue
-        for label, rung in found.items():
-            for part in expand_tags(label, rung).values():
+        for label, series in found.items():
+            for part in expand_tags(label, series).values():
                 with contextlib.suppress(LatencyKitError):
                     _use(part)
         return
@@ -211,20 +211,20 @@ def _is_one_line(error: LatencyKitError, path: Path) -> None:
     assert str(error).isprintable()
 
 
-def _use(rung: Any) -> None:
+def _use(data: Any) -> None:
     """Ask for what a summary and a chart ask for."""
-    if isinstance(rung, Summary):
-        key_statistics(rung)
+    if isinstance(data, Summary):
+        key_statistics(data)
         return
-    histogram = rung.histogram()
+    histogram = data.histogram()
     key_statistics(histogram)
     if not histogram.count:
         return
     values = histogram.percentile(_PERCENTILES)
     assert (np.diff(values) >= 0).all(), "percentiles descend"
     assert histogram.count == sum(histogram.counts.tolist())
-    if isinstance(rung, HistogramLog):
-        assert rung.series([99]).count.sum() == histogram.count
+    if isinstance(data, HistogramLog):
+        assert data.series([99]).count.sum() == histogram.count
 
 
 _FOLDER = Path(

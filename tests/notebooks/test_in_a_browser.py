@@ -14,50 +14,21 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import pytest
 
+from tests.servers import TOKEN, jupyterlab
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 LESSON = "0-one-picture-to-unlearn.ipynb"
-TOKEN = "lesson"  # noqa: S105 - of a server that lives for this test
 
 
 @pytest.fixture
 def lab(desk: Path, installed: Path, tmp_path: Path) -> Iterator[str]:
     """The address of a JupyterLab in the learner's folder, with a home of its own."""
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = {
-        name: str(tmp_path / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    }
-    environment = dict(os.environ, PYTHONPATH=str(installed), **home)
-    options = [
-        f"--ServerApp.root_dir={desk}", f"--ServerApp.port={port}", f"--IdentityProvider.token={TOKEN}", "--no-browser",
-        "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
-    ]  # fmt: skip
-    command = [sys.executable, "-m", "jupyterlab", *options]
-    with (tmp_path / "said.txt").open("wb") as said:
-        server = subprocess.Popen(command, env=environment, stdout=said, stderr=said, cwd=desk)
-        try:
-            _wait(f"http://127.0.0.1:{port}/api?token={TOKEN}", 60)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-            server.wait(20)
-
-
-def _wait(url: str, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.2)
+    with jupyterlab(desk, tmp_path, PYTHONPATH=str(installed)) as address:
+        yield address
 
 
 def _run_all(page: Any, lab: str, path: Path) -> None:
@@ -128,9 +99,9 @@ def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path
     handle = slider.locator("input[type=range]")
     handle.focus()
     handle.press("End")
-    slider.get_by_text("1.0 % of the page views").wait_for(timeout=5000)
+    slider.get_by_text("1.0 % of the page views").wait_for(timeout=30_000)
     handle.press("Home")
-    slider.get_by_text("63.4 % of the page views").wait_for(timeout=5000)
+    slider.get_by_text("63.4 % of the page views").wait_for(timeout=30_000)
 
     button = live.locator("button").first
     button.scroll_into_view_if_needed()

@@ -68,7 +68,7 @@ def test_the_command_says_what_it_kept(tmp_path: Path, run: Callable[..., tuple[
     assert f"kept {README}: you have changed it" in err
 
 
-def test_a_damaged_record_overwrites_nothing(tmp_path: Path):
+def test_a_corrupt_record_overwrites_nothing(tmp_path: Path):
     (tmp_path / lessons._RECORD).write_text("{")
     with pytest.raises(InvalidArgumentError, match="is corrupt"):
         lessons.copy_lessons(tmp_path)
@@ -90,7 +90,7 @@ def test_a_lab_that_does_not_start_is_an_error(tmp_path: Path, monkeypatch: pyte
         lessons.launch(tmp_path)
 
 
-def test_without_jupyterlab_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_jupyterlab_the_hint_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lessons.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install jupyterlab, or .*\[lab\]"):
         lessons.launch(tmp_path)

@@ -13,9 +13,8 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import latencykit as lk
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.plot.files import figure_of
-from tests.conftest import DATA
+from tests.conftest import DATA, log_of_values
 
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
@@ -60,12 +59,9 @@ def log_of(
     intervals: int, a_second: int, seed: int = 0, gap: tuple[int, int] = (0, 0)
 ) -> lk.HistogramLog:
     """A log of one-second intervals without those from `gap` to `gap`."""
-    random, layout = np.random.default_rng(seed), lk.HdrBuckets(3)
     kept = np.setdiff1d(np.arange(intervals), np.arange(*gap))
-    rows = np.repeat(np.arange(kept.size), a_second)
-    values = random.lognormal(13 + 0.1 * seed, 0.6, rows.size)
-    block = block_of_rows(rows, layout.index_of(values), kept.size, layout)
-    return lk.HistogramLog(kept, np.ones(kept.size), [MemoryPart([block])])
+    values = np.random.default_rng(seed).lognormal(13 + 0.1 * seed, 0.6, (kept.size, a_second))
+    return log_of_values(values, kept)
 
 
 def drawn(chart, data, width: int = 800, height: int = 450, **options) -> Figure:

@@ -1,4 +1,4 @@
-"""From rungs to step curves."""
+"""From data types to step curves."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_wide_buckets_are_known_as_such(raw):
 
 def test_times_come_in_nanoseconds():
     series = as_series({"a": lk.Histogram.of([5], unit="ms"), "b": lk.Histogram.of([5])})
-    assert {rung.unit for rung in series.values()} == {"ns"}
+    assert {data.unit for data in series.values()} == {"ns"}
     assert series["a"].max == 5_000_000
 
 

@@ -47,7 +47,7 @@ def test_both_modes_are_named():
     )
 
 
-def test_a_bump_is_no_mode():
+def test_a_bump_is_not_a_mode():
     part = np.array([0.0, 0.1, 0.3, 0.28, 0.29, 0.1, 0.0])
     assert len(modes(part)) == 1
     assert modes(np.zeros(5)) == []

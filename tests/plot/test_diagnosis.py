@@ -28,8 +28,8 @@ SERVER = Server(exponential("1ms"), servers=8, stalls=[Stall(7, 6)])
 PACED, OPEN = paced_loop(SERVER, 100, 20), open_loop(SERVER, fixed(100, 20), duration=20)
 
 
-def page_of(rung: object, **options: object) -> Axes:
-    return figure_of(plot.diagnosis, lk.diagnose(rung), size=(1000, 780), **options).axes[0]
+def page_of(data: object, **options: object) -> Axes:
+    return figure_of(plot.diagnosis, lk.diagnose(data), size=(1000, 780), **options).axes[0]
 
 
 def line(ax: Axes, label: str) -> object:

@@ -71,7 +71,7 @@ def test_a_users_settings_do_not_change_a_saved_chart(tmp_path, raw):
 
 
 @pytest.mark.slow
-def test_letters_that_no_font_has_are_no_warning(tmp_path):
+def test_letters_that_no_font_has_cause_no_warning(tmp_path):
     save(plot.percentiles, {"検索 🙂 عربى": lk.Histogram.of([1, 2])}, tmp_path / "x.png")
 
 

@@ -66,9 +66,8 @@ def test_fan_out_says_how_many_users_fare_worse(scheduled):
 
 def test_solid_ends_where_single_calls_do_not_support_it(ax):
     plot.fan_out(lk.Histogram.of(np.arange(1, 37_001)), [100], ax=ax)
-    assert ax.lines[0].get_xdata()[-1] == pytest.approx(
-        99, abs=0.3
-    )  # it takes 36,700 calls for the p99 of a hundred
+    # it takes 36,700 calls for the p99 of a hundred
+    assert ax.lines[0].get_xdata()[-1] == pytest.approx(99, abs=0.3)
 
 
 @pytest.mark.slow
@@ -128,9 +127,8 @@ def test_the_shift_of_two_runs(ax):
     marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
     assert marks["_p50"].get_ydata()[0] == pytest.approx(1.3, rel=0.03)
     assert same_color(marks["_p50"].get_markerfacecolor(), RED)
-    assert same_color(
-        marks["_p100"].get_markerfacecolor(), "white"
-    )  # the maximum is shown, not judged
+    # the maximum is shown, not judged
+    assert same_color(marks["_p100"].get_markerfacecolor(), "white")
     (curve,) = [line for line in ax.lines if line.get_label() == "_shift"]
     assert np.median(curve.get_ydata()) == pytest.approx(1.3, rel=0.03)
     assert ax.get_ylim()[0] < 1 < ax.get_ylim()[1]

@@ -40,34 +40,34 @@ def solid_points(ax):
     return corners[np.isfinite(corners).all(axis=1)]
 
 
-@pytest.mark.parametrize("rung", [of_tool(), of_buckets()], ids=["reported_percentiles", "buckets"])
+@pytest.mark.parametrize("data", [of_tool(), of_buckets()], ids=["reported_percentiles", "buckets"])
 @pytest.mark.parametrize("kind", [plot.percentiles, plot.ccdf])
-def test_no_line_runs_where_the_source_says_no_more_than_a_range(ax, rung, kind):
-    kind(rung, ax=ax)
-    assert not curve_of(rung).resolved.any()
+def test_no_line_runs_where_the_source_says_no_more_than_a_range(ax, data, kind):
+    kind(data, ax=ax)
+    assert not curve_of(data).resolved.any()
     assert solid_points(ax).shape[0] <= 1  # a corner that no line leads to or from
     (area, *_) = ax.collections
     assert len(area.get_paths()[0].vertices) > 8
 
 
 def test_the_area_reaches_from_edge_to_edge(ax):
-    rung = of_buckets()
-    plot.percentiles(rung, ax=ax)
+    data = of_buckets()
+    plot.percentiles(data, ax=ax)
     lower, upper = (line for line in ax.get_lines() if line.get_label() == "_edge")
-    curve = curve_of(rung)
+    curve = curve_of(data)
     for p in (10.0, 50.0, 90.0, 99.0):
-        (row,) = rung.percentile_rows([p])
+        (row,) = data.percentile_rows([p])
         at = int(np.searchsorted(curve.percentile, p))
         assert upper.get_ydata()[at] == row.bucket_high
         assert lower.get_ydata()[at] == max(row.bucket_low, lower.get_ydata()[0])
 
 
 def test_printed_percentiles_are_points(ax):
-    rung = of_tool()
-    plot.percentiles(rung, ax=ax)
+    data = of_tool()
+    plot.percentiles(data, ax=ax)
     (points,) = [line for line in ax.get_lines() if line.get_label() == "_printed"]
     assert points.get_xdata().tolist() == list(PRINTED)
-    assert points.get_ydata().tolist() == rung.percentile(list(PRINTED)).tolist()
+    assert points.get_ydata().tolist() == data.percentile(list(PRINTED)).tolist()
 
 
 def test_a_maximum_that_is_a_range_says_so(ax):
@@ -87,19 +87,18 @@ def test_fine_buckets_are_drawn_as_ever(ax, raw):
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["raw", "reported_percentiles", "buckets"])
 def test_every_curve_lies_inside_its_own_band(raw, source):
-    rung = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}[
+    data = {"raw": raw.histogram(), "reported_percentiles": of_tool(), "buckets": of_buckets()}[
         source
     ]
-    curve = curve_of(rung)
-    grid, low, high = band_ends(rung.evidence(), curve, 0.95, 12)
+    curve = curve_of(data)
+    grid, low, high = band_ends(data.evidence(), curve, 0.95, 12)
     every = np.unique(
         np.concatenate(
             (np.linspace(0, curve.limit, 5000), curve.percentile[curve.percentile <= curve.limit])
         )
     )
-    step = np.searchsorted(
-        grid, every, "left"
-    )  # the band holds its ends up to each of its percentiles
+    # the band holds its ends up to each of its percentiles
+    step = np.searchsorted(grid, every, "left")
     inside = step < grid.size
     assert inside.sum() > 4000
     value = curve.at(every)[inside]
@@ -129,8 +128,8 @@ def test_no_mode_is_named_where_a_bucket_only_spreads_its_requests(ax):
 
 def test_a_terminal_draws_both_edges():
     wide, fine = (
-        terminal_chart(rung, colour=False)
-        for rung in (of_tool(), lk.Histogram.of([1_000_000, 9_000_000]))
+        terminal_chart(data, colour=False)
+        for data in (of_tool(), lk.Histogram.of([1_000_000, 9_000_000]))
     )
     assert "two lines: a range" in wide
     assert "two lines" not in fine

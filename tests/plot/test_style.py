@@ -59,7 +59,7 @@ def test_colours_stay_apart_for_every_eye(sight):
     assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 15
 
 
-def test_twenty_four_series_are_told_apart():
+def test_twenty_four_series_are_distinguishable():
     styles = series_styles({f"host{k}": None for k in range(24)}).values()
     assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 24
 

@@ -203,6 +203,6 @@ def test_what_knows_no_time_has_no_timeline(ax, raw):
 
 
 @pytest.mark.slow
-def test_the_clock_is_told_where_it_is_known(raw):
+def test_the_clock_is_reported_where_it_is_known(raw):
     assert any("UTC" in word for word in words_of(drawn(plot.timeline, raw)))
     assert not any("UTC" in word for word in words_of(drawn(plot.timeline, log_of(5, 5))))

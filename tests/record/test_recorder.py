@@ -317,7 +317,7 @@ def test_an_open_recorder_is_written_out_when_the_program_ends(tmp_path) -> None
     assert lk.read(path).histogram().count == 1
 
 
-def test_a_write_that_fails_is_told_at_the_next_measurement(tmp_path) -> None:
+def test_a_write_that_fails_is_reported_at_the_next_measurement(tmp_path) -> None:
     recorder = Recorder(tmp_path / "a.hlog", interval="5ms")
     recorder.record(1)
     recorder._stream.close()

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +14,11 @@ import pytest
 
 import latencykit as lk
 from tests.conftest import DATA
+from tests.servers import jupyterlab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TOKEN = "test"
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
 
@@ -112,37 +108,12 @@ def opened(browser: Any) -> Iterator[Any]:
 def lab(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The address and the folder of a JupyterLab with a home of its own."""
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     folder = tmp_path / "folder"
     folder.mkdir()
     share = tmp_path / "share" / "labextensions"
     share.mkdir(parents=True)
     (share / "latencykit").symlink_to(Path(lk.__file__).parent / "jupyter" / "labextension")
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    options = [
-        f"--ServerApp.root_dir={folder}", f"--ServerApp.port={port}",
-        f"--IdentityProvider.token={TOKEN}",
-        "--no-browser", "--ServerApp.allow_root=True", "--ServerApp.ip=127.0.0.1",
-        "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}",
-    ]  # fmt: skip
-    environment = dict(os.environ, **{name: str(tmp_path / name) for name in names})
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    environment["JUPYTER_PATH"] = str(share.parent)
-    with (tmp_path / "log.txt").open("wb") as log:
-        command = [sys.executable, "-m", "jupyterlab", *options]
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
-        try:
-            end = time.monotonic() + 90
-            while True:
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token={TOKEN}", timeout=2)
-                    break
-                except OSError:
-                    assert time.monotonic() < end
-                    time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}", folder
-        finally:
-            server.terminate()
-            server.wait(20)
+    extension = "--ServerApp.jpserver_extensions={'latencykit.jupyter': True}"
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "JUPYTER_PATH": str(share.parent)}
+    with jupyterlab(folder, tmp_path, extension, **paths) as address:
+        yield address, folder

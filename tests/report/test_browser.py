@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import values_at
 from latencykit.core.key_statistics import statistic_text
@@ -19,6 +18,7 @@ from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
 from latencykit.views.page import page_html
 from latencykit.views.record import series_record
+from tests.conftest import log_of_values
 from tests.report.conftest import model_of
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
@@ -242,9 +242,8 @@ def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone)
     finger.send("touchEnd")
     before, numbers = selected(page), cells(page)
     x, y = place(page, 15)
-    finger.drag(
-        (x, y), (x + 6, y + 160)
-    )  # down the page: the browser scrolls, and cancels the touch
+    # down the page: the browser scrolls, and cancels the touch
+    finger.drag((x, y), (x + 6, y + 160))
     finger.send("touchEnd")
     assert selected(page) == before
     finger.drag(place(page, 12), place(page, 18))
@@ -264,15 +263,10 @@ def test_a_touch_that_the_browser_takes_to_scroll_keeps_what_was_selected(phone)
 def log_of(starts: Any, seed: int, **run: Any) -> lk.HistogramLog:
     """Intervals at the given moments, with some requests each."""
     rng = np.random.default_rng(seed)
-    rows = np.repeat(np.arange(len(starts)), rng.integers(1, 90, len(starts)))
-    buckets = HdrBuckets(3)
-    block = block_of_rows(
-        rows, buckets.index_of(rng.lognormal(13, 1.1, rows.size)), len(starts), buckets
-    )
+    ends = np.cumsum(rng.integers(1, 90, len(starts)))
+    values = np.split(rng.lognormal(13, 1.1, ends[-1]), ends[:-1])
     lengths = np.append(np.diff(starts), 1.0)
-    return lk.HistogramLog(
-        starts, lengths, [MemoryPart([block])], run=lk.Run(unit_from="option", **run)
-    )
+    return log_of_values(values, starts, lengths, run=lk.Run(unit_from="option", **run))
 
 
 def requests(rng: np.random.Generator, size: int, rate: float) -> lk.Samples:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import DATA
-from tests.report.conftest import CTRLZ, TOKEN
+from tests.report.conftest import CTRLZ
+from tests.servers import TOKEN
 
 if TYPE_CHECKING:
     from pathlib import Path

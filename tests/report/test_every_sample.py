@@ -256,7 +256,7 @@ def test_one_section_that_fails_says_so_and_leaves_the_others_alone(tab, raw):
     assert len(seen["rows"]) == 2
 
 
-def test_a_series_whose_bytes_are_damaged_keeps_its_curve(tab, raw):
+def test_a_series_whose_bytes_are_corrupt_keeps_its_curve(tab, raw):
     text = page_html({"raw": raw})
     at = text.index('"bytes":"') + 60
     tab.path.write_text(text[:at] + "AAAAAAAA" + text[at + 8 :], encoding="utf-8")

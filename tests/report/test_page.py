@@ -75,7 +75,7 @@ def test_nothing_foreign_becomes_markup(where, raw):
 
 @pytest.mark.slow
 def test_every_rung_has_a_page(raw):
-    rungs = {
+    series = {
         "samples": lk.Samples(
             start=np.arange(1000) * 1000, duration=np.arange(1000) + 1, unit="us"
         ),
@@ -86,7 +86,7 @@ def test_every_rung_has_a_page(raw):
         "mean only": lk.Summary({"mean": 1e6}),
         "empty": lk.Histogram.of([]),
     }
-    model = model_of(page_html(rungs))
+    model = model_of(page_html(series))
     held = {
         one["name"]: {name for name in ("packed", "curve", "points", "reason") if one.get(name)}
         for one in model["series"]
@@ -182,7 +182,7 @@ def test_headlines_say_no_more_than_the_sample_can(values, said):
 
 
 @pytest.mark.slow
-def test_timeouts_are_told_and_never_counted_as_answers(spiky):
+def test_timeouts_are_reported_and_never_counted_as_answers(spiky):
     text = headline(spiky.histogram())
     assert "120 gave no answer within 2 s" in text
     reported_stats = model_of(page_html(spiky))["series"][0]["packed"]

@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_world() -> None:
     assert not np.array_equal(first, open_loop(server, poisson(100, 5, seed=1), seed=3).duration)
 
 
-def test_the_pedigree_is_told() -> None:
+def test_the_provenance_is_reported() -> None:
     paced = paced_loop(ARTICLE, 100, 2).run
     assert (paced.loop, paced.measure, paced.corrected) == ("paced", "service", "none")
     assert open_loop(ARTICLE, fixed(100, 2), duration=2).run.rate == 100

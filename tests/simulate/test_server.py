@@ -57,7 +57,7 @@ def test_a_real_server_drains_after_the_thaw() -> None:
     assert np.quantile(real, 0.75, method="inverted_cdf") / 1e9 == pytest.approx(55.0, abs=0.01)
 
 
-def test_one_queue_before_many_servers_goes_around_the_one_that_stands_still() -> None:
+def test_one_queue_before_many_servers_goes_around_the_one_that_stops_responding() -> None:
     sent = np.arange(0, 4e9, 1e7)
     shared = Server("15ms", servers=2, stalls=[Stall(1.002, 1, shard=0)])
     slow = shared.replies(sent, np.random.default_rng(0)) - sent

@@ -32,7 +32,7 @@ def test_runs_alike_have_no_change() -> None:
     assert alarms <= 3
 
 
-def test_one_stalled_run_is_no_change_and_hides_none() -> None:
+def test_one_stalled_run_is_not_a_change_and_hides_none() -> None:
     rng = np.random.default_rng(3)
     series = np.exp(np.r_[rng.normal(0, 0.03, 40), rng.normal(0.06, 0.03, 40)])
     assert change_positions(np.r_[series[:20], 10.0, series[20:39]]) == []

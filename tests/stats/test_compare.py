@@ -7,8 +7,8 @@ import pytest
 from scipy import stats as reference
 
 import latencykit as lk
+from latencykit.analysis.bootstrap import draw_means, draw_percentiles, rank_draws
 from latencykit.analysis.compare import compare_counts, gap_at, shift, superiority, verdict
-from latencykit.core.bootstrap import draw_means, draw_percentiles, rank_draws
 from latencykit.core.quantiles import Counted
 from latencykit.errors import InvalidArgumentError
 
@@ -35,9 +35,8 @@ def test_rank_draws_are_the_poisson_bootstrap() -> None:
 
 
 def test_mean_draws_have_the_standard_error() -> None:
-    values = np.random.default_rng(2).lognormal(
-        0, 1, 5000
-    )  # more than two thousand buckets are put together
+    # more than two thousand buckets are put together
+    values = np.random.default_rng(2).lognormal(0, 1, 5000)
     draws = draw_means(
         Counted.of(values), [(0.0, 1.0), (0.01, 0.99)], 800, np.random.default_rng(0)
     )
@@ -172,7 +171,7 @@ def test_a_clock_that_reads_zero_has_a_slow_share_with_an_interval(factor: float
     assert share.significant == (factor > 1)
 
 
-def test_a_percentile_between_modes_jumps_and_is_told() -> None:
+def test_a_percentile_between_modes_jumps_and_is_reported() -> None:
     from latencykit.core.quantiles import percentile_table
 
     values = [
@@ -194,7 +193,7 @@ def test_a_percentile_between_modes_jumps_and_is_told() -> None:
     assert gap.slow_median == pytest.approx(45, abs=1)
 
 
-def test_a_heavy_tail_is_no_gap() -> None:
+def test_a_heavy_tail_is_not_a_gap() -> None:
     rng = np.random.default_rng(6)
     reported_stats = sum(
         gap_at(Counted.of(rng.pareto(1.5, 5000) + 1), p) is not None

@@ -264,6 +264,14 @@ def test_company_widens_what_ranks_say() -> None:
     assert (together[1] - together[0]) == pytest.approx(5 * (alone[1] - alone[0]), rel=0.15)
 
 
+def test_both_ends_of_a_tail_are_as_far_as_its_groups_vary() -> None:
+    """The share of the others varies as that of the tail does, not by itself."""
+    (low, high), company = levels_in_company([99], [-1.96, 1.96], 130_000, 56)[0], 56
+    spread = 1.96 * np.sqrt(company * 0.99 * 0.01 / 130_000)
+    assert 0.99 - low == pytest.approx(spread, rel=0.4)
+    assert high - 0.99 == pytest.approx(spread, rel=0.4)
+
+
 def test_groups_are_fine_in_the_tail() -> None:
     rng = np.random.default_rng(8)
     counts = np.bincount(np.minimum(rng.lognormal(5, 1, 10_000).astype(int), 2999), minlength=3000)

@@ -129,7 +129,7 @@ def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
     assert found.words == "p99.9 is based on 1 stall; 100 % of the tail comes from 1 of 21 s"
 
 
-def test_a_daily_rhythm_is_no_stall() -> None:
+def test_a_daily_rhythm_is_not_a_stall() -> None:
     rng = np.random.default_rng(3)
     count = (1000 * (1 + 0.8 * np.sin(np.arange(2000) / 300))).astype(int)
     found = events_above(

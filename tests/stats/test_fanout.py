@@ -45,9 +45,8 @@ def test_a_session_of_two_hundred_resources() -> None:
     assert fanout.leaf_percentile(95, 200) == pytest.approx(99.97436, abs=1e-5)
     # and "99.9999999999 %" is the share of pages of 40 requests with one worse than the median
     assert fanout.probability_of_slow(50, 40) == pytest.approx(0.9999999999990905, abs=1e-15)
-    pages = fanout.probability_of_slow(
-        99.9, 5 * 40
-    )  # five pages of forty resources are one session of two hundred
+    # five pages of forty resources are one session of two hundred
+    pages = fanout.probability_of_slow(99.9, 5 * 40)
     assert pages == fanout.probability_of_slow(99.9, 200)
 
 
@@ -62,9 +61,8 @@ def test_where_a_percentile_lands(n: int, landings: tuple[float, ...]) -> None:
 
 
 def test_hundred_calls_with_one_bad_in_a_thousand() -> None:
-    assert 100 * fanout.probability_of_slow(99.9, 100) == pytest.approx(
-        9.5208, abs=1e-4
-    )  # so p90 stays fast
+    # so p90 stays fast
+    assert 100 * fanout.probability_of_slow(99.9, 100) == pytest.approx(9.5208, abs=1e-4)
     assert fanout.landing_percentile(99.9, 105) > 90 > fanout.landing_percentile(99.9, 106)
 
 

@@ -174,6 +174,18 @@ def test_a_growing_queue_is_a_miss_though_no_percentile_settles() -> None:
     assert over.achieved_low < 1000 < over.achieved_high < 1100
 
 
+@pytest.mark.parametrize(
+    ("length", "verdict"), [(0.3, "unknown"), (2.0, "unknown"), (15, "missed")]
+)
+def test_counts_do_not_show_that_a_stall_was_one(length: float, verdict: str) -> None:
+    """A tenth of a run that is slow may be a single event; most of it is a miss."""
+    quiet = simulate.open_loop(simulate.Server("1ms"), simulate.poisson(100, 20), duration=20)
+    server = simulate.Server("1ms", stalls=[simulate.Stall(2, length)])
+    stalled = simulate.open_loop(server, simulate.poisson(600, 20), duration=20)
+    runs = {"100": quiet.histogram(), "600": stalled.histogram()}
+    assert lk.load_curve(runs, QUEUE).verdict("600")[0] == verdict
+
+
 def test_the_estimate_lies_below_an_overload() -> None:
     """Replies that arrived were quick, but a quarter of the load was sustained."""
     data = known(lambda _: 1e6)(100, 60).histogram()
@@ -189,14 +201,14 @@ def test_a_single_request_has_no_rate() -> None:
         lk.load_curve({"one": one})
 
 
-def test_a_stall_is_no_overload() -> None:
+def test_a_stall_is_not_an_overload() -> None:
     for at in (5, 15.5):
         server = simulate.Server("1ms", stalls=[simulate.Stall(at, 4)])
         run = simulate.open_loop(server, simulate.fixed(300, 20), duration=20)
         assert not lk.load_curve({"300": run}).rows[0].saturated
 
 
-def test_random_arrivals_are_no_overload() -> None:
+def test_random_arrivals_are_not_overload() -> None:
     measure = queue(0.001, 1, 5)
     rows = [lk.load_curve({"r": measure(rate, 5)}).rows[0] for rate in [20, 200, 700] * 40]
     assert sum(row.saturated for row in rows) <= 2

@@ -268,9 +268,8 @@ def percentile_data(
     fallen = next((b for a, b in pairwise(ordered) if points[b] < points[a]), None)
     if fallen is not None:
         raise ValueError(f"the value of p{fallen:g} is below that of a lower percentile")
-    if (
-        count is None and "count" in columns and beside
-    ):  # one number for all, or the number up to each percentile
+    # one number for all, or the number up to each percentile
+    if count is None and "count" in columns and beside:
         ascending = [beside[level] for level in ordered]
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
     return data_from_points(points, count, stats, run)

@@ -40,12 +40,13 @@ _MOST_TAGS = 200
 _FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
+# names that no role has
 _PLACE, _LEVEL, _TEXT, _FURTHER = (
     "\0place",
     "\0level",
     "\0text",
     "\0further",
-)  # names that no role has
+)
 
 
 @dataclass

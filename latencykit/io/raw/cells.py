@@ -114,9 +114,8 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
     number.
     """
     kept = {name: list(cells) for name, cells in columns.items()}
-    if not any(
-        _LOCAL.search(cell) for cells in kept.values() for cell in cells
-    ):  # as programs write nearly all tables
+    # as programs write nearly all tables
+    if not any(_LOCAL.search(cell) for cells in kept.values() for cell in cells):
         return {}, []
     found = {name: style for name, cells in kept.items() if (style := style_of(cells)) is not None}
     clear = {
@@ -196,9 +195,8 @@ _NAMES_LONGEST = (
     200  # of a name that may state its unit: the pattern takes quadratic time on a hostile one
 )
 _BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)\]}>]\s*$")
-_FOREIGN_MICRO = re.compile(
-    "[\ufffd\udcb5](?=s(?:[^a-z]|$))"
-)  # the byte of µ in Latin-1, as UTF-8 readers leave it
+# the byte of µ in Latin-1, as UTF-8 readers leave it
+_FOREIGN_MICRO = re.compile("[\ufffd\udcb5](?=s(?:[^a-z]|$))")
 
 _LATENCY = (
     "latency", "latencies", "lat", "response_time", "resp_time", "responsetime", "restime", "rt",
@@ -491,9 +489,8 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
     """Spelled durations in ns; NaN where they are none."""
     import pandas as pd
 
-    text = text.where(
-        text.str.len() <= _LONGEST_WORD, ""
-    )  # longer ones are not durations, and slow to refuse
+    # longer ones are not durations, and slow to refuse
+    text = text.where(text.str.len() <= _LONGEST_WORD, "")
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map(
         {

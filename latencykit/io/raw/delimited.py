@@ -115,9 +115,8 @@ def dialect_of(head: Head) -> Dialect | None:
     at, first = data[0]
     above = [(k, line.lstrip("#").strip()) for k, line in given if k < at]
     try:
-        if above and _widths_agree(
-            above[-1][1], first
-        ):  # the last comment above a table may be its header
+        # the last comment above a table may be its header
+        if above and _widths_agree(above[-1][1], first):
             return _with_separator(above[-1][1], [line for _, line in data], at - 1, comment)
         return _with_separator(first, [line for _, line in data[1:]], at, comment)
     except csv.Error:

@@ -348,9 +348,8 @@ def outcome_of_word(text: str) -> int | None:
     if re.search(r"timed?out", joined) or "deadline" in joined:
         return _TIMEOUT
     if _WHOLE.fullmatch(parted):
-        return (
-            _ERROR if int(float(parted)) in (0, -1) else None
-        )  # among words and statuses: no reply
+        # among words and statuses: no reply
+        return _ERROR if int(float(parted)) in (0, -1) else None
     if not words:
         return {"+": _OK, "✓": _OK, "✔": _OK, "✗": _ERROR, "✘": _ERROR}.get(parted)
     if words[0] in _NOT and len(words) > 1:

@@ -211,9 +211,8 @@ def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
     micro = finer(1e6)
     if micro is not None:
         return _TimeField("us", "format", False, right=micro[0], part=micro[1])
-    zeros = len(kept) > 1 and not all(
-        column[2].any() for column in kept
-    )  # seconds of fast requests
+    # seconds of fast requests
+    zeros = len(kept) > 1 and not all(column[2].any() for column in kept)
     largest = max(kept, key=lambda column: float(column[2].sum()))
     right, part, values = finer(1e3) or (largest if zeros else kept[-1])
     hint = (

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_BUCKET = re.compile(
-    r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE
-)  # blanks between numbers, or it backtracks without end
+# blanks between numbers, or it backtracks without end
+_BUCKET = re.compile(r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE)
 _CYCLE = re.compile(r"^ *(\d+): *(\d+): *(-?\d+)$", re.MULTILINE)
 _STATUS = re.compile(
     r"^T: *(\d+) *\( *\d+\) P: *\d+ I: *(\d+) C: *(\d+) "

@@ -22,6 +22,7 @@ from latencykit.core.run import Run
 from latencykit.io.build import base_unit, nanoseconds, nanoseconds_of
 from latencykit.io.source import Format
 from latencykit.io.text import certain
+from latencykit.io.tools.tdigest import buckets_of_centroids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,23 +145,7 @@ def _of_tdigest(data: bytes) -> Buckets | None:
         single = np.frombuffer(data, f"<f{width}", buffered, 16 + 2 * width * (1 + number))
         mean = np.concatenate((centroids["mean"], single)).astype(np.float64)
         weight = np.concatenate((centroids["weight"], np.ones(buffered, f"<u{width}")))
-        weight = weight.astype(np.int64)
-        (least, most) = extremes.tolist()
-        if (
-            not mean.size or (weight < 1).any() or not np.isfinite([*mean, least, most]).all()
-            or mean.min() < least or mean.max() > most
-        ):  # fmt: skip
-            return None
-        order = np.argsort(mean, kind="stable")
-        mean, weight = mean[order], weight[order]
-        stats = {"min": least, "max": most, "mean": float(mean @ weight / weight.sum())}
-        if (weight == 1).all():
-            return mean, mean, weight, stats, ()
-        low, high = np.append(least, mean[:-1]), np.append(mean[1:], most)
-        note = (
-            "estimated by t-digest: a value is taken to lie between the neighbours of its centroid"
-        )
-        return low, high, weight, stats, (note,)
+        return buckets_of_centroids(mean, weight, *extremes.tolist())
     return None
 
 

@@ -2,8 +2,7 @@
 
 Keys differ by writer (``DataPoints``, ``data_points``, ``dataPoints``) and are compared without
 case and underscores. Bucket i of an exponential histogram of scale s holds values above
-2**(i / 2**s) up to 2**((i + 1) / 2**s). OTLP comes as JSON and as protobuf: one message, or
-several behind their lengths, in four bytes (the collector's file exporter) or of variable length.
+2**(i / 2**s) up to 2**((i + 1) / 2**s). OTLP comes as JSON and as protobuf.
 Sources: OpenTelemetry's metrics data model, metrics.proto, the file exporter's README.
 """
 
@@ -28,7 +27,7 @@ from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of, sev
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.tools.prometheus import family_series, unit_of
-from latencykit.io.wire import Schema, decode, delimited
+from latencykit.io.wire import Schema, messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,7 +182,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognize the first metric: its name and its kind of data."""
     try:
-        message = next(_messages(memoryview(head.data), head=True), {})
+        message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
     except InvalidArgumentError:
         return certain(None)
     resource: dict[str, Any] = next(iter(message.get("resourcemetrics") or ()), {})
@@ -200,43 +199,12 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the same from protobuf."""
     metrics = (
         metric
-        for message in _messages(memoryview(source.bytes()))
+        for message in messages(memoryview(source.bytes()), _EXPORT)
         for resource in message.get("resourcemetrics") or ()
         for scope in resource.get("scopemetrics") or ()
         for metric in scope.get("metrics") or ()
     )
     return _series(metrics, [], source, options)
-
-
-def _messages(data: memoryview, *, head: bool = False) -> Iterator[dict[str, Any]]:
-    """The messages of a file: a single one, or several behind their lengths."""
-    begin = bytes(data[:2])
-    if begin[:1] == b"\n":
-        try:
-            message = decode(data, _EXPORT, head=head)
-        except InvalidArgumentError:
-            if begin != b"\n\n":  # a length of 10
-                raise
-        else:
-            yield message
-            return
-    parts = _sized(data, head=head) if begin[:1] == b"\0" else delimited(data, head=head)
-    for part in parts:
-        yield decode(part, _EXPORT, head=head)
-
-
-def _sized(data: memoryview, *, head: bool) -> Iterator[memoryview]:
-    """Messages behind lengths of four bytes, as the collector's file exporter writes them."""
-    at = 0
-    while at < len(data):
-        size, begin = int.from_bytes(data[at : at + 4], "big"), at + 4
-        at = begin + size
-        if at > len(data) and not head:
-            raise InvalidArgumentError(
-                f"the last message is truncated: it has {max(len(data) - begin, 0):,} of "
-                f"{size:,} bytes"
-            )
-        yield data[begin:at]
 
 
 def _series(

@@ -1,4 +1,4 @@
-"""Distributed traces as JSON: OTLP (collector's file exporter), Jaeger's API, and Zipkin v2.
+"""Distributed traces: OTLP (JSON and protobuf), and the JSON of Jaeger's API and of Zipkin v2.
 
 Each span is one request of its operation. The roots of traces are what users wait for, so they are
 read by default; ``--series OPERATION`` gives all spans of an operation. Sources: OTLP's trace.proto
@@ -16,15 +16,16 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.errors import CorruptInputError
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io import text as jsontext
 from latencykit.io.build import several
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Format
 from latencykit.io.text import certain
+from latencykit.io.wire import Schema, messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
@@ -36,7 +37,32 @@ _OTLP = re.compile(r'"resource_?spans"\s*:|"batches"\s*:(?=[\s\S]*"scopeSpans")'
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
 _JAEGER = re.compile(r'"operationName"\s*:')
 _ZIPKIN = re.compile(r'"(?:localEndpoint|remoteEndpoint|parentId|binaryAnnotations)"\s*:')
+_ID = re.compile(r"(?!0+$)(?:[0-9a-f]{16}){1,2}$")  # of eight or sixteen bytes, not all zero
 _BLANK = re.compile(r"\s*")
+
+# The messages of trace.proto, by the keys of their JSON.
+_SCALAR: Schema = {
+    1: ("stringValue", "text"), 2: ("boolValue", "bool"), 3: ("intValue", "int"),
+    4: ("doubleValue", "double"), 7: ("bytesValue", "hex"),
+}  # fmt: skip
+_VALUE: Schema = _SCALAR | {5: ("arrayValue", {1: ("values[]", _SCALAR)})}
+_ATTRIBUTE: Schema = {1: ("key", "text"), 2: ("value", _VALUE)}
+_SPAN: Schema = {
+    1: ("traceId", "hex"), 2: ("spanId", "hex"), 4: ("parentSpanId", "hex"), 5: ("name", "text"),
+    6: ("kind", "int"), 7: ("startTimeUnixNano", "fixed64"), 8: ("endTimeUnixNano", "fixed64"),
+    9: ("attributes[]", _ATTRIBUTE), 15: ("status", {3: ("code", "int")}),
+}  # fmt: skip
+_SPANS: Schema = {2: ("spans[]", _SPAN)}
+_EXPORT: Schema = {
+    1: (
+        "resourceSpans[]",
+        {
+            1: ("resource", {1: ("attributes[]", _ATTRIBUTE)}),
+            2: ("scopeSpans[]", _SPANS),
+            1000: ("instrumentationLibrarySpans[]", _SPANS),  # before 0.15
+        },
+    )
+}
 
 # trace, span, parent, operation, service, kind, start (ns), end (ns; 0: none), failed, attributes
 _Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
@@ -73,8 +99,16 @@ def _plain(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
+def _otlp_protobuf(source: Source, _: list[str]) -> Iterator[_Span]:
+    return _otlp_spans(messages(memoryview(source.bytes()), _EXPORT))
+
+
 def _otlp(source: Source, notes: list[str]) -> Iterator[_Span]:
-    for document in _documents(source, notes):
+    return _otlp_spans(_documents(source, notes))
+
+
+def _otlp_spans(documents: Iterable[dict[str, Any]]) -> Iterator[_Span]:
+    for document in documents:
         inside = document.get("trace") or document  # Grafana Tempo's answers: trace, or batches
         for resource in next(filter(None, map(inside.get, _RESOURCES)), ()):
             about = _attributes((resource.get("resource") or {}).get("attributes"))
@@ -236,6 +270,23 @@ def _sniff_otlp(head: Head) -> Confidence:
     return certain(head.text.lstrip()[:1] in ("{", "[") and _OTLP.search(head.text))
 
 
+def _sniff_otlp_protobuf(head: Head) -> Confidence:
+    """Recognize the first span: its ids and its times."""
+    try:
+        message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
+    except InvalidArgumentError:
+        return certain(None)
+    resource: dict[str, Any] = next(iter(message.get("resourceSpans") or ()), {})
+    scopes = resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ()
+    spans = [span for scope in scopes for span in scope.get("spans") or ()]
+    return certain(
+        spans
+        and _ID.match(spans[0].get("traceId", ""))
+        and _ID.match(spans[0].get("spanId", ""))
+        and spans[0].get("startTimeUnixNano")
+    )
+
+
 def _sniff_jaeger(head: Head) -> Confidence:
     return certain(
         head.text.lstrip()[:1] in ("{", "[")
@@ -255,6 +306,13 @@ FORMATS = (
         "otlp-traces", "OpenTelemetry traces (OTLP JSON)", "samples", (".json", ".jsonl"),
         _sniff_otlp, partial(_read, _otlp, "OpenTelemetry"),
         unit="ns", example="otelcol --config file-exporter.yaml   # writes traces.json",
+    ),
+    Format(
+        "otlp-traces-protobuf", "OpenTelemetry traces (OTLP protobuf)", "samples",
+        (".pb", ".bin"), _sniff_otlp_protobuf, partial(_read, _otlp_protobuf, "OpenTelemetry"),
+        unit="ns",
+        example="otelcol --config collector.yaml   # writes traces.pb, by a file exporter with"
+        " format: proto",
     ),
     Format(
         "jaeger", "Jaeger traces (JSON)", "samples", (".json",),

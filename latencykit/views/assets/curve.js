@@ -51,15 +51,16 @@ export function drawCurve(page) {
     host.replaceChildren(...notes, ...(notes.length ? [] : [el("p", { class: "reason" }, "All series are hidden.")]));
     return;
   }
-  const { root, box } = frame(host, heightOf(host) + 110, page.model.words.curve);
+  const { root, box } = frame(host, heightOf(host) + 110, page.model.words.curve, Math.max(11, ...(live.length > 1 ? live.map(({ one }) => one.label.length) : [])));
   if (!page.nines) {
     page.nines = ninesOf(page);
     page.limits = extentOfCurves(page);
   }
   const x = linear(0, page.nines + 0.5, box.left, box.right), y = valueScale(page, ...page.limits, box.bottom, box.top);
-  ground(root, box, x, live);
+  const words = ground(root, box, x, live);
   valueAxis(root, box, y, page.model.unit);
   percentileAxis(root, box, x, page.nines);
+  root.append(...words);
   if (!page.span && live.length <= 3) for (const { one } of live) if (one.band) drawBand(root, one, x, y);
   if (page.span) for (const { one } of live) if (one.data && one.whole) drawGhost(root, one, x, y);
   drawRange(root, page.values, y, box);
@@ -112,16 +113,16 @@ function percentileAxis(root, box, x, nines) {
   root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, "percentile of requests"));
 }
 
-// Grey ground where no sample in view is large enough.
+// Grey ground where no sample in view is large enough. Returns its words, for which lines of the grid make room.
 function ground(root, box, x, live) {
   const spreads = live.map(({ spread }) => spread).filter((spread) => spread && spread.value.length);
   const limit = spreads.reduce((most, spread) => Math.max(most, spread.count === null ? Infinity : placeOf(spread.limit)), 0);
   const left = Math.max(x.to(Math.min(limit, x.high)), box.left);
-  if (!spreads.length || left >= box.right) return;
+  if (!spreads.length || left >= box.right) return [];
   root.append(svg("rect", { class: "ground", x: left, y: box.top, width: box.right - left, height: box.bottom - box.top }));
-  if (box.right - left < 230) return;
+  if (box.right - left < 230) return [];
   const words = ["sample too small from here on:", "the curve is its maximum"];
-  words.forEach((text, k) => root.append(svg("text", { class: "tick halo", x: left + 8, y: box.bottom - 24 + 14 * k }, text)));
+  return words.map((text, k) => svg("text", { class: "tick halo", x: left + 8, y: box.bottom - 24 + 14 * k }, text));
 }
 
 // `placed` has the labels so far: further ones go below them.

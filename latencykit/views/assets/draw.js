@@ -32,10 +32,11 @@ export function logarithmic(low, high, first, last) {
   return { low, high, to: (v) => inner.to(Math.log10(Math.max(v, low))), back: (y) => 10 ** inner.back(y) };
 }
 
-export function frame(host, height, label) {
+// `longest` is the number of letters of the labels that stand to the right of it.
+export function frame(host, height, label, longest) {
   const width = Math.max(260, Math.floor(widthOf(host)));
   const narrow = width < 500;
-  const box = { left: narrow ? 56 : 62, right: width - (narrow ? 14 : 124), top: 14, bottom: height - 40, width, height, narrow };
+  const box = { left: narrow ? 56 : 62, right: width - (narrow ? 14 : 16 + 8 * longest), top: 14, bottom: height - 40, width, height, narrow };
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label });
   return { root, box };
 }

@@ -3,7 +3,7 @@
 import { grouped, secondsText, valueText } from "./numbers.js";
 import { distribution, isResolved, rowAt } from "./data.js";
 import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
-import { slotAt, stepPath } from "./timeline.js";
+import { longestOf, slotAt, stepPath } from "./timeline.js";
 
 const ROWS = 56;
 
@@ -11,7 +11,7 @@ export function drawHeat(page) {
   const host = page.hosts.heat, timed = page.series.filter((one) => one.data && !one.shadow);
   const one = timed.find((series) => series.name === page.heat) || timed[0], data = one && one.data;
   if (!data || !data.low.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, heightOf(host), page.model.words.heat);
+  const { root, box } = frame(host, heightOf(host), page.model.words.heat, longestOf(timed));
   const x = linear(...page.view(), box.left, box.right);
   const top = data.max.reduce((a, b) => Math.max(a, b), 0), [low, high] = extent([...data.low, ...data.high.map((edge) => Math.min(edge, top))]);
   const y = logarithmic(low / 1.02, high * 1.1, box.bottom, box.top);

@@ -96,7 +96,7 @@ function compared(page) {
   const seconds = (span) => `${span[0]} s to ${span[1]} s`, own = secondOf(page);
   const series = page.series.filter((one) => one.coarse && !one.shadow && !one.hidden);
   const spans = (page.pinned ? [page.pinned, own] : [page.span]).filter(Boolean);
-  const notes = ["95 % intervals from independent events, where there are 20 of them and 20 time bins."];
+  const notes = ["In brackets beside a difference: its 95 % interval, from 20 independent events and 20 time bins on."];
   if (page.pinned) notes.unshift(`A, pinned: ${seconds(page.pinned)}. B, selected: ${own ? seconds(own) : "nothing yet"}.`);
   if (!spans.flat().every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
   if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);

@@ -50,12 +50,17 @@ function rates(data) {
   return data.start.map((start, s) => (data.end[s] > start ? data.count[s] / (data.end[s] - start) : null));
 }
 
+// Letters of the labels beside the timeline; the heat map below it has the same axis of time.
+export function longestOf(timed) {
+  return Math.max(3, ...(timed.length > 1 ? timed.map((one) => one.label.length) : []));
+}
+
 export function drawTimeline(page) {
   const host = page.hosts.timeline, timed = page.series.filter((one) => one.data && !one.shadow);
   const shown = timed.filter((one) => !one.hidden), single = timed.length === 1;
   const values = timed.flatMap((one) => [50, 99, 100].flatMap((p) => [...new Set([one.coarse, one.data])].flatMap((data) => overTime(data)[p].flatMap((row) => (row ? [row.value] : [])))));
   if (!values.length) return "No request was answered, so there is nothing to draw over time.";
-  const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline);
+  const { root, box } = frame(host, heightOf(host) + 76, page.model.words.timeline, longestOf(timed));
   root.classList.add("brushed");
   const plot = { ...box, bottom: box.bottom - 76 }, strip = { ...box, top: plot.bottom + 30, bottom: box.bottom };
   const x = linear(...page.view(), box.left, box.right), inside = clipped(root, box);
@@ -89,7 +94,6 @@ export function drawTimeline(page) {
   host.replaceChildren(root);
 }
 
-
 // A stall in grey; its label where the one before leaves room.
 function shade(inside, root, plot, strip, x, stall, free) {
   const left = x.to(stall.start), right = Math.max(x.to(stall.end), left + 1);
@@ -103,7 +107,7 @@ function shade(inside, root, plot, strip, x, stall, free) {
 function drawRates(root, inside, strip, x, shown, timed) {
   const top = timed.flatMap((one) => rates(one.data)).reduce((most, rate) => Math.max(most, rate), 1e-9);
   const y = linear(0, top, strip.bottom, strip.top);
-  root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.top + 8, "text-anchor": "end" }, `${Number(top.toPrecision(2)).toLocaleString("en-US", { notation: top < 1e5 ? "standard" : "compact" })}/s`));
+  root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.top + 8, "text-anchor": "end" }, `${Number(top.toPrecision(2)).toLocaleString("en-US", { notation: top < 1e4 ? "standard" : "compact" })}/s`));
   root.append(svg("text", { class: "tick", x: strip.left - 6, y: strip.bottom + 3, "text-anchor": "end" }, "0"));
   for (const one of shown) {
     const values = rates(one.data), cls = timed.length === 1 ? "rate" : `faint ${one.cls}`;

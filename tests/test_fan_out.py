@@ -7,9 +7,8 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.fan_out import fan_outs, sequential
-from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from tests.conftest import DATA
+from tests.conftest import DATA, log_of_values
 
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
 
@@ -18,14 +17,9 @@ def log_of(
     *intervals: np.ndarray, tags: list[int] | None = None, digits: int = 3
 ) -> lk.HistogramLog:
     """A log of one-second intervals."""
-    layout = lk.HdrBuckets(digits)
-    rows = np.repeat(np.arange(len(intervals)), [len(part) for part in intervals])
-    block = block_of_rows(rows, layout.index_of(np.concatenate(intervals)), len(intervals), layout)
     names = ("",) if tags is None else ("a", "b")
     where = np.arange(len(intervals)) if tags is None else np.arange(len(intervals)) // 2
-    return lk.HistogramLog(
-        where, np.ones(len(intervals)), [MemoryPart([block])], tag_code=tags, tag_names=names
-    )
+    return log_of_values(intervals, where, digits=digits, tag_code=tags, tag_names=names)
 
 
 def test_a_stall_hits_few_users_but_all_their_calls():

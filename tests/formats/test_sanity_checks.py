@@ -66,7 +66,7 @@ SECOND = 1e9
 
 
 @pytest.mark.parametrize(
-    ("rung", "said"),
+    ("data", "said"),
     [
         (Summary({"mean": SECOND, "max": 90 * SECOND}, {}, 10, "ns", Run(duration=10.0)), True),
         (Summary({"mean": SECOND}, {99.0: 90 * SECOND}, 10, "ns", Run(duration=10.0)), True),
@@ -102,8 +102,8 @@ SECOND = 1e9
         ),
     ],
 )
-def test_for_and_against(rung, said):
-    assert (too_long(rung) is not None) == said
+def test_for_and_against(data, said):
+    assert (too_long(data) is not None) == said
 
 
 @pytest.mark.slow
@@ -116,6 +116,6 @@ def test_no_honest_file_gets_the_note():
             found = lk.read_all(path)
         except lk.LatencyKitError:
             continue
-        assert not any(doubts(rung.run.notes) for rung in found.values()), path
+        assert not any(doubts(data.run.notes) for data in found.values()), path
         seen += len(found)
     assert seen > 20

@@ -1,4 +1,4 @@
-"""What --lenient skips is counted by reason, and told in a handful of lines per file, however many there are."""
+"""What --lenient skips is counted by reason, and reported in a handful of lines per file, however many there are."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def test_each_file_is_counted_by_itself(run, tmp_path):
         paths[-1].write_text(table_with_rubbish(10))
     found = lk.read_all(paths, lenient=True)
     assert len(found) == 2
-    for rung in found.values():
-        assert sum("12 corrupt lines were skipped" in note for note in rung.run.notes) == 1
+    for data in found.values():
+        assert sum("12 corrupt lines were skipped" in note for note in data.run.notes) == 1
     _, _, err = run("summary", "--lenient", *paths)
     assert err.count("more corrupt lines") == 2
 
 
-def test_few_are_told_one_by_one(run, tmp_path):
+def test_few_are_reported_one_by_one(run, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("latency_ms\n1\nx\n2\ny\n3\n")
     status, _, err = run("summary", "--lenient", path)

@@ -1,3 +1,5 @@
+"""HdrHistogram payloads: every encoding that exists is decoded as the reference does, and written back."""
+
 from __future__ import annotations
 
 import base64
@@ -23,7 +25,7 @@ from latencykit._limits import Limits
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
 from latencykit.hdr import payload as rows
-from latencykit.hdr.limits import PayloadError, RowError
+from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads, slots_of
 from latencykit.hdr.write import encode
 
@@ -230,9 +232,8 @@ def test_writes_what_the_reference_wrote(golden):
         return
     assert again[:4] == theirs[:4]
     ours, original = (bytearray(zlib.decompress(raw[8:])) for raw in (again, theirs))
-    ours[8:12] = original[8:12] = bytes(
-        4
-    )  # the normalizing offset says how the writer kept its counts
+    # the normalizing offset says how the writer kept its counts
+    ours[8:12] = original[8:12] = bytes(4)
     assert ours == original
 
 

@@ -1,15 +1,14 @@
-"""What may go wrong with a payload, and how large one may be (`latencykit.limits`)."""
+"""Corrupt payloads: errors whose text is the reason alone; the reader of the file adds where."""
 
 from __future__ import annotations
 
-from latencykit._limits import DEFAULT, Limits, in_force
 from latencykit.errors import LatencyKitError
 
-__all__ = ["DEFAULT", "Limits", "PayloadError", "RowError", "in_force"]
+__all__ = ["PayloadError", "RowError"]
 
 
 class PayloadError(LatencyKitError, ValueError):
-    """A payload that is corrupt or not a possible histogram; the text is the reason alone."""
+    """A payload that is corrupt or not a possible histogram."""
 
 
 class RowError(PayloadError):

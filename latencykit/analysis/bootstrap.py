@@ -51,12 +51,12 @@ def rank_draws(
     spacings. That is the bootstrap itself, at the cost of p numbers a replicate however many
     buckets or values there are.
     """
-    wanted = ranks(np.atleast_1d(np.asarray(percentiles, np.float64)), total)
-    order = np.argsort(wanted, kind="stable")
-    steps = np.diff(np.concatenate(([0], wanted[order], [total + 1]))).astype(np.float64)
+    rank = ranks(np.atleast_1d(np.asarray(percentiles, np.float64)), total)
+    order = np.argsort(rank, kind="stable")
+    steps = np.diff(np.concatenate(([0], rank[order], [total + 1]))).astype(np.float64)
     spacings = np.cumsum(rng.standard_gamma(steps, (replicates, steps.size)), axis=1)
     place = np.ceil(spacings[:, :-1] / spacings[:, -1:] * total)
-    out = np.empty((replicates, wanted.size), np.int64)
+    out = np.empty((replicates, rank.size), np.int64)
     out[:, order] = np.clip(place, 1, total).astype(np.int64)
     return out
 
@@ -74,18 +74,17 @@ def draw_percentiles(
     requests is known, replicates come from the confidence distribution: the end of the one-sided
     interval at a level drawn at random.
     """
-    held = counted.occupied()
-    best, worst = held.at_best(), held.at_worst()
+    occupied = counted.occupied()
+    best, worst = occupied.at_best(), occupied.at_worst()
     if dependence is None:
-        drawn = rank_draws(held.total, percentiles, replicates, rng)
+        drawn = rank_draws(occupied.total, percentiles, replicates, rng)
     else:
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         levels = np.where(p[:, None] < 100, dependence.levels(p, ENDS), 1.0)
-        places = rng.standard_normal(
-            replicates
-        )  # one level for all: percentiles of a run go up and down together
+        # one level for all: percentiles of a run go up and down together
+        places = rng.standard_normal(replicates)
         shares = np.stack([np.interp(places, ENDS, level) for level in levels], axis=1)
-        drawn = np.clip(np.ceil(shares * held.total), 1, held.total).astype(np.int64)
+        drawn = np.clip(np.ceil(shares * occupied.total), 1, occupied.total).astype(np.int64)
     low = best.low[np.searchsorted(best.cumulative, drawn, "left")]
     return Draws(low, worst.high[np.searchsorted(worst.cumulative, drawn, "left")])
 
@@ -95,10 +94,9 @@ def draw_shifts(
 ) -> Draws:
     """Return replicates of statistics from their confidence distributions."""
     places = rng.standard_normal(replicates)
-    finite = np.nan_to_num(
-        shifts, nan=0.0, posinf=0.0
-    )  # open ends are judged by nobody; see `compare_counts`
-    moved = np.stack([np.interp(places, ENDS, one) for one in finite], axis=1)
+    # open ends are judged by nobody; see `compare_counts`
+    finite = np.nan_to_num(shifts, nan=0.0, posinf=0.0)
+    moved = np.stack([np.interp(places, ENDS, shift) for shift in finite], axis=1)
     return Draws(np.maximum(values[0] + moved, 0.0), values[1] + moved)
 
 
@@ -116,9 +114,8 @@ def draw_means(
     for first in range(0, replicates, _BATCH):
         batch = min(_BATCH, replicates - first)
         counts = rng.poisson(grouped.counts, (batch, grouped.counts.size)).astype(np.float64)
-        counts[counts.sum(axis=1) == 0] = (
-            grouped.counts
-        )  # of a handful of values a replicate may be empty
+        # of a handful of values a replicate may be empty
+        counts[counts.sum(axis=1) == 0] = grouped.counts
         extra = rng.poisson(grouped.censored, batch).astype(np.float64)
         for side, values, out in zip(sides, (sides[0].low, sides[1].high), ends, strict=True):
             out.append(_means_of(_with_open(counts, extra, side), values, trims))

@@ -138,7 +138,7 @@ def test_times_further_apart_than_an_int64_holds_are_refused(columns):
     )
 
 
-def test_a_tag_that_is_no_utf8_has_its_place_in_a_frame():
+def test_a_tag_that_is_not_utf8_has_its_place_in_a_frame():
     tags = ["get", b"\xe4".decode("utf-8", "surrogateescape"), "put"]
     samples = Samples(start=[0, 1, 2], duration=[5, 6, 7], tag=tags)
     frame = samples.to_frame()

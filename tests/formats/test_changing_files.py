@@ -166,9 +166,8 @@ def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(
     read = lk.read(path, **options)
     assert read.duration.tolist() == (np.arange(1, 50_001) * 1000).tolist()
     changing(monkeypatch, shrink, path, after=3)
-    with pytest.raises(
-        CorruptInputError, match="shrank"
-    ):  # mapped into memory, this would be the end of the process
+    # mapped into memory, this would be the end of the process
+    with pytest.raises(CorruptInputError, match="shrank"):
         lk.read(path, **options)
 
 
@@ -202,7 +201,7 @@ def test_ranges_of_a_log_that_was_cut(tmp_path):
             source_of(place)
 
 
-def test_what_is_no_regular_file_is_not_watched(tmp_path):
+def test_what_is_not_a_regular_file_is_not_watched(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with (tmp_path / "pipe").open("wb") as writer:

@@ -38,12 +38,13 @@ __all__ = [
     "pairs_of",
     "print_notes",
     "read_each",
+    "repeated_files",
     "runs_of",
     "slots_of_all",
     "totals_of_all",
-    "twice",
     "warn_duplicate_files",
     "with_buckets",
+    "without_aggregates",
 ]
 
 
@@ -58,10 +59,9 @@ class Input:
     """Its name in the file."""
 
 
-# ---------------------------------------------------------------- inputs
 def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
     """Labels and paths; a glob that the shell left alone is expanded here."""
-    found: list[tuple[str | None, str]] = []
+    paths: list[tuple[str | None, str]] = []
     for given in files:
         if not given:
             raise InvalidArgumentError(
@@ -78,30 +78,29 @@ def expand(files: Sequence[str]) -> list[tuple[str | None, str]]:
             matches = matching(path)
         if not matches:
             raise InvalidArgumentError(f"{path}: no file matches")
-        found += [(label, match) for match in matches]
-    if [path for _, path in found].count("-") > 1:
+        paths += [(label, match) for match in matches]
+    if [path for _, path in paths].count("-") > 1:
         raise InvalidArgumentError(
             "-: standard input is named more than once, and it can be read once only; write it to "
             "a file"
         )
-    return found
+    return paths
 
 
-def twice(files: Sequence[str]) -> list[str]:
-    """Files that were named before, by whatever name: what they hold would count more than once."""
+def repeated_files(files: Sequence[str]) -> list[str]:
+    """Return the files that were named before, by whatever name, and would count more than once."""
     seen: set[object] = set()
-    found = []
+    repeated = []
     for _, path in expand(files):
         key: object = path
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # a file elsewhere, or none: reported when it is read
+        # a file elsewhere, or none: reported when it is read
+        with contextlib.suppress(OSError, ValueError):
             status = Path(path).stat()
             key = status.st_dev, status.st_ino
         if key in seen:
-            found.append(path)
+            repeated.append(path)
         seen.add(key)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(repeated))
 
 
 def load(
@@ -119,14 +118,16 @@ def load(
     from latencykit.io.reading import unique_names
 
     entries = [
-        one
+        entry
         for series in load_files(given, ask, counted=counted, again=again, shown=shown)
-        for one in series
+        for entry in series
     ]
-    names = unique_names([(without_secrets(one.path), one.name, one.data) for one in entries])
+    names = unique_names(
+        [(without_secrets(entry.path), entry.name, entry.data) for entry in entries]
+    )
     loaded = [
-        Input(name, data, one.path, one.series)
-        for one, (name, data) in zip(entries, names.items(), strict=True)
+        Input(name, data, entry.path, entry.series)
+        for entry, (name, data) in zip(entries, names.items(), strict=True)
     ]
     print_notes(loaded)
     return loaded
@@ -160,15 +161,15 @@ def load_files(
 
 def print_notes(loaded: Sequence[Input]) -> None:
     """Print the notes of each series, once what is true of all series of a file or of all files."""
-    series = Counter(one.path for one in loaded)
+    series = Counter(entry.path for entry in loaded)
     messages: dict[tuple[str, str], list[str]] = {}
-    for one in loaded:
-        for text in one.data.run.notes:
-            shared = text == getattr(one.data.run, "unit_note", None)
-            messages.setdefault(("" if shared else one.path, text), []).append(one.name)
+    for entry in loaded:
+        for text in entry.data.run.notes:
+            shared = text == getattr(entry.data.run, "unit_note", None)
+            messages.setdefault(("" if shared else entry.path, text), []).append(entry.name)
     for (path, text), names in messages.items():
         if not path:
-            paths = {one.path for one in loaded if text in one.data.run.notes}
+            paths = {entry.path for entry in loaded if text in entry.data.run.notes}
             path = "" if len(paths) > 1 else next(iter(paths))
         if not path:
             name = f"{len(paths):,} files"
@@ -181,15 +182,15 @@ def print_notes(loaded: Sequence[Input]) -> None:
 
 def warn_duplicate_files(files: Sequence[str]) -> None:
     """Note which files are named more than once where their counts are added up."""
-    found = twice(files)
-    if found:
-        more = f", and {len(found) - 1:,} others" if len(found) > 1 else ""
-        note(f"{found[0]}{more}: named more than once, and its requests count as often")
+    repeated = repeated_files(files)
+    if repeated:
+        more = f", and {len(repeated) - 1:,} others" if len(repeated) > 1 else ""
+        note(f"{repeated[0]}{more}: named more than once, and its requests count as often")
 
 
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
     """Leave out series that sum up others, unless there is nothing else."""
-    return [one for one in loaded if not one.data.run.aggregate] or list(loaded)
+    return [entry for entry in loaded if not entry.data.run.aggregate] or list(loaded)
 
 
 # ------------------------------------------------------------
@@ -230,7 +231,7 @@ def read_each(
         )
     most = HELD / max(len(paths), 1)
     read = functools.partial(
-        read_part, wanted=_selection(given, counted=counted), ask=ask, hold=most * again,
+        read_part, selection=_selection(given, counted=counted), ask=ask, hold=most * again,
         shown=shown,
     )  # fmt: skip
     spread = given.dask is not None
@@ -256,9 +257,10 @@ def read_each(
             results.append(result if given.lenient else checked(result))
             progress_bar(done, len(paths))
     for path, result in zip(paths, results, strict=True):
-        _tell(result.reports)
+        for text in result.reports:
+            note(text)
         if result.error is not None:
-            _tell([f"left out: {result.error}"])
+            note(f"left out: {result.error}")
         elif not result.series:
             raise InvalidArgumentError(f"{path}: no line has the tag {given.tag[0]!r}")
     return [list(result.series) for result in results]
@@ -275,8 +277,9 @@ class _Several:
         limit, before = in_force().series, self._number
         self._number += number
         if before <= limit < self._number:
-            found = f"{self._number:,} series"
-            note(f"{found}; --series and --tag select, latencykit merge adds them up")
+            note(
+                f"{self._number:,} series; --series and --tag select, latencykit merge adds them up"
+            )
 
 
 def merged_whole(given: Inputs) -> Any:
@@ -293,7 +296,7 @@ def merged_whole(given: Inputs) -> Any:
 
         loaded = load(given, carried)
     loaded = without_aggregates(loaded)
-    return merge([one.data for one in loaded])
+    return merge([entry.data for entry in loaded])
 
 
 def totals_of_all(given: Inputs) -> Any:
@@ -312,8 +315,8 @@ def slots_of_all(given: Inputs, width: float, align: str = "absolute") -> Slots:
 
     with _executor(given) as executor:
         tasks = tuple(tasks_of([path for _, path in expand(given.files)], divide=False))
-        wanted = replace(_selection(given), tags=None, begin=None, end=None)
-        origin = ClusterLog(tasks, executor, wanted, align).origin()
+        selection = replace(_selection(given), tags=None, begin=None, end=None)
+        origin = ClusterLog(tasks, executor, selection, align).origin()
         ask = functools.partial(slots_of, width=width, origin=origin)
         slots: Slots = _total(given, executor, ask)
     return slots
@@ -327,16 +330,18 @@ def _total(given: Inputs, executor: Any, ask: Callable[[Any], Any]) -> Any:
     # Ranges of lines only if no report about a file depends on all of it.
     divide = not (given.lenient or given.tag) and given.begin is None and given.end is None
     tasks = executors.tasks_of([path for _, path in expand(given.files)], divide=divide)
-    wanted = _selection(given, counted=ask is totals_of)
-    read = functools.partial(read_part, wanted=wanted, ask=ask, key="all")
+    selection = _selection(given, counted=ask is totals_of)
+    read = functools.partial(read_part, selection=selection, ask=ask, key="all")
     result = executors.read_total(executor, read, tasks, _bar(), lenient=given.lenient)
-    _tell(result.reports)
+    for text in result.reports:
+        note(text)
     if not result.series:
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     total = executors.added([part for _, part in result.series])
     files = f"{len(tasks):,} files: " if len(tasks) > 1 else ""
     run = total.run
-    _tell([f"{files if text == run.unit_note else ''}{text}" for text in run.notes])
+    for text in run.notes:
+        note(f"{files if text == run.unit_note else ''}{text}")
     return total
 
 
@@ -365,11 +370,6 @@ def _bar() -> Callable[[int, int], None]:
     return bar("reading", False if quiet else None)
 
 
-def _tell(texts: Sequence[str]) -> None:
-    for text in texts:
-        note(text)
-
-
 # ------------------------------------------------------------
 # From files to the runs that are set side by side: one series per file, or series by their names.
 
@@ -378,8 +378,6 @@ def pairs_of(
     given: Inputs, base: tuple[str, ...], new: tuple[str, ...]
 ) -> dict[str, tuple[list[Any], list[Any]]]:
     """Series → the runs of either side; files of one series each are a pair whatever its name."""
-    from latencykit.errors import InvalidArgumentError
-
     if (
         bool(given.files) == bool(base or new)
         or (given.files and len(given.files) != 2)
@@ -392,7 +390,7 @@ def pairs_of(
         )
     chosen = ([given.files[0]], [given.files[1]]) if given.files else (list(base), list(new))
     paths = [[path for _, path in expand(files)] for files in chosen]
-    again = [path for files in chosen for path in twice(files)]
+    again = [path for files in chosen for path in repeated_files(files)]
     if again:
         raise InvalidArgumentError(
             f"{again[0]}: is named twice on one side; a run counts once, or its copies would pass "
@@ -402,44 +400,40 @@ def pairs_of(
     sides = [read[: len(paths[0])], read[len(paths[0]) :]]
     if all(len(run) == 1 for side in sides for run in side):
         return {"": ([run[0].data for run in sides[0]], [run[0].data for run in sides[1]])}
-    held = [{one.name: one.data for one in run} for side in sides for run in side]
-    common = [name for name in held[0] if all(name in run for run in held)]
+    runs = [{entry.name: entry.data for entry in run} for side in sides for run in side]
+    common = [name for name in runs[0] if all(name in run for run in runs)]
     if not common:
         raise InvalidArgumentError(
-            f"the files share no series: {' and '.join(', '.join(run) for run in held[:2])}; "
+            f"the files share no series: {' and '.join(', '.join(run) for run in runs[:2])}; "
             "choose with --series"
         )
     here = len(sides[0])
     return {
-        name: ([run[name] for run in held[:here]], [run[name] for run in held[here:]])
+        name: ([run[name] for run in runs[:here]], [run[name] for run in runs[here:]])
         for name in common
     }
 
 
 def runs_of(given: Inputs) -> dict[str, Any]:
     """Name → one series per file: the only one, or the one that sums up the others."""
-    from latencykit.errors import InvalidArgumentError
-
-    found: list[tuple[str, str, Any]] = []
+    runs: list[tuple[str, str, Any]] = []
     named = expand(given.files)
     for (label, path), series in zip(
         named, _each_file(replace(given, files=tuple(path for _, path in named))), strict=True
     ):
-        chosen = [one for one in series if one.data.run.aggregate] or series
+        chosen = [entry for entry in series if entry.data.run.aggregate] or series
         if len(chosen) > 1:
-            names = ", ".join(one.name for one in chosen[:6])
+            names = ", ".join(entry.name for entry in chosen[:6])
             raise InvalidArgumentError(
                 f"{path}: holds several series ({names}); choose one with --series or --tag"
             )
-        found.append((label or chosen[0].name, path, chosen[0].data))
-    names_used = [name for name, _, _ in found]
-    return {name if names_used.count(name) == 1 else path: data for name, path, data in found}
+        runs.append((label or chosen[0].name, path, chosen[0].data))
+    names_used = [name for name, _, _ in runs]
+    return {name if names_used.count(name) == 1 else path: data for name, path, data in runs}
 
 
 def _each_file(given: Inputs) -> list[list[Input]]:
     """The series of every file; none may be without."""
-    from latencykit.errors import InvalidArgumentError
-
     read = load_files(given)
     if not all(read):
         raise InvalidArgumentError("none of the files has the series or tags asked for")
@@ -452,8 +446,8 @@ def with_buckets(loaded: list[Any]) -> list[Any]:
     """Leave out series of printed numbers, unless there is nothing else."""
     from latencykit.core.summary import Summary
 
-    held = [one for one in loaded if not isinstance(one.data, Summary)] or loaded
-    for one in loaded:
-        if one not in held:
-            note(f"{one.name}: left out: it holds printed numbers only, no distribution")
-    return held
+    counted = [entry for entry in loaded if not isinstance(entry.data, Summary)] or loaded
+    for entry in loaded:
+        if entry not in counted:
+            note(f"{entry.name}: left out: it holds printed numbers only, no distribution")
+    return counted

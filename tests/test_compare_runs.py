@@ -105,7 +105,7 @@ def test_what_else_differs_is_said():
     assert any(text.startswith("among the base runs") for text in among)
 
 
-def test_copies_of_a_run_are_no_further_runs():
+def test_copies_of_a_run_are_not_further_runs():
     runs = side(1, 3)
     (said,) = lk.compare([*runs, runs[0], runs[1]], side(11, 3)).warnings
     assert said.startswith("2 of the 5 base runs repeat another's very numbers")

@@ -1,0 +1,197 @@
+"""t-digest: the bytes that Dunning's Java library writes, also as base64, and JSON of centroids.
+
+A t-digest keeps means of neighbouring values and how many each stands for: a value lies between the
+neighbours of its centroid, where no bound is guaranteed. Both classes of the library (merging and
+AVL tree) write big-endian numbers, verbose or compact; Druid prints base64 of them. JSON comes from
+Elasticsearch's field type ``tdigest``, and from the packages tdigest for Python and for Rust.
+Sources: MergingDigest.asBytes and asSmallBytes, AVLTreeDigest.asBytes and asSmallBytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.run import Run
+from latencykit.errors import InvalidArgumentError
+from latencykit.io import text as jsontext
+from latencykit.io.build import base_unit, nanoseconds, nanoseconds_of
+from latencykit.io.source import Format
+from latencykit.io.text import certain
+from latencykit.io.wire import varints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+
+    Floats = NDArray[np.float64]
+    Buckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
+
+__all__ = ["FORMATS", "buckets_of_centroids"]
+
+_MAGIC = (b"\0\0\0\1", b"\0\0\0\2")
+_EMPTY = (30, 32)  # bytes without a centroid
+_BASE64 = re.compile(r"\s*AAAAA[QTUVgjkl][A-Za-z0-9+/]{34,}=*\s*$", re.MULTILINE)
+_JSON = re.compile(
+    r'"centroids"\s*:\s*\[\s*(?:\{[^{}]*"(?:m|mean)"\s*:|(?=[^\]]*\][\s\S]*"counts"\s*:))'
+)
+_WEIGHTS, _MEANS = ("c", "n", "weight", "count"), ("m", "mean")
+
+
+def buckets_of_centroids(
+    mean: ArrayLike, weight: ArrayLike, least: float, most: float
+) -> Buckets | None:
+    """Return the buckets of means with weights, and what is known; None if they make no sense."""
+    means, weights = np.asarray(mean, np.float64), np.asarray(weight, np.float64)
+    if not means.size or not np.isfinite([*means, *weights, least, most]).all():
+        return None
+    counts = np.rint(weights).astype(np.int64)
+    if (counts < 1).any() or (counts != weights).any() or means.min() < least or means.max() > most:
+        return None
+    order = np.argsort(means, kind="stable")
+    means, counts = means[order], counts[order]
+    stats = {"min": least, "max": most, "mean": float(means @ counts / counts.sum())}
+    if (counts == 1).all():
+        return means, means, counts, stats, ()
+    low, high = np.append(least, means[:-1]), np.append(means[1:], most)
+    note = "estimated by t-digest: a value is taken to lie between the neighbours of its centroid"
+    return low, high, counts, stats, (note,)
+
+
+def sniff(head: Head) -> Confidence:
+    """Recognize the encoding's number and a size that fits, base64 of them, or centroids."""
+    if head.data.startswith(_MAGIC):
+        # Of a long one, the extremes in order have to do.
+        least, most = struct.unpack_from(">dd", head.data.ljust(20, b"\0"), 4)
+        fits = not head.whole or len(head.data) in _EMPTY or _of_bytes(head.data) is not None
+        return certain(fits and (least <= most or len(head.data) in _EMPTY))
+    return certain(
+        _BASE64.match(head.text)
+        or (head.text.lstrip()[:1] in ("{", "[") and _JSON.search(head.text))
+    )
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the digest, or one per line of base64, or per document that has centroids."""
+    if source.head.data.startswith(_MAGIC):
+        return {"": _histogram(_of_bytes(source.bytes()), source, None, options)}
+    series: dict[str, Data] = {}
+    if _BASE64.match(source.head.text):
+        for number, line in enumerate(source.text().split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                data = base64.b64decode(line.strip(), validate=True)
+            except binascii.Error:
+                data = b""
+            series[f"line {number}"] = _histogram(_of_bytes(data), source, number, options)
+    else:
+        for name, one in _digests(jsontext.load(source), ""):
+            series[name or f"digest {len(series) + 1}"] = _histogram(
+                _of_json(one), source, None, options
+            )
+    return {"": next(iter(series.values()))} if len(series) == 1 else series
+
+
+def _histogram(
+    buckets: Buckets | None, source: Source, line: int | None, options: ReadOptions
+) -> Histogram:
+    if buckets is None:
+        seen = "the t-digest is corrupt, or holds no requests"
+        raise source.corrupt(line, seen, "centroids between the extremes", "")
+    low, high, counts, stats, notes = buckets
+    unit, origin = options.resolve_unit("s", "assumed")
+    run = Run(tool="t-digest", unit=unit, unit_from=origin, notes=notes)
+    return Histogram.from_buckets(
+        nanoseconds_of(low, unit), nanoseconds_of(high, unit), counts, base_unit(unit), run=run,
+        reported_stats={name: nanoseconds(value, unit) for name, value in stats.items()},
+    )  # fmt: skip
+
+
+def _of_bytes(data: bytes) -> Buckets | None:
+    """Buckets of one of the four encodings, which differ in the size that they announce."""
+    if len(data) < 30 or not data.startswith(_MAGIC):
+        return None
+    verbose = data.startswith(_MAGIC[0])
+    least, most = struct.unpack_from(">dd", data, 4)
+    if not verbose and len(data) == 30 + 8 * int.from_bytes(data[28:30], "big"):
+        pairs = np.frombuffer(data, ">f4", -1, 30).reshape(-1, 2)
+        return _rounded(pairs[:, 1], pairs[:, 0], least, most)
+    number = int.from_bytes(data[28:32], "big")
+    if verbose and len(data) == 32 + 16 * number:
+        pairs = np.frombuffer(data, ">f8", -1, 32).reshape(-1, 2)
+        return buckets_of_centroids(pairs[:, 1], pairs[:, 0], least, most)
+    if verbose and len(data) == 32 + 12 * number:
+        means = np.frombuffer(data, ">f8", number, 32)
+        weights = np.frombuffer(data, ">i4", number, 32 + 8 * number)
+        return buckets_of_centroids(means, weights, least, most)
+    if verbose or len(data) < 32 + 5 * number:
+        return None
+    means = np.cumsum(np.frombuffer(data, ">f4", number, 32).astype(np.float64))
+    try:
+        weights = varints(memoryview(data)[32 + 4 * number :])
+    except InvalidArgumentError:
+        return None
+    return _rounded(means, weights, least, most) if weights.size == number else None
+
+
+def _rounded(mean: ArrayLike, weight: ArrayLike, least: float, most: float) -> Buckets | None:
+    """The same of means in single precision, which may round them beyond the extremes."""
+    means = np.asarray(mean, np.float64)
+    near = np.abs(means) * 2.0**-20  # differences add up in the AVL tree's encoding
+    if not (least <= most and (means >= least - near).all() and (means <= most + near).all()):
+        return None
+    return buckets_of_centroids(np.clip(means, least, most), weight, least, most)
+
+
+def _digests(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Objects with centroids, named by the keys that lead there."""
+    if isinstance(value, dict) and isinstance(value.get("centroids"), list):
+        yield name, value
+    elif isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value, 1)
+        for key, inner in pairs:
+            if isinstance(inner, dict | list):
+                yield from _digests(inner, f"{name}.{key}" if name else str(key))
+
+
+def _of_json(digest: dict[str, Any]) -> Buckets | None:
+    """Buckets of centroids as objects, or as two lists."""
+    listed = digest["centroids"]
+    if listed and isinstance(listed[0], dict):
+        keys = [next((key for key in kind if key in listed[0]), "") for kind in (_MEANS, _WEIGHTS)]
+        means, weights = ([float(one[key]) for one in listed] for key in keys)
+    else:
+        means, weights = [float(one) for one in listed], [float(n) for n in digest["counts"]]
+    if len(means) != len(weights) or not means:
+        return None
+    ends = (digest.get("min"), digest.get("max"))
+    least, most = (
+        float(end) if isinstance(end, int | float) else bound
+        for end, bound in zip(ends, (min(means), max(means)), strict=True)
+    )
+    buckets = buckets_of_centroids(means, weights, least, most)
+    if buckets is None or None not in ends or (buckets[2][0] == 1 == buckets[2][-1]):
+        return buckets
+    *_, stats, notes = buckets
+    known = {key: value for key, value in stats.items() if digest.get(key) is not None}
+    more = "the extremes are not stated: they lie beyond the outermost centroids"
+    return (*buckets[:3], known | {"mean": stats["mean"]}, (*notes, more))
+
+
+FORMATS = (
+    Format(
+        "t-digest", "t-digest (Java library's bytes or base64, JSON of centroids)", "histogram",
+        (".bin", ".txt", ".json"), sniff, read,
+        example="Files.write(path, bytes);   // digest.asBytes(buffer)   # writes latency.bin",
+    ),
+)  # fmt: skip
