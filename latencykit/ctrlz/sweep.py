@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import shlex
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from latencykit.analysis.slo import Outcome, for_all_series
 from latencykit.analysis.sweep import Probe, Purpose, Search, Stop, Tried, times_longer
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.value import Value
@@ -34,10 +36,15 @@ from latencykit.ctrlz.run import Tool, fill, read_output, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import ReadOptions
 from latencykit.io.writing import write
-from latencykit.units import NANOSECONDS, format_duration, parse_duration
+from latencykit.units import (
+    NANOSECONDS,
+    format_duration,
+    format_percentile,
+    format_value,
+    parse_duration,
+)
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -150,6 +157,32 @@ class Sweep(Value):
             if {"met", "missed"} <= {run.verdict for run in self.runs if run.rate == rate}
         )
 
+    def _repr_html_(self) -> str:
+        limited = {limit.percentile for limit in self.slo.limits} - {None}
+        shown = sorted({50.0, *(p for p in limited if p is not None)})
+        known = {row.name: row for row in (() if self.curve is None else self.curve.rows)}
+        rows = []
+        for run in self.runs:
+            row = known.get(run.name)
+            values = {} if row is None else LoadCurve.percentiles(row, shown)
+            rows.append((
+                str(run.number), f"{run.rate:,.4g}/s", f"{run.duration:g} s",
+                *(format_value(values[p], "ns") if p in values else "" for p in shown),
+                run.purpose, "no verdict" if run.verdict == "void" else run.verdict,
+            ))  # fmt: skip
+        header = ("run", "load", "time", *(f"p{format_percentile(p)}" for p in shown), "purpose",
+                  "verdict")  # fmt: skip
+        return listing_html(
+            f"{self.slo}: {bracket_text(self.curve)}", header, rows, (self.stopped, *self.notes)
+        )
+
+    def __repr__(self) -> str:
+        capacity = self.capacity
+        low, high = (capacity.low, capacity.high) if capacity else (0.0, math.inf)
+        met = f"met at {low:,.4g}/s" if low else "met at no load"
+        missed = f", missed at {high:,.4g}/s" if math.isfinite(high) else ""
+        return f"Sweep({len(self.runs)} runs, {met}{missed})"
+
 
 def sweep(
     load: str | Sequence[str] | Callable[[float, float], Data],
@@ -198,7 +231,8 @@ def sweep(
     confidence : float, default 0.95
         That the bracket holds the capacity; each single verdict is surer.
     url, connections
-        What ``{url}`` and ``{connections}`` stand for.
+        What ``{url}`` and ``{connections}`` stand for. The server on a local port that the command
+        or `url` names is watched for the processor time that other programs take from it.
     folder : path, optional
         New folder for the outputs of all runs, which `load_curve` and ``latencykit load`` read.
     accept_omission : bool, default False
@@ -245,7 +279,7 @@ def sweep(
     options = ReadOptions(unit=unit, column=column)
     generator: _Generator
     if callable(load):
-        generator = _Function(load, None if folder is None else Path(folder))
+        generator = _Function(load, None if folder is None else Path(folder), url)
     else:
         words = tuple(shlex.split(load) if isinstance(load, str) else load)
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
@@ -572,13 +606,31 @@ class _Generator:
 class _Function(_Generator):
     """A function of rate and duration that returns data."""
 
-    def __init__(self, function: Callable[[float, float], Data], folder: Path | None) -> None:
-        self.function, self.folder = function, folder
+    def __init__(
+        self, function: Callable[[float, float], Data], folder: Path | None, url: str | None
+    ) -> None:
+        self.function, self.folder, self.url = function, folder, url
         if folder is not None:
             _make(folder)
 
     def run(self, run: SweepRun) -> Data:
-        data = self.function(run.rate, run.duration)
+        ended, begin = threading.Event(), time.perf_counter()
+
+        def watch() -> None:
+            watch = Watch(os.getpid(), [self.url or ""])
+            while not ended.wait(0.02):
+                watch.look()
+            self.contention = watch.end()
+
+        watching = threading.Thread(target=watch, daemon=True)
+        watching.start()
+        try:
+            data = self.function(run.rate, run.duration)
+        finally:
+            ended.set()
+            watching.join()
+        if time.perf_counter() - begin < 0.5 * run.duration:  # a simulation takes no time
+            self.contention = Contention()
         if not isinstance(data, Samples | HistogramLog | Histogram):
             raise InvalidArgumentError(
                 "the function must return Samples, a HistogramLog or a Histogram, "

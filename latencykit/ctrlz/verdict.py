@@ -308,7 +308,7 @@ def slow_shares(
         points = dict(zip(*histogram.reported_percentiles, strict=True))
     if isinstance(data, Summary) and "max" in data.stats:
         points[100.0] = data.max
-    most = min(0.5 * stall, np.inf if cap is None else 0.9 * cap)
+    most = min(0.5 * stall, np.inf if cap is None else 0.75 * cap)
     limits = {part * min(stall, 2 * most) for part in PARTS}
     limits |= {value for value in points.values() if 0.05 * stall <= value <= most}
     shares = []
@@ -408,7 +408,7 @@ class _Case:
         self.timeouts, self.due = data.run.timeouts, due * truth.count
         self.decisive = [row for row in rows if row.decisive and row.truth is not None]
         self.top = rows[-1] if rows and rows[-1].percentile == 100 else None
-        self.cap = _limit(data, truth)
+        self.cap = _limit(data, truth, stall, due)
         # The least value reported is the usual time where no probe measured it.
         least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
         usual = base if base is not None else min(least, 0.05 * stall)
@@ -477,7 +477,7 @@ class _Case:
     def clipped(self) -> tuple[Verdict, str] | None:
         """Return the verdict on a report that has all requests, the slowest with a lower value."""
         low = [row for row in self.decisive if row.ratio is not None and row.ratio < 1 - NEAR]
-        if self.cap and low and low[-1].reported >= 0.9 * self.cap:
+        if self.cap and low and low[-1].reported >= 0.8 * self.cap:
             why = f"nothing above {format_duration(self.cap)} is reported"
             return "clips", f"{why}; {_words(low[-1])}"
         return None
@@ -542,7 +542,7 @@ def _advice(rows: tuple[CalibrationRow, ...], shares: list[SlowShare]) -> str:
     )
 
 
-def _limit(data: Data, truth: Histogram) -> float | None:
+def _limit(data: Data, truth: Histogram, stall: float, due: float) -> float | None:
     """Return the value at which the tool clips latencies, known or a pile at the top, if any."""
     if isinstance(data, Summary) or data.run.timeouts:
         return None
@@ -550,6 +550,14 @@ def _limit(data: Data, truth: Histogram) -> float | None:
     if not histogram.count:
         return None
     top, reported = histogram.max, dict(zip(*histogram.reported_percentiles, strict=True))
+    # Timers are inexact: clipped values pile up below the top, where others would lie evenly.
+    near = [1 - p / 100 for p, value in reported.items() if value >= 0.8 * top and p < 100]
+    piled = max(near, default=0.0)
+    if not reported:
+        piled = histogram.count_above(0.8 * top) / (histogram.count + histogram.censored)
+    even = 0.2 * top / stall * due
+    if piled >= 3 * even and piled * histogram.count >= 10 and 0.05 <= top / truth.max < 0.9:
+        return top
     if reported:
         tied = [p for p, value in reported.items() if value >= top and p < 100]
         if len(tied) < (1 if np.isfinite(histogram.bracket("max")[1]) else 2):

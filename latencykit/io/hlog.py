@@ -3,17 +3,14 @@
 The grammar, and what StartTime and BaseTime mean (``HistogramLogReader.java``):
 
 * A line ``#[StartTime: 1441812279.474 (seconds since epoch), …]`` says when the log began;
-  without
-one it began with
-  its first interval.
+  without one it began with its first interval.
 * A time stamp is absolute if ``#[BaseTime: …]`` says 0 or nothing and it lies within a year of
-StartTime; otherwise it
-  counts from BaseTime, or from StartTime. The decision is made once, at the first interval after
-  such a header, so that two logs laid end to end both keep their times.
+  StartTime; otherwise it counts from BaseTime, or from StartTime. The decision is made once, at the
+  first interval after such a header, so that two logs laid end to end both keep their times.
 * A log with BaseTime alone begins at BaseTime plus its first stamp (the reference forgets the base
-there).
+  there).
 * The second column is the interval's length. HdrHistogram_c writes its end there; `end_column`
-finds that out.
+  detects that.
 """
 
 from __future__ import annotations
@@ -705,9 +702,8 @@ class _Scan:
         self.end_legend = self.headed = False
         self.skipped = 0
         # Lines are decoded as they are read until there is too much to keep: a small log is read in
-        # one pass, and of
-        # a large one only the places are noted. Under --lenient all are, for what is corrupt has to
-        # be left out.
+        # one pass, and of a large one only the places are noted. Under --lenient all are, for what
+        # is corrupt has to be left out.
         self.eager = True
         self.part = HlogPart(source, self.found, self._error)
         self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one

@@ -114,7 +114,10 @@ def load_curve(
     rates = np.array([row.rate for row in curve.rows])
     span = float(rates.max() - rates.min()) or float(rates.max())
     ax.set_xlim(max(0.0, float(rates.min()) - 0.08 * span), float(rates.max()) + 0.12 * span)
-    ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
+    inches = ax.bbox.width / ax.figure.dpi
+    ax.xaxis.set_major_locator(
+        MaxNLocator(min(8, max(2, int(1.4 * inches))), steps=[1, 2, 2.5, 5, 10])
+    )
     ax.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: f"{rate:,.10g}"))
     if log:  # the strip below takes space, which the logarithmic axis gives
         low, high = ax.get_ylim()
@@ -335,8 +338,12 @@ def sweep(
     near = _NUMBER / ax.bbox.width * ax.figure.dpi * (right - left)
     numbered = sorted((run.rate, run.number, run) for run in data.runs if run.purpose != "warm-up")
     ends: list[float] = []
+    points = ax.bbox.height / ax.figure.dpi * 72
+    most = max(1, int((0.3 * points - 8) / 11))  # a small picture shows the first of near runs
     for rate, number, run in numbered:
         level = next((k for k, end in enumerate(ends) if rate - end >= near), len(ends))
+        if level == most:
+            continue
         ends[level : level + 1] = [rate]
         ax.annotate(
             str(number), (rate, 1.0), xycoords=("data", "axes fraction"),
@@ -344,7 +351,7 @@ def sweep(
             fontsize=8, fontweight="bold", color=_VERDICTS.get(run.verdict, INK), zorder=6,
             path_effects=[withStroke(linewidth=3, foreground="white")],
         )  # fmt: skip
-    foot, room = _STRIP + _GAP, min((8 + 11 * len(ends)) / 72 / ax.bbox.height * ax.figure.dpi, 0.4)
+    foot, room = _STRIP + _GAP, min((8 + 11 * len(ends)) / points, 0.4)
     low, high = np.log(ax.get_ylim())
     span = (1 - foot) * (high - low) / (1 - foot - room)
     ax.set_ylim(math.exp(high - span * (1 - room)), math.exp(high + span * room))

@@ -139,8 +139,46 @@ def test_a_busy_machine_and_a_rate_that_is_not_kept_decide_nothing() -> None:
     assert _verdict(_report(*INFLATED), jitter={"99": 1e6})[0] == "overcorrects"
     verdict, _, why = _verdict(_report(*OMITTING), requests=4700)
     assert verdict == "unknown"
-    assert "2.0 times as many requests" in why
+    assert "4,700 requests were sent where 2,400 were scheduled" in why
     assert _verdict(_report(*OMITTING), requests=2500)[0] == "omits"
+
+
+def test_a_tool_that_ended_early_or_had_not_begun_is_not_accused() -> None:
+    """It gave up at the first error, or asked once, slept, and sent its load after the thaw."""
+    for report in (LOST, OMITTING):
+        verdict, _, why = _verdict(_report(*report), elapsed=8.5, requests=900)
+        assert (verdict, "8.5 s after its first request" in why) == ("unknown", True)
+        verdict, _, why = _verdict(_report(*report), before=0.25, requests=2400)
+        assert (verdict, "had not begun" in why) == ("unknown", True)
+        free = _plan(command=("tool", "{duration}"))
+        assert "had not begun" in _verdict(_report(*report), free, before=9.0, requests=2000)[2]
+        assert "had not begun" not in _verdict(_report(*report), free)[2]
+
+
+def test_more_requests_than_were_due_are_named_once_in_a_sentence() -> None:
+    """As JMeter with a thousand threads, each of which sends its first request at once."""
+    half = _report(300, 3000, 4000)
+    verdict, _, why = _verdict(half, requests=3456)
+    assert verdict == "unknown"
+    assert "3,456 requests were sent where 2,400 were scheduled" in why
+
+
+def test_values_just_below_a_time_out_are_clipped() -> None:
+    """Times measured by the tool's own timer end at, or shortly after, its time-out."""
+    rng = np.random.default_rng(2)
+    due = np.arange(2400) * 5 * MS
+    waits = np.where((due >= 4e9) & (due < 8e9), 8e9 - due, 1.2 * MS)
+    for top in (0.5, 1.0):
+        late = np.minimum(waits, top * 1e9 + rng.exponential(0.02e9, due.size))
+        exact = lk.Samples(duration=late.astype(np.int64))
+        points = [50, 90, 99]
+        values = np.percentile(late, points)
+        stats = {"max": float(late.max())}
+        brief = lk.Histogram.from_percentiles(points, values, 2400, reported_stats=stats)
+        for report in (exact, exact.histogram(), brief):
+            assert _verdict(report, requests=2400)[0] == "clips"
+        kept = lk.Samples(duration=waits[waits < top * 1e9].astype(np.int64))
+        assert _verdict(kept, requests=2400)[0] == "loses"
 
 
 def test_a_busy_server_is_admitted() -> None:

@@ -66,6 +66,29 @@ def test_a_load_generator_at_its_limit_shows_nothing_of_the_system() -> None:
     assert not starved(Contention(IDLE, 0.97, 0.0), spins=True)
 
 
+def test_a_function_is_watched_as_a_command_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A miss that other programs explain has no verdict; a simulation takes no time to be seen."""
+
+    def found(pause: float) -> lk.Sweep:
+        def load(rate: float, duration: float) -> lk.Histogram:
+            time.sleep(pause * duration)
+            values = np.random.default_rng(1).exponential(6e6, 20_000)
+            run = lk.Run(loop="open", corrected="schedule", duration=duration, achieved=rate)
+            return lk.Histogram.of(values, run=run)
+
+        return lk.sweep(load, SLO, start=1000, stop=1000, duration=0.4, runs=3)
+
+    if sys.platform == "linux":
+        assert {run.verdict for run in found(1.0).runs[1:]} <= {"missed", "void"}
+    seen = Contention(late(0.03, 30e6), 0.4, 0.5)
+    monkeypatch.setattr("latencykit.ctrlz.sweep._stalled", lambda *_: "")
+    monkeypatch.setattr(Watch, "end", lambda _: seen)
+    (_, starved, _) = found(1.0).runs
+    assert starved.verdict == "void"
+    assert "other programs used 50%" in starved.reason
+    assert found(0.0).runs[1].verdict == "missed"
+
+
 def test_waits_of_full_windows_are_one() -> None:
     waits = [(0.02, 0.0), (0.02, 0.02), (0.02, 0.02), (0.02, 0.01), (0.02, 0.0), (0.02, 0.005)]
     delays = _delays(waits, 0.12)
