@@ -890,8 +890,8 @@ def _unless_void(
     after = duration - observed.stall.end
     accused = judgement.verdict not in ("honest", "unknown")
     # A load generator that has not begun, or has ended, reports nothing of the stall.
-    awake = max(observed.elapsed - observed.stall.end, 0.1)
-    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / awake
+    rest = max(observed.elapsed - plan.stop_after, 0.1)
+    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
     begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
     early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
     unsent = judgement.verdict in ("partly", "omits") and 0 < many < 0.97
