@@ -269,3 +269,14 @@ def test_resampling_to_common_spans_decodes_nothing_again(monkeypatch):
         assert part.asked == seen
         assert np.array_equal(wide.values, direct(log).resample(width).series([50, 99]).values)
         seen = part.asked
+
+
+def test_a_log_that_is_asked_once_keeps_nothing():
+    log, parts = a_log(3, 90)
+    kept, _ = a_log(3, 90)
+    log.keep_nothing()
+    assert log.histogram() == kept.histogram()
+    assert not log.is_scanned()
+    asked = sum(part.asked for part in parts)
+    np.testing.assert_array_equal(log.series([50]).values, kept.series([50]).values)
+    assert sum(part.asked for part in parts) == 2 * asked == 2 * len(log)

@@ -110,12 +110,13 @@ def test_standard_output_without_room_is_one_line(words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
-def test_closed_streams_are_not_a_failure(closed):
-    shell = f"exec {sys.executable} -m latencykit summary {LOG} {closed}"
+@pytest.mark.parametrize(("closed", "status"), [("1>&-", 2), ("2>&-", 0), ("<&-", 0)])
+def test_results_that_cannot_be_written_are_a_failure_and_notes_are_not(closed, status):
+    shell = f"exec {sys.executable} -m latencykit -q summary {LOG} {closed}"
     done = subprocess.run(shell, shell=True, capture_output=True, check=False)
-    assert done.returncode == 0
-    assert b"Traceback" not in done.stderr
+    assert done.returncode == status
+    expected = b"latencykit: standard output: Bad file descriptor\n" if status else b""
+    assert done.stderr == expected
 
 
 @pytest.mark.slow

@@ -324,3 +324,16 @@ def test_arguments_of_another_kind_are_reported_in_a_sentence(tmp_path):
         with pytest.raises(lk.InvalidArgumentError, match=rf"^{message}[^\n]*$"):
             call()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [n for n in VALUES if type(VALUES[n]).__name__ in lk.__all__])
+def test_a_repr_names_what_it_is_and_fits_on_a_screen(name):
+    """A notebook shows it in full: no arrays, no tables, no nested runs."""
+    value = VALUES[name]
+    text = repr(value)
+    assert len(text) < 700
+    assert "array(" not in text
+    assert "DataFrame" not in text
+    assert "Run(" not in text.removeprefix("Run(")
+    if hasattr(value, "_repr_html_"):
+        assert len(value._repr_html_()) < 20_000

@@ -424,6 +424,21 @@ def test_intervals_mark_what_their_few_requests_cannot_support():
     assert [cell["supported"] for cell in cells] == ["p50", "p50", "p50 p99", "p50 p99 p99.9"]
 
 
+def test_records_of_intervals_are_alike_however_many_are_looked_at_together(monkeypatch):
+    from latencykit.views import record
+
+    parts = [np.random.default_rng(k).lognormal(14, 1, 30 * (k % 3)) for k in range(11)]
+    series = log_of(parts, 2.0).series([50.0, 90.0])
+    together = record.interval_records(series)[:]
+    monkeypatch.setattr(record, "_AT_ONCE", 3)
+    rows = record.interval_records(series)
+    assert list(rows) == together == [rows[k] for k in range(len(rows))]
+    assert rows[2:5] == together[2:5]
+    assert rows[-1] == together[-1]
+    with pytest.raises(IndexError):
+        rows[len(rows)]
+
+
 def test_intervals_of_wide_buckets_are_ranges():
     from latencykit.views.record import interval_records
 

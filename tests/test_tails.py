@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import latencykit as lk
+from latencykit.core import histogram_log
 from latencykit.views.record import series_record
 from tests.conftest import DATA, log_of_values
 
@@ -125,3 +128,15 @@ def test_summaries_cannot_be_merged():
         )
         with pytest.raises(lk.LatencyKitError, match=next(iter(change))):
             lk.merge([one, other])
+
+
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 9))
+def test_requests_above_cuts_are_those_of_the_buckets_beyond(seed, rows, columns):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 5, (rows, columns)).astype(np.float64)
+    group, share = rng.integers(0, columns, 7), rng.integers(0, 5, 7) / 4
+    above = histogram_log._above(table, group, share)
+    for k, at in enumerate(group.tolist()):
+        np.testing.assert_array_equal(
+            above[:, k], table[:, at + 1 :].sum(axis=1) + table[:, at] * share[k]
+        )

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["ENDS", "Draws", "draw_means", "draw_percentiles", "draw_shifts", "rank_draws"]
 
 _MOST_BUCKETS = 512
-_BATCH = 128  # replicates a pass: a few MB of counts
+_BATCH = 128  # replicates per pass: a few MB of counts
 ENDS = np.linspace(-4.0, 4.0, 42)
-"""Normal quantiles at which confidence distributions are worked out; 0 is none of them."""
+"""Normal quantiles at which confidence distributions are computed; none of them is 0."""
 
 
 @record(eq=False)
@@ -45,11 +45,11 @@ def rank_draws(
 ) -> Ints:
     """Return the ranks that percentiles have in bootstrap replicates of `total` values.
 
-    The r-th smallest of n values drawn anew from n values is at or below the k-th of them if at
-    least r draws are, with probability P(Binomial(n, k/n) ≥ r) = P(Beta(r, n − r + 1) ≤ k/n). So
-    its rank is a Beta variate times n, rounded up, and neighbouring ranks share the sum of Gamma
-    spacings. That is the bootstrap itself, at the cost of p numbers a replicate however many
-    buckets or values there are.
+    The r-th smallest of n values drawn with replacement from n values is at or below the k-th of
+    them if at least r draws are, with probability P(Binomial(n, k/n) ≥ r) = P(Beta(r, n − r + 1) ≤
+    k/n). So its rank is a Beta variate times n, rounded up, and neighbouring ranks share the sum of
+    Gamma spacings. That is the bootstrap itself, at the cost of p numbers per replicate however
+    many buckets or values there are.
     """
     rank = ranks(np.atleast_1d(np.asarray(percentiles, np.float64)), total)
     order = np.argsort(rank, kind="stable")
@@ -77,11 +77,12 @@ def draw_percentiles(
     occupied = counted.occupied()
     best, worst = occupied.at_best(), occupied.at_worst()
     if dependence is None:
-        drawn = rank_draws(occupied.total, percentiles, replicates, rng)
+        requests = occupied.total // occupied.repeats
+        drawn = occupied.repeats * rank_draws(requests, percentiles, replicates, rng)
     else:
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         levels = np.where(p[:, None] < 100, dependence.levels(p, ENDS), 1.0)
-        # one level for all: percentiles of a run go up and down together
+        # One level for all: percentiles of a run go up and down together.
         places = rng.standard_normal(replicates)
         shares = np.stack([np.interp(places, ENDS, level) for level in levels], axis=1)
         drawn = np.clip(np.ceil(shares * occupied.total), 1, occupied.total).astype(np.int64)
@@ -94,7 +95,7 @@ def draw_shifts(
 ) -> Draws:
     """Return replicates of statistics from their confidence distributions."""
     places = rng.standard_normal(replicates)
-    # open ends are judged by nobody; see `compare_counts`
+    # Open ends are not judged; see `compare_counts`.
     finite = np.nan_to_num(shifts, nan=0.0, posinf=0.0)
     moved = np.stack([np.interp(places, ENDS, shift) for shift in finite], axis=1)
     return Draws(np.maximum(values[0] + moved, 0.0), values[1] + moved)
@@ -106,17 +107,18 @@ def draw_means(
     """Return bootstrap replicates of means between two ranks.
 
     In each replicate every bucket's count is a Poisson variate around the count that was seen.
-    Beyond five hundred buckets, neighbours are put together at their mean edges.
+    Beyond five hundred buckets, neighbours are merged at their mean edges.
     """
     grouped = _grouped(counted.occupied())
-    sides = (grouped.at_best(), grouped.at_worst())
+    sides, repeats = (grouped.at_best(), grouped.at_worst()), counted.repeats
     ends: list[list[Floats]] = [[], []]
     for first in range(0, replicates, _BATCH):
         batch = min(_BATCH, replicates - first)
-        counts = rng.poisson(grouped.counts, (batch, grouped.counts.size)).astype(np.float64)
-        # of a handful of values a replicate may be empty
+        drawn = rng.poisson(grouped.counts / repeats, (batch, grouped.counts.size))
+        counts = (repeats * drawn).astype(np.float64)
+        # A replicate of a handful of values may be empty.
         counts[counts.sum(axis=1) == 0] = grouped.counts
-        extra = rng.poisson(grouped.censored, batch).astype(np.float64)
+        extra = (repeats * rng.poisson(grouped.censored / repeats, batch)).astype(np.float64)
         for side, values, out in zip(sides, (sides[0].low, sides[1].high), ends, strict=True):
             out.append(_means_of(_with_open(counts, extra, side), values, trims))
     return Draws(np.concatenate(ends[0]), np.concatenate(ends[1]))

@@ -412,6 +412,11 @@ class LoadCurve(Value):
             "Load curve", header, rows, [self.capacity.reason if self.capacity else ""]
         )
 
+    def __repr__(self) -> str:
+        rates = [row.rate for row in self.rows]
+        loads = f"{min(rates):,.4g} to {max(rates):,.4g}/s" if rates else "no load"
+        return f"LoadCurve({len(rates)} runs, {loads})"
+
     def scalability(self) -> ScalabilityLaw:
         """Return the Universal Scalability Law through throughput against connections.
 

@@ -93,6 +93,12 @@ class Coincidence(Value):
         lines = [*self.findings, *self.notes]
         return listing_html("Coincidence", header, stalls, lines)
 
+    def __repr__(self) -> str:
+        found = [str(row.source) for row in self.rows.itertuples() if row.significant]
+        size = len(self.stalls)
+        stalls = f"{size} {'stall' if size == 1 else 'stalls'}"
+        return f"Coincidence({stalls}, {', '.join(dict.fromkeys(found)) or 'no suspects'})"
+
 
 def coincide(
     data: Samples | HistogramLog,

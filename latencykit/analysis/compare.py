@@ -77,6 +77,7 @@ __all__ = [
     "rank_sum_null",
     "runs_needed",
     "shift",
+    "significance",
     "superiority",
     "unit_doubts",
     "verdict",
@@ -152,6 +153,12 @@ class Change:
         small = p_value <= 1 - confidence + 1e-12
         significant = small and (self.low > 0 or self.high < 0)
         return replace(self, p_value=p_value, significant=significant, note=note)
+
+
+def significance(row: Change) -> str:
+    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
+    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
+    return "yes" if row.significant else "not judged" if unknown else "no"
 
 
 @record(eq=False)
@@ -240,7 +247,7 @@ class Comparison(Value):
                     side(row.new, row.new_low, row.new_high, row.statistic),
                     format_change(row.change),
                     "" if low == high == "unknown" else f"{low} to {high}",
-                    "yes" if row.significant else "not judged" if math.isnan(row.p_value) else "no",
+                    significance(row),
                 )
             )
         header = ("", "base", "new", "change", "interval", "significant")
@@ -314,7 +321,7 @@ def parse_condition(text: str) -> Condition:
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 _MEANS = ("mean", "tm99")
 _REPORTED = 12
-"""Percentiles that somebody chose to report; more are the rows of a spectrum."""
+"""A source that reports at most this many percentiles chose them; more are a spectrum."""
 
 
 def compare(
@@ -395,7 +402,9 @@ def compare(
             [[statistic_of(data, name, confidence) for name in names] for data in side]
             for side in sides
         ]
-        runs = compare_runs(tables[0], tables[1], names, confidence=confidence, margin=margin)
+        runs = compare_runs(
+            tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed
+        )
         result = Comparison(tuple(runs.changes), "runs", runs.verdict, runs.reasons)
     elif isinstance(one, Summary) or isinstance(two, Summary):
         names = _statistics(sides, percentiles, means, also, confidence)
@@ -634,7 +643,7 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
             for text in differences(side[0].run, data.run, side[0].count, data.count)
         )
         texts += [f"among the {name} runs, {text}" for text in list(dict.fromkeys(among))[:3]]
-        # Summaries may well be equal by chance.
+        # Summaries may be equal by chance.
         counted = [data for data in side if not isinstance(data, Summary) and data.count]
         earlier: dict[bytes, Side] = {}
         copies = 0
@@ -786,7 +795,8 @@ class _Side:
         total = self.counted.total
         share = _beyond(self.counted, cut).total / total
         if self.dependence is None:
-            drawn = self.rng.binomial(total, share, (self.replicates, 1)) / total
+            requests = total // self.counted.repeats
+            drawn = self.rng.binomial(requests, share, (self.replicates, 1)) / requests
             return Draws(drawn, drawn), _both_ends(1)
         shifts = share * (self.dependence.factors(self.dependence.value > cut, ENDS) - 1)
         return self._shifted((np.array([share]), np.array([share])), shifts[None, :])
@@ -843,7 +853,7 @@ def _means(sides: tuple[_Side, _Side], names: Sequence[str]) -> _Group:
         columns = ([getattr(trim, name) for trim in trims] for name in ("value", "low", "high"))
         point, low, high = (np.array(column) for column in columns)
         if "mean" in names and math.isfinite(side.counted.mean):
-            k = names.index("mean")  # reported by the tool: no bucket knows better
+            k = names.index("mean")  # reported by the tool, and more exact than any bucket
             point[k] = low[k] = high[k] = side.counted.mean
         drawn, ends = side.means(ranks, (low, high))
         points.append(point)
@@ -1082,9 +1092,9 @@ def _change(name: str, base: Floats, new: Floats, confidence: float) -> Change:
 # ------------------------------------------------------------
 # Percentiles that fall between two modes: there they jump, and no interval helps.
 #
-# If 1 % of the requests take a slow path, p99 lies on the brink: 1.8 ms in one run, 44.6 ms in the
-# next, and nothing has changed. What can be compared are the weight of the slow mode and where it
-# lies.
+# If 1 % of the requests take a slow path, p99 lies on the boundary: 1.8 ms in one run, 44.6 ms in
+# the next, and nothing has changed. What can be compared are the weight of the slow mode and where
+# it lies.
 
 _WIDE = 2.0  # a gap doubles the value
 _FEWEST = 8  # requests beyond it: fewer are the loose end of any heavy tail
@@ -1101,7 +1111,7 @@ class Gap:
     weight_low: float  # and its 95 % interval
     weight_high: float
     slow_median: float  # of the slow mode
-    percentile: float  # the percentile that lies on the brink
+    percentile: float  # the percentile that lies on the boundary
 
     @property
     def words(self) -> str:

@@ -32,6 +32,7 @@ from latencykit.analysis.coincidence import coincide
 from latencykit.analysis.mix_changes import mix_changes
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -39,6 +40,7 @@ from latencykit.units import (
     format_count,
     format_duration,
     format_percentile,
+    format_value,
     in_unit,
     parse_percentile,
 )
@@ -134,11 +136,24 @@ class Explanation(Value):
         return rows.sort_values("explains", ascending=False, kind="stable", ignore_index=True)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        rows = []
+        for row in self.attributes.to_dict("records"):
+            lift = f"{row['lift']:.3g} ({row['low']:.3g}–{row['high']:.3g})"
+            shares = (f"{100 * row[name]:.3g} %" for name in ("share", "share_above"))
+            mark = "yes" if row["significant"] else ""
+            named = condition_text(row["attribute"], row["value"])
+            rows.append((named, *shares, "" if np.isnan(row["low"]) else lift, mark))
+        above = f"of those above {self.above}"
+        header = ("", "of all requests", above, "lift (95 %)", "significant")
+        title = f"Requests above {self.above} ({format_value(self.threshold, 'ns')})"
+        return listing_html(title, header, rows, [*self.findings, *self.notes])
 
-        lines = "".join(f"<li>{escape(text)}</li>" for text in self.findings)
-        table = self.attributes.to_html(index=False, float_format="{:.3g}".format)
-        return f"<ul>{lines}</ul>{table}"
+    def __repr__(self) -> str:
+        limit = format_value(self.threshold, "ns")
+        named = [
+            condition_text(str(row.attribute), str(row.value)) for row in self.suspects.itertuples()
+        ]
+        return f"Explanation({', '.join(named) or 'no suspects'} above {self.above}, {limit})"
 
 
 def explained(

@@ -24,6 +24,7 @@ from latencykit.core.histogram import PercentileRow, brackets_at, histogram_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved, running_sums
 from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
 from latencykit.core.tail_events import tail_counts, tail_shares
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from latencykit.core import Data
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram import Histogram
+    from latencykit.core.histogram import Evidence, Histogram
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -68,12 +69,11 @@ __all__ = [
 ]
 
 
-def survival(counts: ArrayLike, censored: int = 0) -> Floats:
+def survival(counts: ArrayLike) -> Floats:
     """Return the share of values above each bucket, float64, shape (buckets,)."""
     numbers = np.asarray(counts, np.int64)
     running = np.cumsum(numbers)
-    total = int(running[-1]) + censored
-    return np.asarray((total - running) / total)
+    return np.asarray((running[-1] - running) / running[-1])
 
 
 def probabilities(above: ArrayLike) -> Floats:
@@ -296,7 +296,7 @@ class Leg:
 class SumBracket:
     """Bounds of the distribution of a sum; the value of bin k is k × step.
 
-    Tails below about 1e-12 drown in rounding.
+    Tails below about 1e-12 are lost to rounding.
     """
 
     step: float
@@ -406,6 +406,8 @@ class FanOut(Value):
         Bounds of the shares of `above`, if the buckets of one call leave them open.
     correlation : float
         Share of cases in which all calls are as slow as one.
+    evidence : Evidence or None
+        How far the percentiles of one call can be trusted; from `leaf` alone if None.
     """
 
     n: int
@@ -421,6 +423,7 @@ class FanOut(Value):
     fastest: Distribution | None = None
     above_between: dict[float, tuple[float, float]] = field(default_factory=dict)
     correlation: float = 0.0
+    evidence: Evidence | None = field(default=None, repr=False)
 
     def row(self, percentile: float, confidence: float = 0.95) -> PercentileRow:
         """Return a percentile of the users with its bounds by the buckets of one call."""
@@ -447,13 +450,21 @@ class FanOut(Value):
         if percentile >= 100 or self.distribution.at_least(percentile):
             return False
         if self.sequential:  # n calls are one sequence
-            return percentile <= highest_supported_percentile(counted // self.n, confidence)
+            independent = counted // (self.n * self.leaf.counted.repeats)
+            return percentile <= highest_supported_percentile(independent, confidence)
+        if self.n == 1 and not self.added_load:  # as of the calls themselves
+            return percentile <= self.solid_up_to(confidence)
         value = float(self.distribution.percentile(percentile))
         below = int(self.leaf.counts[self.leaf.buckets.high(self.leaf.index) < value].sum())
         behind = 0.0
         if self.model == "independent" and not self.added_load:
             behind = self.leaf_percentile(percentile)
         return max(behind, 100.0 * below / counted) <= self.leaf.sample_limit(confidence)
+
+    def solid_up_to(self, confidence: float = 0.95) -> float:
+        """Return the percentile of one call up to which there are enough independent events."""
+        evidence = self.leaf.evidence() if self.evidence is None else self.evidence
+        return evidence.solid_up_to(confidence)[0]
 
 
 @overload
@@ -536,6 +547,8 @@ def fan_outs(
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for n in numbers:
         _check(n, quorum, correlation)
+    if isinstance(data, HistogramLog):
+        data.expect()
     leaf = histogram_of(data, "a fan-out")
     threshold = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)
@@ -547,8 +560,12 @@ def fan_outs(
     if leaf.censored:  # their intervals are unknown
         log = None
     if log is None:
-        return [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
-    return _mixtures(log, leaf, numbers, quorum, threshold, shares)
+        found = [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
+    else:
+        found = _mixtures(log, leaf, numbers, quorum, threshold, shares)
+    # Of calls that were slow together there are fewer than their number says.
+    evidence = leaf.evidence() if isinstance(data, Summary) else data.evidence()
+    return [replace(one, evidence=evidence) for one in found]
 
 
 def _log_of(data: Any) -> HistogramLog | None:
@@ -560,6 +577,7 @@ def _log_of(data: Any) -> HistogramLog | None:
     if not isinstance(data, HistogramLog):
         return None
     log = data.to_unit("ns") if data.unit in NANOSECONDS else data
+    log = log.in_succession()
     return (
         log.with_tag("").resample(float(np.median(log.lengths)) or 1.0)
         if len(log.tags) > 1

@@ -207,10 +207,7 @@ class Diagnosis(Value):
             }
 
         raw, corrected = texts(self.raw), texts(self.corrected)
-        rows = [
-            (f"p{format_percentile(p)}", raw.get(p, ""), corrected.get(p, ""))
-            for p, *_ in self.table
-        ]
+        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.table]
         also = [f"also: {', '.join(self.findings)}"] if self.findings else []
         tests = [f"{item.test}: {item.finding}" for item in self.evidence]
         title = self.run.source or self.run.tool or "this measurement"
@@ -223,8 +220,12 @@ class Diagnosis(Value):
         lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
         for p, before, after in self.table:
             fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
-            lines.append(f"  p{format_percentile(p):<7} {format_value(before, unit):>9}{fixed}")
+            lines.append(f"  {_percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
         return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
+
+
+def _percentile_name(percentile: float) -> str:
+    return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
 
 
 # ------------------------------------------------------------
@@ -437,8 +438,21 @@ def _judge(
         if clean:
             return "clean", findings
     quiet = bool(facts.rate) and facts.longest < shortest_visible_stall(facts.rate or 0.0)
-    nothing = quiet and not spoiled and not suspected
+    nothing = quiet and not (spoiled or suspected or stalls.pause) and _harmless(facts)
     return "unknown", (*findings, *(("nothing-to-omit",) if nothing else ()))
+
+
+def _harmless(facts: Facts) -> bool:
+    """No percentile would move if each slow request had kept its connection from sending."""
+    if isinstance(facts.data, Summary) or not facts.rate or not facts.count:
+        return True
+    # By Little's law at least that many connections were busy.
+    busy = facts.rate * facts.histogram.mean / 1e9 if facts.histogram.unit in NANOSECONDS else 1.0
+    interval = facts.interval or 1e9 * max(busy, 1.0) / facts.rate
+    if facts.longest * 1e9 <= interval or facts.corrected_by is not None:
+        return True
+    filled = back_filled(facts.histogram, interval).histogram()
+    return not is_material(facts, filled, facts.longest, coarse=False)
 
 
 def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
@@ -558,6 +572,11 @@ def _why_unknown(
             "omission, or traffic that paused for a reason of its own while one request took "
             f"{longest}"
         )
+    if suspected and facts.trace is not None and _sends_stopped(facts.trace):
+        return (
+            "omission, traffic that paused, or a clock that was set forward: the longest request "
+            f"took {longest}"
+        )
     if suspected:
         return (
             "omission, or isolated slow requests that delayed no others: the longest took "
@@ -567,6 +586,12 @@ def _why_unknown(
         count = format_count(facts.count)
         due = format_count((facts.given_rate or run.rate or 0.0) * (facts.duration or 0.0))
         return f"only {count} of {due} requests that were due have a latency"
+    if stalls.pause:
+        begin, end = stalls.pause
+        return (
+            f"nothing was recorded for {format_duration((end - begin) * 1e9)}, from {begin:.3f} s "
+            "on: traffic paused, or what happened then is not in the file"
+        )
     if "nothing-to-omit" in findings:
         return "nothing to omit: no request took long enough for an omission to show"
     if "closed-loop" in findings and facts.corrected_by is None:
@@ -576,6 +601,8 @@ def _why_unknown(
         )
     if not facts.rate:
         return "the number of requests that were due is unknown"
+    if facts.longest < shortest_visible_stall(facts.rate):
+        return f"the longest request took {longest}: too short for an omission to show"
     if facts.stall and len(stalls):
         return (
             f"stalls of up to {longest} were recorded; the requests they delayed are neither all "
@@ -586,7 +613,18 @@ def _why_unknown(
             f"the slow requests (up to {longest}) are neither as many as one stall implies nor "
             "few enough to prove that some are missing"
         )
-    return "no stall was recorded, and so there is nothing that could be missing"
+    return "no stall was recorded, and so none whose requests could be missing"
+
+
+def _sends_stopped(trace: Trace) -> bool:
+    """Few requests were sent while the longest was under way."""
+    begin, end = trace.windows
+    if not begin.size:
+        return False
+    longest = int((end - begin).argmax())
+    first, last = begin[longest : longest + 1], end[longest : longest + 1]
+    sent = int(trace.sends_within(first, last)[0]) - 1
+    return bool(last[0] < trace.span and sent < (1 - _WENT_ON) * trace.rate * (last - first)[0])
 
 
 def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
@@ -617,7 +655,8 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
             "count failed requests as misses (latencykit check does), or measure with a timeout "
             "longer than any stall"
         )
-    if "nothing-to-omit" in findings and math.isfinite(visible):
+    quiet = facts.longest < shortest_visible_stall(facts.rate)
+    if ("nothing-to-omit" in findings or quiet) and math.isfinite(visible):
         shown = format_duration(visible * 1e9, 2)
         return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
     if isinstance(facts.data, Summary):
@@ -817,6 +856,7 @@ def facts_of(
             raise InvalidArgumentError(f"{name} must be positive and finite, not {value!r}")
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
+    data = data.in_succession() if isinstance(data, HistogramLog) else data
     first_pass = first_pass_over(data) if isinstance(data, HistogramLog) else None
     histogram = None if isinstance(data, Summary) else data.histogram()
     trace = None

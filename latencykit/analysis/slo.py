@@ -18,6 +18,7 @@ from latencykit.core.latency_types import series_named
 from latencykit.core.quantiles import is_resolved, share_interval
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
+from latencykit.core.sanity import time_out_of
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -243,6 +244,11 @@ def _percentile(
         low, high = min(low, max(row.value - step, 0.0)), max(high, row.value + step)
         if low <= limit < high and not reason:
             reason = f"times were read from a clock that ticks every {format_value(step, unit)}"
+    given_up = time_out_of(source.counted, unit)
+    reached = row.value if math.isinf(high) else high
+    if given_up is not None and low <= limit and reached >= given_up[0]:
+        took = f"{format_count(given_up[1])} requests took {format_value(given_up[0], unit)}"
+        high, reason = math.inf, f"{took}: if that is a time-out, {name} is unknown"
     checked = _settled(name, limit, row.value, low, high, unit, reason)
     return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
 
@@ -313,6 +319,8 @@ def _mean(
     )
     # A mean is not below the fastest request.
     low, high = max(low - below, source.bracket("min")[0]), high + above
+    step = _clock_step(source, value)
+    low, high = max(low - step, 0.0), high + step  # readings may all be rounded to one side
     outside, inside = _failures(source)
     reason = (
         f"of the {format_count(source.count)} requests that did not fail"

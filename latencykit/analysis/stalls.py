@@ -7,7 +7,7 @@ the test for a period.
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ __all__ = [
     "find_stalls",
     "first_pass_over",
     "hulls",
+    "pauses",
     "period_of",
     "stalls_of",
     "usual_rate",
@@ -61,6 +62,7 @@ class Stalls(Value):
     share: Floats  # part (0..1) of that time's requests that were delayed
     notes: tuple[str, ...] = field(default=())  # clock steps, a warm-up, a period …
     delayed: Delayed | None = field(default=None, repr=False)  # what a log's intervals counted
+    pause: tuple[float, float] | None = None  # the longest time with nothing recorded, seconds
 
     def __len__(self) -> int:
         return int(self.start.size)
@@ -132,18 +134,47 @@ def stalls_of(
 ) -> Stalls:
     """Return the stalls as arrays; `first_pass` over a log, or `trace`, if at hand."""
     if isinstance(data, HistogramLog):
-        stalls = _stalls_of_log(data, *(first_pass or first_pass_over(data)))
+        data = data if first_pass else data.in_succession()
+        series, top = first_pass or first_pass_over(data)
+        stalls = _stalls_of_log(data, series, top)
+        used, factor = series.count > 0, NANOSECONDS.get(series.unit, 0.0) / 1e9
+        begin, end = pauses(
+            (series.start - np.nan_to_num(series.max) * factor)[used],
+            (series.start + series.length)[used],
+            usual_rate(series),
+        )
     elif isinstance(data, Samples) and data.start is not None:
-        stalls = _stalls_of_trace(trace if trace is not None else Trace.of(data))
+        trace = trace if trace is not None else Trace.of(data)
+        stalls = _stalls_of_trace(trace)
+        begin, end = trace.pauses
     else:
         raise DataNotAvailableError(
             "this source does not know when requests were sent; stalls need a log, or samples with "
             "start times"
         )
+    if begin.size:
+        longest = int((end - begin).argmax())
+        stalls = replace(stalls, pause=(float(begin[longest]), float(end[longest])))
     period = period_of(stalls.end, data.elapsed if isinstance(data, Samples) else data.duration)
     if period is None:
         return stalls
-    return Stalls(**vars(stalls) | {"notes": (*stalls.notes, period.words)})
+    return replace(stalls, notes=(*stalls.notes, period.words))
+
+
+_PAUSES = 3  # more gaps that are as long are how the traffic is
+_PAUSE_TIMES = 5.0  # the longest of the other gaps
+_PAUSE_DUE = 30.0  # requests that would have been due; by chance a dozen are
+
+
+def pauses(begin: Floats, end: Floats, rate: float) -> tuple[Floats, Floats]:
+    """Return the few long times without any request under way, given when each was."""
+    left, right = hulls(begin, end)
+    gap = left[1:] - right[:-1]
+    if not gap.size or not rate:
+        return np.zeros(0), np.zeros(0)
+    other = float(np.sort(gap)[-_PAUSES - 1]) if gap.size > _PAUSES else 0.0
+    long = gap > max(_PAUSE_TIMES * other, _PAUSE_DUE / rate)
+    return right[:-1][long], left[1:][long]
 
 
 # ------------------------------------------------------------
@@ -200,6 +231,16 @@ class Trace:
         return float(self.due[-1]) if self.due.size else 0.0
 
     @cached_property
+    def pauses(self) -> tuple[Floats, Floats]:
+        """Start and end of the few long times without any request."""
+        return pauses(self.due, self.end, self.due.size / max(self.span, 1e-9))
+
+    @cached_property
+    def active(self) -> float:
+        """Seconds from the first to the last send, without pauses."""
+        return self.span - _covered(*self.pauses)
+
+    @cached_property
     def slow_from(self) -> float:
         """Seconds above which a request is slow enough to have kept others from being sent.
 
@@ -208,7 +249,7 @@ class Trace:
         """
         if self.due.size < 2 or not self.span:
             return float("inf")
-        limit = max(_SLOW_GAPS * self.span / self.due.size, _SLOW_TIMES * self.usual)
+        limit = max(_SLOW_GAPS * self.active / self.due.size, _SLOW_TIMES * self.usual)
         slow = np.sort(self.took[self.took > limit])
         while slow.size:
             longer = self.took > limit
@@ -240,11 +281,11 @@ class Trace:
         begin, end = self.windows
         for reach in (_CATCH_UP * (end - begin), np.zeros(end.size)):
             left, right = hulls(begin, np.minimum(end + reach, self.span))
-            quiet = self.span - _covered(left, right)
+            quiet = self.active - _covered(left, right)
             outside = self.due.size - int(self.sends_within(left, right).sum())
             if quiet > _QUIET * self.span and outside >= 20:
                 return outside / quiet
-        return self.due.size / max(self.span, 1e-9)
+        return self.due.size / max(self.active, 1e-9)
 
     def sends_within(self, begin: Floats, end: Floats) -> Ints:
         """Return the number of sends in each half-open window [begin, end)."""

@@ -238,6 +238,9 @@ def cli(ctx: click.Context, quiet: bool) -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; every error becomes one line and an exit status."""
     words = tuple(sys.argv[1:] if args is None else args)
+    if sys.stdout is None:  # closed: what is written there is an error, and no file becomes it
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 1)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8")
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         # Names of files are written as their bytes, and letters that the encoding lacks as ?.
         unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
@@ -245,8 +248,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with handle_signals():
         try:
             status = _status(words)
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            sys.stdout.flush()
         except (BrokenPipeError, OutputClosedError):
             status = 141
             _discard_output()

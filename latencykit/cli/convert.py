@@ -35,10 +35,14 @@ def command(
     latencykit convert run.hlog run.hgrm
     latencykit convert run.hlog run.csv --percentiles 50,99,99.9
     """
+    from latencykit.core.histogram_log import HistogramLog
     from latencykit.io.writing import checked_suffix, write_series
 
     checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given))
+    for one in loaded:
+        if isinstance(one.data, HistogramLog):
+            one.data.keep_nothing()
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_series(
             {one.name: one.data for one in loaded},

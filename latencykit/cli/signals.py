@@ -27,7 +27,7 @@ their import."""
 def handle_signals() -> Iterator[None]:
     """Turn signals that ask to end into exceptions: `KeyboardInterrupt`, or `SystemExit`.
 
-    Signals that are ignored, or handled by somebody else, stay so.
+    Signals that are ignored, or have another handler, are left alone.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

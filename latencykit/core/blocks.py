@@ -171,7 +171,7 @@ class Totals(Protocol):
         """Return the sums of a layout, to add to; None where they are not simply one array."""
 
     def count(self, added: int) -> None:
-        """Take note that so much was added to it."""
+        """Count what was added to it."""
 
     def put(self, block: Block) -> None:
         """Add the entries of a block."""
@@ -336,7 +336,7 @@ class TotalsFold:
         return held[0] if self._groups == 1 and held is not None else None
 
     def count(self, added: int, group: int = 0) -> None:
-        """Take note that so much was added; the sum of all has to fit into 63 bits."""
+        """Count what was added; the sum of all has to fit into 63 bits."""
         self._sums[group] += added
         if self._sums[group] >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)

@@ -3,12 +3,11 @@
 Two layouts cover everything that tools print:
 
 * `HdrBuckets` is HdrHistogram's log-linear layout: within each power of two, ``10**digits``
-(rounded up to a power
-  of two) equal bins, so that a bucket is never wider than one part in ``10**digits`` of its value.
-  It has no upper end: ``highestTrackableValue`` limits a recorder, not the layout.
+  (rounded up to a power of two) equal bins, so that a bucket is never wider than one part in
+  ``10**digits`` of its value. It has no upper end: ``highestTrackableValue`` limits a recorder, not
+  the layout.
 * `EdgeBuckets` lists its edges: the ``le`` bounds of a scrape, fio's bins, the rows of a percentile
-table, or raw
-  values (bins of no width).
+  table, or raw values (bins of no width).
 
 Index arithmetic follows ``AbstractHistogram.java`` of HdrHistogram 2.2.2 (``getBucketIndex``,
 ``valueFromIndex``).
@@ -54,7 +53,7 @@ __all__ = [
 ]
 
 
-_CHUNK = 1 << 16  # samples a pass: the temporaries stay in the cache
+_CHUNK = 1 << 16  # samples per pass: the temporaries stay in the cache
 _LARGEST = 1e288  # a scale: 2**63 of its steps are still a number
 _FAR = 900  # doublings: that many steps are still a number
 _EXACT = 1 << 53  # above this a float64 cannot hold every integer
@@ -230,7 +229,7 @@ class HdrBuckets(Buckets):
         if self.reaches(index):
             return np.asarray(self.high_steps(index) * self.ratio, np.float64)
         sub, shift = self.parts(index)
-        # of which far up nothing is left of the one
+        # far up the 1 is lost to rounding
         steps = np.ldexp(sub + 1.0, np.minimum(shift, _FAR)) - 1
         return np.asarray(
             np.where(shift < _FAR, steps * self.ratio, np.ldexp((sub + 1) * self.ratio, shift)),
@@ -337,22 +336,16 @@ def coarser(a: HdrBuckets, b: HdrBuckets) -> HdrBuckets:
 # more than its source.
 #
 # A layout has no upper end, so the finest steps of all can hold the values of all; only digits have
-# to be coarsened. What
-# has coarser steps than its neighbours (a larger ``lowestDiscernibleValue``) keeps its own edges:
-# such a bucket covers a
-# run of the cells of the common grid, and runs may overlap. The ratios of DoubleHistograms are
-# powers of two, so that
-# nothing at all is lost there.
+# to be coarsened. What has coarser steps than its neighbours (a larger ``lowestDiscernibleValue``)
+# keeps its own edges: such a bucket covers a run of the cells of the common grid, and runs may
+# overlap. The ratios of DoubleHistograms are powers of two, so that nothing at all is lost there.
 
 COST = "unlike histogram layouts"
-"""How the note begins that says what a sum of them costs."""
+"""Beginning of the note on the resolution that a sum of unlike layouts loses."""
 
 _LAYOUTS_EXACT = 1 << 53  # above this a float64 cannot represent every integer
-# keep what no float represents exactly out of the cells beside its own
-_UP, _DOWN = (
-    1 + 2.0**-51,
-    1 - 2.0**-51,
-)
+# keep what no float represents exactly out of the neighbouring cells
+_UP, _DOWN = 1 + 2.0**-51, 1 - 2.0**-51
 _KEPT = 40  # low bits of a bucket's highest value: all ones, and more than any layout looks at
 
 

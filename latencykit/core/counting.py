@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Counter", "count_values"]
 
-_CHUNK = 1 << 16  # values a pass: the buffer and the counts stay in the second-level cache
-_MOST = 1 << 31  # values a pass of the compiled loop
+_CHUNK = 1 << 16  # values per pass: the buffer and the counts stay in the second-level cache
+_MOST = 1 << 31  # values per pass of the compiled loop
 _PAGES = 1 << 23  # bytes of a mapped file after which its pages are given back
 _NO_UNIT_SCALE = 2.0**-30  # the resolution of plain numbers that may be fractions
 # exponent field of the power of two that an integer is added to: 1 ends up as the smallest normal

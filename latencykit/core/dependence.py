@@ -11,7 +11,7 @@ bound what was to be expected from both sides, as Poisson counts do.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,11 @@ _GROWTH = 2.0
 _FEW = 4.0  # events that have to lie above the upper end of an interval
 _MOST_BINS = 1024
 _DECAYS = 30  # of the correlation within a run: fewer show too little of it
-_LONG_ENOUGH = 100  # decays, from which on their number is known well
+# Of runs that are short for their correlation those pass the test in which it shows least. What
+# their variance may hide is allowed for.
 _LAGS, _SHOWN = 3, 1.6  # correlation over three lags, in standard errors of independent bins
-_UNSEEN = 2.5  # of the variance: that much may be hidden in a run of fewer decays
+_MANY_DECAYS, _HIDDEN = 1000, 1.5  # a run of fewer decays; times the variance
+_FEW_DECAYS, _HIDDEN_SHARE = 100, 2.5  # the same for a single share
 _LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
 
 
@@ -100,8 +102,17 @@ class Dependence:
         decay = _decay(residual[:, int(np.abs(share - 0.5).argmin())])
         enough = decay * _DECAYS <= len(residual)
         lacking = _LACKING * min(decay, len(residual) / _DECAYS) / (len(residual) // _BLOCKS)
+        bins = len(residual)
+        products = [
+            np.einsum("ij,ij->j", residual[lag:], residual[: bins - lag])
+            for lag in range(_LAGS + 1)
+        ]
         return share, replace(
-            found, variance=found.variance / (1 - lacking), settled=found.settled & enough
+            found,
+            variance=found.variance / (1 - lacking),
+            settled=found.settled & enough,
+            correlated=sum(products[1:]) > _SHOWN * math.sqrt(_LAGS / bins) * products[0],
+            decays=bins / max(decay, 1),
         )
 
     def _nearest(self, percentiles: ArrayLike) -> Ints:
@@ -152,9 +163,13 @@ class Dependence:
     def _bound(self, end: float, few: float = _FEW, found: _LongRun | None = None) -> Floats:
         """Bound of the share above each edge at one level; none above where events are few."""
         share, known = self._edges
-        found = found or known
         total = self._size.sum()
         tail, rest = share * total, (1 - share) * total
+        if found is None:
+            hidden = known.correlated & (known.decays <= _MANY_DECAYS)
+            variance = np.where(hidden, _HIDDEN, 1.0) * known.variance
+            degrees = 1 + np.minimum(tail, rest) ** 2 / np.maximum(variance, tail * (1 - share)) / 2
+            found = replace(known, variance=variance, degrees=np.minimum(known.degrees, degrees))
         variance = np.maximum(found.variance, tail * (1 - share))
         wider = variance * _student(abs(end), found.degrees) ** 2
         events, others = tail**2 / wider, rest**2 / wider
@@ -178,12 +193,8 @@ class Dependence:
         variance = np.maximum(found.variance, tail * (1 - share[0]))
         degrees = np.minimum(found.degrees, 1 + min(tail, rest) ** 2 / variance / 2)
         careful = replace(found, degrees=degrees)
-        # Of runs as short as this the ones whose correlation shows least pass the test above.
-        residual = self._bins[:, 1:].sum(axis=1) - share[0] * self._size
-        products = [float(residual[k:] @ residual[: residual.size - k]) for k in range(_LAGS + 1)]
-        correlated = sum(products[1:]) > _SHOWN * products[0] * math.sqrt(_LAGS / residual.size)
-        if correlated and max(_decay(residual), 1) * _LONG_ENOUGH >= residual.size:
-            careful = replace(careful, variance=_UNSEEN * found.variance)
+        if found.correlated[0] and found.decays <= _FEW_DECAYS:
+            careful = replace(careful, variance=_HIDDEN_SHARE * found.variance)
         end = normal_quantile((1 + confidence) / 2)
         low = float(self._bound(-end, found=careful)[0])
         high = float(self._bound(end, 0.0, careful)[0])
@@ -262,12 +273,17 @@ class Dependence:
 
 @record(eq=False)
 class _LongRun:
-    """Long-run variance of sums, its degrees of freedom, if it has settled, and skewness."""
+    """Long-run variance of sums, its degrees of freedom, if it has settled, and skewness.
+
+    Besides, whether neighbouring bins are correlated, and how many decays of it the run has.
+    """
 
     variance: Floats
     degrees: Floats
     settled: Flags
     skewness: Floats
+    correlated: Flags = field(default_factory=lambda: np.zeros(1, np.bool_))
+    decays: float = math.inf
 
     def lean(self, z: float) -> Floats:
         """Standard errors by which skewness moves the upper end outwards.

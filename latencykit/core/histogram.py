@@ -35,6 +35,7 @@ from latencykit.core.quantiles import (
     percentile_frame,
     percentile_table,
     ranks,
+    repeats_of,
     surely_within,
 )
 from latencykit.core.run import Run, merge_runs, require_data
@@ -262,7 +263,7 @@ class Evidence(Value):
         )
         if name == "mean":
             spread = self.whole.bracket("std")[1] / math.sqrt(counted.count)
-        error = normal_quantile((1 + confidence) / 2) * spread
+        error = normal_quantile((1 + confidence) / 2) * spread * math.sqrt(counted.repeats)
         return error, error
 
     def highest_supported_percentile(self, confidence: float = 0.95) -> float:
@@ -807,7 +808,10 @@ class Histogram(Value):
 
     def sample_limit(self, confidence: float = 0.95) -> float:
         """Return the highest percentile that the number of values bounds from above, or 0."""
-        return highest_supported_percentile(self.count + self.censored, confidence)
+        total = self.count + self.censored
+        return highest_supported_percentile(
+            total // repeats_of(self.counts, self.censored), confidence
+        )
 
     def highest_supported_percentile(self, confidence: float = 0.95) -> float:
         """Return the highest percentile bounded by the sample and resolved within a tenth.

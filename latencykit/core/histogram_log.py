@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -367,7 +367,7 @@ class HistogramLog(HistogramBacked, Value):
         )
 
     def shifted(self, seconds: float) -> HistogramLog:
-        """Return the same intervals counted from a start that lies so much earlier."""
+        """Return the same intervals counted from a start that is `seconds` earlier."""
         start = None if self.run.start is None else self.run.start - seconds
         later = self.rows(np.arange(len(self)), run=self.run.replace(start=start))
         later.starts = read_only(self.starts + seconds)
@@ -418,6 +418,28 @@ class HistogramLog(HistogramBacked, Value):
             unit=self.unit,
             run=self.run,
         )
+
+    def in_succession(self) -> HistogramLog:
+        """Return the log with one interval at a time: itself, unless hosts or tags overlap.
+
+        Rates, runs of intervals and seconds have no meaning where intervals lie side by side.
+        """
+        width = self._overlap()
+        if not width:
+            return self
+        view = self.with_tag("").resample(width)
+        view.starts = slot_edges(slot_numbers(view.starts, width).astype(np.float64), width)
+        view.lengths = np.full(len(view), width)
+        return view
+
+    def _overlap(self) -> float:
+        """Length of intervals that lie side by side, seconds; 0 where one follows the other."""
+        order = np.argsort(self.starts, kind="stable")
+        ends = (self.starts + self.lengths)[order]
+        before = np.concatenate(([-np.inf], np.maximum.accumulate(ends)[:-1]))
+        covered = float(np.maximum(ends - np.maximum(self.starts[order], before), 0.0).sum())
+        apart = float(self.lengths.sum()) <= _OVERLAP * covered
+        return 0.0 if apart else float(np.quantile(self.lengths, 0.9))
 
     def __add__(self, other: HistogramLog) -> HistogramLog:
         return merge_logs([self, other])
@@ -512,6 +534,10 @@ class HistogramLog(HistogramBacked, Value):
         request = Request(True, tuple(float(p) for p in percentiles), evidence)
         self._shelf.expected = request | (self._shelf.expected or request)
 
+    def keep_nothing(self) -> None:
+        """Announce that one question will be asked: its pass keeps nothing for later ones."""
+        self._shelf.keeps = False
+
     def is_scanned(self) -> bool:
         """Return True if the sums and the usual percentiles of this log are remembered."""
         return self._cached() is not None
@@ -524,7 +550,8 @@ class HistogramLog(HistogramBacked, Value):
 
     def _gains_by_cache(self) -> bool:
         enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shelf.size
-        return enough and any(not getattr(part, "in_memory", False) for part in self._parts)
+        decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
+        return self._shelf.keeps and enough and decodes
 
     def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
         """The cache, filled by a pass that answers the request where there is none yet."""
@@ -767,8 +794,7 @@ class SlotPart:
         chosen = np.flatnonzero(slot >= 0)
         chosen = chosen[np.argsort(slot[chosen], kind="stable")]
         # Intervals of one part come in order of time, but those of several parts one part after the
-        # other, and
-        # sums from memory before what is decoded beside them.
+        # other, and sums from memory before what is decoded beside them.
         known = self._log._cached()
         turns = 1
         if len(self._log._parts) > 1 or (known is not None and known[0].part is None):
@@ -880,6 +906,7 @@ _LARGE = 2048  # into at most this many, of very long logs
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
+_OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
 _SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
@@ -1123,8 +1150,7 @@ class _Table:
         if known.size < size:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
                 size += -size % 256
-            step = column_of(buckets.high(np.arange(known.size, size)))
-            steps, place = np.unique(step, return_inverse=True)
+            steps, place = _columns_between(buckets, known.size, size)
             columns = [self._place.setdefault(one, len(self._place)) for one in steps.tolist()]
             fresh = np.array(columns, np.int64)[place.reshape(-1)]
             known = self._columns[buckets] = np.concatenate((known, fresh))
@@ -1145,6 +1171,13 @@ class _Table:
             return self._result
         steps = np.fromiter(self._place, np.int64, len(self._place))
         return grouped(self.table, self.tags, steps)
+
+
+@lru_cache(maxsize=16)
+def _columns_between(buckets: Buckets, first: int, last: int) -> tuple[Ints, Ints]:
+    """The columns of some buckets, and which of them each is in; many tags share a layout."""
+    steps, place = np.unique(column_of(buckets.high(np.arange(first, last))), return_inverse=True)
+    return steps, place
 
 
 def _widened(table: Floats, more: int) -> Floats:
@@ -1184,7 +1217,10 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
 
 def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
     """The slot of each interval of a log, and how many slots there are."""
-    times, moment = np.unique(log.starts, return_inverse=True)
+    width = log._overlap()
+    times, moment = np.unique(
+        slot_numbers(log.starts, width) if width else log.starts, return_inverse=True
+    )
     most = _SLOTS if times.size <= 4 * _SLOTS else _LARGE
     slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
     slots = int(slot.max(initial=-1)) + 1
@@ -1220,6 +1256,7 @@ def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
     start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
     np.minimum.at(start, slot, log.starts)
     np.maximum.at(end, slot, log.starts + log.lengths)
+    end = np.minimum(end, np.append(start[1:], np.inf))  # of hosts side by side a second is one
     table, tags, value = fold.groups()
     seconds = fold.longest * (NANOSECONDS.get(log.unit, 0.0) / 1e9)
     return Tails(counted, table, value, start, end - start, seconds, tags)

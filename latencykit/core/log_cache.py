@@ -430,6 +430,7 @@ class Shelf:
         self.cache: LogCache | None = None
         self.sidecar: tuple[Path, NDArray[np.uint8]] | None = None
         self.expected: Request | None = None
+        self.keeps = True
 
     def __reduce__(self) -> tuple[type[Shelf], tuple[int]]:
         return Shelf, (self.size,)

@@ -49,6 +49,7 @@ __all__ = [
     "poisson_rarer",
     "rank_interval",
     "ranks",
+    "repeats_of",
     "row_mean_std",
     "row_quantile_positions",
     "running_sums",
@@ -188,8 +189,7 @@ def student_tail(tail: float, degrees: float) -> float:
 # The rule is the reference implementation's (``AbstractHistogram.getValueAtPercentile``,
 # HdrHistogram 2.2.2): the percentile is lowered by one unit in the last place, the rank is rounded
 # up, and the value is the highest equivalent value of the bucket that reaches the rank. So p99.94
-# of
-# 1,000 values is the 1,000th, not the 999th.
+# of 1,000 values is the 1,000th, not the 999th.
 
 
 def _percentiles(percentiles: ArrayLike) -> Floats:
@@ -306,6 +306,19 @@ def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[flo
 # Counted values as arrays, the input of every statistic here.
 
 
+_DISTINCT = 20  # values: by chance the counts of fewer may have a common divisor
+
+
+def repeats_of(counts: Ints, censored: int = 0) -> int:
+    """Return how often each request was counted: the common divisor of all counts.
+
+    Rows that were joined twice, sums with themselves and samples that were scaled up by the inverse
+    of a sampling rate all count the same requests again. That makes none of them more certain.
+    """
+    numbers = np.append(counts[counts > 0], censored)
+    return int(np.gcd.reduce(numbers)) if numbers.size > _DISTINCT else 1
+
+
 @record(eq=False)
 class Counted:
     """Counts between ascending edges, and censored values (at least `limit`)."""
@@ -369,6 +382,11 @@ class Counted:
     def total(self) -> int:
         """Number of values, censored ones included."""
         return self.count + self.censored
+
+    @cached_property
+    def repeats(self) -> int:
+        """How often each request was counted; see `repeats_of`."""
+        return repeats_of(self.counts, self.censored)
 
     def occupied(self) -> Counted:
         """Return the same without empty buckets."""
@@ -456,6 +474,7 @@ def percentile_table(
     full = counted.occupied()
     p = np.atleast_1d(np.asarray(percentiles, np.float64))
     total, best, worst = full.total, full.at_best(), full.at_worst()
+    requests = total // full.repeats
     at = _at(best, ranks(p, total))
     bucket_low, bucket_high = best.low[at], best.high[at]
     value = np.where(p == 0, bucket_low, np.where(np.isinf(bucket_high), bucket_low, bucket_high))
@@ -464,11 +483,11 @@ def percentile_table(
     if corrected:
         low = high = np.full(p.shape, np.nan)
     else:
-        first, last = rank_interval(total, p, confidence)
+        first, last = (rank * full.repeats for rank in rank_interval(requests, p, confidence))
         low = np.where(first >= 1, best.low[_at(best, first)], np.nan)
         high = np.where(last <= total, worst.high[_at(worst, last)], np.inf)
         high = np.maximum(high, value)
-    supported = (p <= highest_supported_percentile(total, confidence)) & ~at_least
+    supported = (p <= highest_supported_percentile(requests, confidence)) & ~at_least
     return PercentileTable(p, value, low, high, bucket_low, bucket_high, supported, at_least)
 
 

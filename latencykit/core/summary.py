@@ -18,7 +18,13 @@ from latencykit.core.quantiles import (
 from latencykit.core.run import Run
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError
-from latencykit.units import checked_unit, format_percentile, parse_percentile, unit_factor
+from latencykit.units import (
+    checked_unit,
+    format_percentile,
+    format_value,
+    parse_percentile,
+    unit_factor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,6 +184,13 @@ class Summary(Value):
         from latencykit.core.key_statistics import html_of
 
         return html_of("Summary", self)
+
+    def __repr__(self) -> str:
+        known = {f"p{format_percentile(p)}": v for p, v in self.reported_percentiles.items()}
+        shown = [
+            f"{name} {format_value(v, self.unit)}" for name, v in (known | dict(self.stats)).items()
+        ]
+        return f"Summary({', '.join(shown)})"
 
     def _reported(self, name: str) -> float:
         if name in self.stats:

@@ -259,30 +259,32 @@ class _Bursts:
     def events(self, tag: Ints | None) -> list[TailEvents]:
         """What makes up the requests above each percentile."""
         seconds = float(median(self.span)) if self.span.size else 0.0
-        bursts, totals = self.burst.any(axis=1).tolist(), self.tail.sum(axis=1).tolist()
         numbers, shares = _fewest(self.tail)
+        rows = zip(
+            map(float, self.percentiles), self.tail, self.burst, numbers.tolist(), shares.tolist(),
+            strict=True,
+        )  # fmt: skip
         found = []
-        for k, (percentile, total) in enumerate(
-            zip(map(float, self.percentiles), totals, strict=True)
-        ):
+        for k, (percentile, tail, burst, number, share) in enumerate(rows):
+            total = float(tail.sum())
             if total <= 0:
                 none = TailEvents(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
                 found.append(none)
                 continue
-            tail = self.tail[k]
-            stalls = self._stalls(k) if bursts[k] else np.zeros(0)
-            others = tail[~self.burst[k]] if bursts[k] else tail
+            stalls, others = np.zeros(0), tail
+            if burst.any():
+                stalls, others = self._stalls(k), tail[~burst]
             squares = float((stalls**2).sum()) + float(np.maximum(others, 0).sum())
             found.append(
                 TailEvents(
                     percentile,
                     total,
                     total * total / max(squares, total),
-                    fewest(stalls)[0] if bursts[k] else 0,
+                    fewest(stalls)[0] if stalls.size else 0,
                     float(stalls.sum()) / total,
-                    int(numbers[k]),
+                    number,
                     self.intervals,
-                    float(shares[k]),
+                    share,
                     seconds,
                     0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
                 )

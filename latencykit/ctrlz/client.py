@@ -272,8 +272,7 @@ def generate(load: Load) -> list[Row]:
 # The command: ``python -m latencykit.ctrlz.client open|closed|catchup URL``.
 #
 # It shows the effect of the mode on the report, and tests the test: an open loop is honest, a
-# closed
-# one omits. Samples go to standard output or a file as CSV, their quality to standard error.
+# closed one omits. Samples go to standard output or a file as CSV, their quality to standard error.
 
 
 def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:

@@ -176,6 +176,13 @@ class Sweep(Value):
             f"{self.slo}: {bracket_text(self.curve)}", header, rows, (self.stopped, *self.notes)
         )
 
+    def __repr__(self) -> str:
+        capacity = self.capacity
+        low, high = (capacity.low, capacity.high) if capacity else (0.0, math.inf)
+        met = f"met at {low:,.4g}/s" if low else "met at no load"
+        missed = f", missed at {high:,.4g}/s" if math.isfinite(high) else ""
+        return f"Sweep({len(self.runs)} runs, {met}{missed})"
+
 
 def sweep(
     load: str | Sequence[str] | Callable[[float, float], Data],

@@ -109,9 +109,9 @@ class LocalExecutor:
         )
 
 
-def dask_executor(client: Any, retries: int = 2) -> Executor:
+def dask_executor(client: Any) -> Executor:
     """Return a Dask client as an executor that repeats the tasks of workers that died."""
-    executor: Executor = client.get_executor(pure=False, retries=retries)
+    executor: Executor = client.get_executor(pure=False, retries=2)
     return executor
 
 

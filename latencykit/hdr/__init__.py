@@ -1,11 +1,11 @@
 """HdrHistogram payloads ⇄ arrays: bytes in, arrays out, and back.
 
-* ``open_payload(text, limits=None) -> Payload`` opens one base64 field, ``open_payloads(texts)``
-many.
+* ``open_payload(text, limits=None) -> Payload`` opens one base64 field,
+  ``open_payloads(texts)`` many.
 * ``decode_rows(payloads) -> (indptr, index, counts)`` decodes many at once.
 * ``encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
 * ``PayloadError`` says what is wrong with a payload, ``RowError`` also which of many it is;
-``Limits`` bound them.
+  ``Limits`` bound them.
 
 To read a log, open and decode some ten KiB at a time: ``decode_rows`` takes the `Payloads` of
 ``open_payloads``, or slices of them, as they are. ``payload.layout`` is the same object for equal

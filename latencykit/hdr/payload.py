@@ -93,8 +93,7 @@ SHORT = 400  # bytes; below this zlib starts sooner than isal runs faster
 # One payload: base64 text → (inflated) → header, with the counts left as bytes.
 #
 # Every version is known here, and what is wrong with a payload is said here;
-# `latencykit.hdr.payload` opens the ordinary
-# ones of a log together.
+# `latencykit.hdr.payload` opens the ordinary ones of a log together.
 #
 # The numbers in the headers are those of ``AbstractHistogram.java`` and ``DoubleHistogram.java`` of
 # HdrHistogram 2.2.2;
@@ -625,12 +624,10 @@ def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
 # layouts they are of.
 #
 # A V2 payload is a list of varints: a positive one is the count of the next bucket, 0 is one empty
-# bucket, and −n are n
-# of them. Nearly all varints of an ordinary log have one byte, so there `_short` treats bytes as
-# numbers and mends the
-# few places where it takes several; where many have several, `_long` gathers the numbers first.
-# Both take all rows at
-# once. V0 and V1 payloads are plain words.
+# bucket, and −n are n of them. Nearly all varints of an ordinary log have one byte, so there
+# `_short` treats bytes as numbers and mends the few places where it takes several; where many have
+# several, `_long` gathers the numbers first. Both take all rows at once. V0 and V1 payloads are
+# plain words.
 #
 # Nothing is believed: what could not be a histogram of the header's size is refused, before it is
 # added to anything.
@@ -644,9 +641,8 @@ _CUT_OFF = "the counts end inside a number"
 
 
 # The C library gives the pages of a large array back at every free, and faulting them in again
-# costs more than the
-# arithmetic here does. A block that was freed once (this one is never touched) makes it keep
-# smaller ones.
+# costs more than the arithmetic here does. A block that was freed once (this one is never touched)
+# makes it keep smaller ones.
 np.empty(8 << 20, np.uint8)
 
 

@@ -332,7 +332,7 @@ _STARTED = ("39f53479d3a045ac8e11786248231fbf", "be02cf6855d2428ba40df7e9d022f03
 
 
 def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """All JSON objects: one document, one a line, or one after the other; of lists their items."""
+    """All JSON objects: one document, one per line, or one after another; of lists their items."""
     text = source.text().replace("\x1e", "")
     text = re.sub(r"^data: ", "", text, flags=re.MULTILINE) if text.startswith("data: ") else text
     decoder, at = json.JSONDecoder(), 0

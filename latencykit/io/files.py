@@ -383,6 +383,11 @@ def _fault(error: Exception) -> tuple[str, str, str]:
     status, name = getattr(error, "status", None), type(error).__name__
     if name == "ClientPayloadError":
         return "the server ended before the end of the file", "", "try again"
+    if name in ("NoCredentialsError", "CredentialRetrievalError"):
+        names = "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        return "no credentials were found", "a login of the storage", f"set {names}"
+    if isinstance(error, PermissionError) and not error.filename:
+        return "the storage refuses access", "", "check the login and the address"
     if name == "TooManyRedirects":
         return "the server redirects in a circle", "", "check the address"
     if isinstance(status, int) and status >= 300:

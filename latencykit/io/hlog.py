@@ -3,17 +3,14 @@
 The grammar, and what StartTime and BaseTime mean (``HistogramLogReader.java``):
 
 * A line ``#[StartTime: 1441812279.474 (seconds since epoch), …]`` says when the log began;
-  without
-one it began with
-  its first interval.
+  without one it began with its first interval.
 * A time stamp is absolute if ``#[BaseTime: …]`` says 0 or nothing and it lies within a year of
-StartTime; otherwise it
-  counts from BaseTime, or from StartTime. The decision is made once, at the first interval after
-  such a header, so that two logs laid end to end both keep their times.
+  StartTime; otherwise it counts from BaseTime, or from StartTime. The decision is made once, at the
+  first interval after such a header, so that two logs laid end to end both keep their times.
 * A log with BaseTime alone begins at BaseTime plus its first stamp (the reference forgets the base
-there).
+  there).
 * The second column is the interval's length. HdrHistogram_c writes its end there; `end_column`
-finds that out.
+  detects that.
 """
 
 from __future__ import annotations
@@ -81,7 +78,7 @@ YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
 _NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
-_LONG_LINE, _FRONT = 512, 96  # bytes of a long line, and of what precedes its payload
+_LONG_LINE, _FRONT = 512, 16  # bytes of a long line, and by which its numbers may be longer
 _FEW_LINES = 64  # whose numbers `float` reads sooner
 _EXACT_DIGITS = 15  # an integer of this length is exact in binary
 
@@ -261,8 +258,9 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
         while (at := chunk.find(b"\n", found[-1] + 1)) >= 0:
             found.append(at)
         ends, starts = np.array(found[1:]), np.array(found[:-1]) + 1
-        if (ends - starts).min() > _FRONT:
-            line, place = np.nonzero(data[starts[:, None] + np.arange(_FRONT)] == _COMMA)
+        front = chunk.rfind(b",", 0, found[1]) + _FRONT
+        if (ends - starts).min() > front:
+            line, place = np.nonzero(data[starts[:, None] + np.arange(front)] == _COMMA)
             if line.size == chunk.count(b","):
                 return ends, starts[line] + place
     return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
@@ -704,9 +702,8 @@ class _Scan:
         self.end_legend = self.headed = False
         self.skipped = 0
         # Lines are decoded as they are read until there is too much to keep: a small log is read in
-        # one pass, and of
-        # a large one only the places are noted. Under --lenient all are, for what is corrupt has to
-        # be left out.
+        # one pass, and of a large one only the places are noted. Under --lenient all are, for what
+        # is corrupt has to be left out.
         self.eager = True
         self.part = HlogPart(source, self.found, self._error)
         self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one

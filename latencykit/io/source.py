@@ -383,8 +383,7 @@ class Unpacked(io.RawIOBase):
 # the one that was begun.
 #
 # What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut)
-# would give half of one
-# file and half of another, or offsets into what is no longer there.
+# would give half of one file and half of another, or offsets into what is no longer there.
 
 
 class Watch:

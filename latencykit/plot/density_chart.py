@@ -61,23 +61,23 @@ def shares(data: Any, edges: Floats) -> Floats:
     return np.diff(below) / max(total, 1e-300)
 
 
-def modes(part: Floats, most: int = 3, weight: float = 0.02) -> list[int]:
-    """Return the positions of the highest peaks that are prominent, the highest first.
+def modes(part: Floats) -> list[int]:
+    """Return the positions of up to three prominent peaks, the highest first.
 
     A peak is prominent where it is three times as high as the valley towards any higher one, and
-    has at least `weight` of all values around it.
+    has at least 2 % of all values around it.
     """
     smooth = np.convolve(part, [0.25, 0.5, 0.25], "same")
     padded = np.concatenate(([0.0], smooth, [0.0]))
     peaks: list[int] = []
     for peak in np.argsort(-smooth, kind="stable").tolist():
-        if len(peaks) == most or smooth[peak] <= 0:
+        if len(peaks) == 3 or smooth[peak] <= 0:
             break
         if max(padded[peak], padded[peak + 2]) > smooth[peak]:
             continue
         valleys = [smooth[min(peak, other) : max(peak, other) + 1].min() for other in peaks]
         around = part[max(0, peak - 4) : peak + 5].sum()
-        if all(3 * valley <= smooth[peak] for valley in valleys) and around >= weight:
+        if all(3 * valley <= smooth[peak] for valley in valleys) and around >= 0.02:
             peaks.append(peak)
     return peaks
 

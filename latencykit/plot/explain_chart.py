@@ -124,7 +124,8 @@ def explanation(
     if len(suspects):
         some = list(suspects.head(2).itertuples())
         shown = [
-            shorten(condition_text(row.attribute, str(row.value)), 48 // len(some)) for row in some
+            shorten(condition_text(str(row.attribute), str(row.value)), 48 // len(some))
+            for row in some
         ]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
     slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"

@@ -103,8 +103,8 @@ class Placement:
     free: bool
 
 
-def points_of(vertices: Floats, step: float = 2.0) -> Floats:
-    """Return points on a polyline at most `step` apart; it may be broken by NaN."""
+def points_of(vertices: Floats) -> Floats:
+    """Return points on a polyline at most 2 pixels apart; it may be broken by NaN."""
     if len(vertices) < 2:
         return vertices[np.isfinite(vertices).all(1)] if len(vertices) else np.zeros((0, 2))
     start, move = vertices[:-1], np.diff(vertices, axis=0)
@@ -112,12 +112,12 @@ def points_of(vertices: Floats, step: float = 2.0) -> Floats:
     start, move = start[known], move[known]
     if not len(start):
         return vertices[np.isfinite(vertices).all(1)]
-    parts = np.maximum(1, np.ceil(np.abs(move).max(1) / step)).astype(np.int64)
+    parts = np.maximum(1, np.ceil(np.abs(move).max(1) / 2)).astype(np.int64)
     segment = np.repeat(np.arange(len(parts)), parts)
     share = (np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)) / parts[segment]
     points = np.concatenate([start[segment] + move[segment] * share[:, None], (start + move)[-1:]])
     # A dense log has many points on one pixel; one of them is enough.
-    cells, first = np.unique(np.floor(2 * points / step), axis=0, return_index=True)
+    cells, first = np.unique(np.floor(points), axis=0, return_index=True)
     return points[np.sort(first)] if len(cells) < len(points) else points
 
 
@@ -556,15 +556,13 @@ class SpanLabels(_Labels):
             text.set_visible(placed)
 
 
-def outside_legend(
-    ax: Axes, handles: Sequence[Any], texts: Sequence[str], title: str | None = None
-) -> Legend:
+def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Legend:
     """Put a legend at the right, outside the axes, in the order given.
 
     A last row counts the series for which the axes are not high enough.
     """
     height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
-    most = max(3, int(height / 12.5) - (2 if title else 1))
+    most = max(3, int(height / 12.5) - 1)
     shown, words = list(handles), list(texts)
     if len(shown) > most:
         words = [*words[: most - 1], f"and {len(shown) - most + 1} more"]
@@ -572,9 +570,8 @@ def outside_legend(
     legend = ax.legend(
         shown, words, loc="upper left", bbox_to_anchor=(1.015, 1.0), frameon=False, fontsize=8.5,
         handlelength=2.4, borderaxespad=0.0, borderpad=0.0, labelspacing=0.42, handletextpad=0.6,
-        labelcolor=INK, title=title, title_fontsize=8.5, alignment="left",
+        labelcolor=INK, alignment="left",
     )  # fmt: skip
-    legend.get_title().set_color(MUTED)
     make_space(ax, legend)
     return legend
 
@@ -733,14 +730,21 @@ class Heading(Artist):
         self.stale = False
 
 
+_ALT_LABELS = 12
+"""Labels of each axes that an alternative text repeats: of more, the first ones."""
+
+
 def alt_text(figure: Any) -> str:
-    """Return what a chart shows, for those who do not see it: its heading, and its axes."""
+    """Return what a chart shows, for those who do not see it: its heading, axes and labels."""
     parts: list[str] = []
     for ax in figure.axes:
         for heading in (artist for artist in ax.artists if isinstance(artist, Heading)):
             parts += [heading.title, heading.conditions]
         sides = [side for side in (ax.get_ylabel(), ax.get_xlabel()) if side]
         parts.append(" against ".join(sides))
+        groups = [artist.texts for artist in ax.artists if isinstance(artist, _Labels)]
+        labels = [" ".join(text.get_text().split()) for texts in groups for text in texts]
+        parts.append("; ".join(list(dict.fromkeys(labels))[:_ALT_LABELS]))
     text = ". ".join(dict.fromkeys(part for part in parts if part))
     return text.replace("\\$", "$")
 

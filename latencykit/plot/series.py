@@ -258,11 +258,13 @@ def joined(series: Mapping[str, Any], *first: str) -> str:
     listed = {label: conditions(data) for label, data in series.items()}
     head, *others = listed.values() if listed else [[]]
     shared = [part for part in head if all(part in other for other in others)]
-    shared += [
-        f"{parts[-1]} in {plain(shorten(label, 40))}"  # an assumed unit, which comes last
-        for label, parts in listed.items()
-        if series[label].run.unit_note is not None and parts and parts[-1] not in shared
-    ]
+    assumed: dict[str, list[str]] = {}
+    for label, parts in listed.items():  # an assumed unit comes last
+        if series[label].run.unit_note is not None and parts and parts[-1] not in shared:
+            assumed.setdefault(parts[-1], []).append(plain(shorten(label, 40)))
+    for text, labels in assumed.items():
+        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+        shared.append(f"{text} in {', '.join(labels[:3])}{more}")
     return " · ".join((*filter(None, first), *shared))
 
 

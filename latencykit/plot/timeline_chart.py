@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
     from latencykit.plot.series import Drawable, Limits, StallRows
@@ -494,15 +495,9 @@ def _lines(
             high, low = np.maximum(value, zero), np.maximum(intervals.lows[percentile], zero)
             merged = max(merged, envelope(intervals, high, columns).merged)
             wide = np.isfinite(value) & ~is_resolved(intervals.lows[percentile], value)
-            if wide.any():  # fill between the edges of wide buckets: the source says no more
-                lower = envelope(intervals, np.where(wide, low, np.nan), columns)
-                upper = envelope(intervals, np.where(wide, high, np.nan), columns)
-                (x, top), (_, bottom) = upper.line(upper.high), lower.line(lower.low)
-                fill: dict[str, Any] = {"color": look["color"], "alpha": 0.2, "linewidth": 0}
-                ax.fill_between(x, bottom, top, zorder=2, **fill)
-                edge_look: dict[str, Any] = {"color": look["color"], "linewidth": 0.7, "alpha": 0.7}
-                for edge in (bottom, top):
-                    ax.plot(x, edge, zorder=2.2, label="_edge", **edge_look)
+            if wide.any():
+                low, top = np.where(wide, low, np.nan), np.where(wide, high, np.nan)
+                _fill_wide(ax, intervals, low, top, columns, look["color"])
             shown = envelope(intervals, np.where(wide, np.nan, high), columns)
             x, y = shown.line(shown.high)
             if shown.merged > 1 and percentile < 100 and not many:
@@ -512,22 +507,37 @@ def _lines(
                 )
             (lines[label][percentile],) = ax.plot(x, y, **look | line_kwargs)
     if many:
-        start, end, value = (
-            np.concatenate(parts)
-            for parts in zip(
-                *((part.start, part.end, part.values[100.0]) for part in timed.values()),
-                strict=True,
-            )
-        )
-        order = np.argsort(start, kind="stable")
-        start, end, value = start[order], end[order], value[order]
-        typical = max(float(np.median(end - start)), 1e-9)
-        most = max(1, round(float(end.max() - start.min()) / typical))
-        all_of = _merged(start, end, value, min(columns, most))
-        x, y = all_of.line(np.maximum(all_of.high, zero))
-        look = {"color": MUTED, "linewidth": 0.9, "zorder": 2, "label": "max of all"}
-        lines[""] = {100.0: ax.plot(x, y, **look)[0]}
+        lines[""] = {100.0: _draw_largest(ax, timed.values(), columns, zero)}
     return lines, merged
+
+
+def _fill_wide(
+    ax: Axes, intervals: Intervals, low: Floats, high: Floats, columns: int, colour: str
+) -> None:
+    """Fill between the edges of wide buckets: the source says no more."""
+    lower, upper = envelope(intervals, low, columns), envelope(intervals, high, columns)
+    (x, top), (_, bottom) = upper.line(upper.high), lower.line(lower.low)
+    ax.fill_between(x, bottom, top, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    for edge in (bottom, top):
+        ax.plot(x, edge, zorder=2.2, label="_edge", color=colour, linewidth=0.7, alpha=0.7)
+
+
+def _draw_largest(ax: Axes, series: Iterable[Intervals], columns: int, zero: float) -> Line2D:
+    """Draw the largest maximum of all series at each time."""
+    start, end, value = (
+        np.concatenate(parts)
+        for parts in zip(
+            *((part.start, part.end, part.values[100.0]) for part in series), strict=True
+        )
+    )
+    order = np.argsort(start, kind="stable")
+    start, end, value = start[order], end[order], value[order]
+    typical = max(float(np.median(end - start)), 1e-9)
+    most = max(1, round(float(end.max() - start.min()) / typical))
+    largest = _merged(start, end, value, min(columns, most))
+    x, y = largest.line(np.maximum(largest.high, zero))
+    (line,) = ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")
+    return line
 
 
 def _draw_rate(

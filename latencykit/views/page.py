@@ -237,14 +237,12 @@ def _details(
 
 def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
     """Return what a notebook keeps: a page in a frame, and a picture for viewers that show none."""
-    from matplotlib.figure import Figure
-
     from latencykit.plot import percentiles
+    from latencykit.plot.files import figure_of
     from latencykit.plot.label_layout import alt_text
 
-    picture, figure = io.BytesIO(), Figure(figsize=(8, 4.8), layout="constrained")
-    percentiles(data, ax=figure.subplots())  # not pyplot's: it would show it, too
-    figure.savefig(picture, format="png", dpi=80)
+    picture, figure = io.BytesIO(), figure_of(percentiles, data, size=(800, 480), dpi=80)
+    figure.savefig(picture, format="png")
     png, alt = base64.b64encode(picture.getvalue()).decode(), alt_text(figure)
     return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
 

@@ -488,6 +488,7 @@ class PageSeries:
             "supported_up_to": 100.0,
             "ranges": {},
             "tail_note": None,
+            "findings": [],
             "notes": list(model.run.notes),
         }
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from latencykit import __version__
 from latencykit._records import record
-from latencykit.analysis.compare import compare
+from latencykit.analysis.compare import compare, significance
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_outs, samples_needed
 from latencykit.analysis.omission import diagnose
@@ -48,7 +48,6 @@ from latencykit.views.text import (
     percent,
     percentile_name,
     side_texts,
-    significance,
     slo_texts,
 )
 
@@ -499,10 +498,10 @@ def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
         *comparison.warnings,
         *dict.fromkeys(row.note for row in comparison.changes if row.note),
     ]
+    names = (base.short or base.name, other.short or other.name)
     header = [
         "",
-        esc(base.short or base.name),
-        esc(other.short or other.name),
+        *map(esc, names),
         "change",
         "95 % interval",
         "significant",
@@ -510,7 +509,7 @@ def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
     # Why a verdict is as it is belongs before the numbers, which alone may seem to contradict it.
     why, further = (
         bullets(as_sentence(text) for text in texts)
-        for texts in (comparison_reasons(comparison), notes)
+        for texts in (comparison_reasons(comparison, *names), notes)
     )
     verdict = f"{name} {badge(comparison.verdict)}"
     content = f"{why}{table(header, rows)}{further}"

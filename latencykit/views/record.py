@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from latencykit.analysis.steadiness import drift
+from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, highest_pinned_down
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, Tails, TailsByRequest
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
 from latencykit.core.samples import Samples
+from latencykit.core.sanity import remarks
 from latencykit.core.summary import Summary
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -112,6 +115,7 @@ def series_record(
     rows: list[PercentileRow] = []
     limit, tail_note = 0.0, None
     notes: list[str] = []
+    findings: list[str] = []
     if counted.count + counted.censored:
         rows, reasons = evidence.rows(percentiles, confidence)
         notes += reasons
@@ -121,6 +125,12 @@ def series_record(
             most = counted.sample_limit(confidence)
             last = [row.percentile for row in rows if 50 <= row.percentile <= most][-1:]
             tail_note = evidence.events(last)[0].words if last else None
+        if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
+            moved = drift(evidence)
+            findings += [] if moved is None else [moved.words]
+        timeout = suspected_timeout(counted)
+        findings += [] if timeout is None else [timeout]
+        findings += remarks(data, counted)
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:
@@ -157,6 +167,7 @@ def series_record(
         "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
         "supported_up_to": number(limit),
         "tail_note": tail_note,
+        "findings": findings,
     }
 
 
@@ -198,6 +209,7 @@ def _frame(name: str, data: str, unit: str, run: Run) -> dict[str, Any]:
         "highest_supported_percentile": None,
         "supported_up_to": None,
         "tail_note": None,
+        "findings": [],
         "run": {
             "tool": run.tool,
             "version": run.version,

@@ -42,9 +42,7 @@ _ONE = ((100.0, "max", _RAW), (99.0, "p99", (199, 119, 0)), (50.0, "p50", _HONES
 Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
 
 
-def terminal_chart(
-    series: Any, *, width: int = 80, height: int = 20, timeline: bool = True, colour: bool = True
-) -> str:
+def terminal_chart(series: Any, *, width: int = 80, height: int = 20, colour: bool = True) -> str:
     """Return the percentile curve, and below it the timeline where time is known, as text."""
     try:
         import plotext
@@ -59,7 +57,7 @@ def terminal_chart(
         if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
         if len(data)
     }
-    if timeline and timed:
+    if timed:
         parts.append(_timeline(plotext, timed, (width, max(12, height - 4)), colour))
     notes = {note: None for data in named.values() if (note := data.run.unit_note) is not None}
     return "\n".join([*parts, *notes])

@@ -59,7 +59,6 @@ __all__ = [
     "percent",
     "percentile_name",
     "side_texts",
-    "significance",
     "slo_texts",
     "summary_text",
     "sweep_record",
@@ -167,6 +166,8 @@ def _explanations(records: Sequence[dict[str, Any]], out_unit: str | None) -> li
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
         if record["tail_note"] and len(records) <= _FEW:
             lines.append(f"{name}{record['tail_note']}")
+        if len(records) <= _FEW:
+            lines += [f"{name}{text}" for text in record["findings"]]
         for spec, trim in record["trimmed"].items():
             if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
                 value = _trim_text(trim, record["unit"], out_unit)
@@ -306,6 +307,8 @@ def comparisons_text(
     comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
     """Return one row per statistic, series by series; CSV of several names them in a column."""
+    from latencykit.analysis.compare import significance  # other texts do without
+
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)
@@ -360,12 +363,6 @@ def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
     ]
 
 
-def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
-    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
-    return "yes" if row.significant else "not judged" if unknown else "no"
-
-
 def _conclusion(comparison: Comparison) -> list[str]:
     verdict = {
         "same": "the same: every change lies within the margin, with confidence",
@@ -377,7 +374,7 @@ def _conclusion(comparison: Comparison) -> list[str]:
     return [f"verdict: {verdict} ({runs})", *comparison_reasons(comparison)]
 
 
-def comparison_reasons(comparison: Comparison) -> list[str]:
+def comparison_reasons(comparison: Comparison, base: str = "base", new: str = "new") -> list[str]:
     """Return P(new < base), where it is known, and the reasons for the verdict."""
     if not math.isfinite(comparison.faster):
         return list(comparison.reasons)
@@ -385,7 +382,7 @@ def comparison_reasons(comparison: Comparison) -> list[str]:
     share = f"{100 * comparison.faster:.3g}"
     if high - low > _CLOSE:
         share = f"{100 * low:.3g}–{100 * high:.3g}"
-    return [f"P(new < base) = {share} %", *comparison.reasons]
+    return [f"P({new} < {base}) = {share} %", *comparison.reasons]
 
 
 # ------------------------------------------------------------
@@ -624,6 +621,13 @@ def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95
         for answer in answers
         if answer.note
     ]
+    solid = largest.solid_up_to(confidence)
+    if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
+        upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
+        lines.append(
+            f"{name}: too few independent events bound the latency of one call {upto}; another run "
+            "may give users other percentiles"
+        )
     if largest.added_load:
         lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
     if largest.n == 1 or largest.sequential:

@@ -18,6 +18,13 @@ from latencykit.views.page_data import finer
 __all__ = ["Explorer"]
 
 
+_UNLINKED = (
+    "<p style='font: 13px sans-serif'>This viewer shows no live widgets: what is selected here "
+    "does not reach Python.</p>"
+)
+"""Above the page, where it is shown in place of the widget."""
+
+
 class _Views:
     """The linked views of some data: HTML, the model as text, and the bytes that it refers to."""
 
@@ -152,9 +159,13 @@ class Explorer(anywidget.AnyWidget):
             }
         return explain(self._data, above, between=self.selection, **options)
 
+    def __repr__(self) -> str:
+        return f"Explorer(selection={self.selection}): notebooks show it; lk.report writes a page"
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
         own, *metadata = parent._repr_mimebundle_(**options)
         bundle, about = self._views.bundle(self._data)
+        bundle = bundle | {"text/html": _UNLINKED + bundle["text/html"]}
         return own | bundle, (metadata[0] if metadata else {}) | about

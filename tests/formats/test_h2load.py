@@ -88,3 +88,15 @@ def test_several_runs_in_one_file(read_text):
     found = read_text(TEXT + TEXT)
     assert list(found) == ["run 1", "run 2"]
     assert found["run 2"].count == read_text(TEXT)["out.txt"].count
+
+
+def test_before_version_1_6_no_timeouts_are_counted(read_text):
+    text = (
+        "starting benchmark...\n"
+        "finished in 1.05s, 9523.81 req/s, 1.2MB/s\n"
+        "requests: 10000 total, 10000 started, 10000 done, 9990 succeeded, 10 failed, 0 errored\n"
+        "                     min         max         mean         sd        +/- sd\n"
+        "time for request:      101us     25.30ms      9.87ms      3.40ms    70.10%\n"
+    )
+    (data,) = read_text(text).values()
+    assert (data.max, data.run.failed, data.run.timeouts) == (25.3e6, 10, 0)

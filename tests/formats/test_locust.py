@@ -146,3 +146,15 @@ def test_the_console(read_text):
     assert (h.count, h.run.failed, h.percentile(95), h.max, h.mean) == (769, 3, 7e6, 42e6, 5e6)
     text = TEXT.replace(" Aggregated  ", "GET /x      ")
     assert list(read_text(text)) == ["GET /x"]
+
+
+def test_the_separate_percentiles_of_versions_before_1_0(read_text):
+    text = (
+        '"Name","# requests","50%","66%","75%","80%","90%","95%","98%","99%","100%"\n'
+        '"GET /",100,12,14,16,18,25,40,70,100,120\n"GET /never",0,"N/A","N/A","N/A","N/A","N/A",'
+        '"N/A","N/A","N/A","N/A"\n"Total",100,12,14,16,18,25,40,70,100,120\n'
+    )
+    series = read_text(text, "run_distribution.csv")
+    assert (series["GET /"].count, series["GET /"].max) == (100, 120e6)
+    assert series["GET /"].percentile(95) == 40e6
+    assert series["Total"].run.aggregate

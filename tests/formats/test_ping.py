@@ -56,3 +56,80 @@ def test_quiet_output_is_a_summary(read_text):
     found = read_text(lines[0] + "".join(lines[-3:]))["out.txt"]
     assert isinstance(found, Summary)
     assert (found.count, found.max) == (3, 12e6)
+
+
+LANGUAGES = {
+    "German": (
+        (
+            "PING a.de (192.0.2.1) 56(84) Bytes an Daten.\n"
+            "64 Bytes von a.de (192.0.2.1): icmp_seq=1 ttl=247 Zeit=12.3 ms\n"
+            "64 Bytes von a.de (192.0.2.1): icmp_seq=2 ttl=247 Zeit=14.9 ms\n\n"
+            "--- a.de ping-Statistiken ---\n"
+            "3 Pakete übertragen, 2 empfangen, 33.3333% packet loss, time 2003ms\n"
+            "rtt min/avg/max/mdev = 12.300/13.600/14.900/1.300 ms\n"
+        ),
+        [12.3, 14.9],
+    ),
+    "French": (
+        (
+            "PING a.fr (192.0.2.1) 56(84) octets de données.\n"
+            "64 octets de a.fr (192.0.2.1) : icmp_seq=1 ttl=52 temps=9,85 ms\n"
+            "64 octets de a.fr (192.0.2.1) : icmp_seq=3 ttl=52 temps=11,4 ms\n\n"
+            "--- statistiques ping a.fr ---\n"
+            "3 paquets transmis, 2 reçus, 33,3% packet loss, time 2003ms\n"
+            "rtt min/avg/max/mdev = 9,850/10,625/11,400/0,660 ms\n"
+        ),
+        [9.85, 11.4],
+    ),
+    "German Windows": (
+        (
+            "\r\nPing wird ausgeführt für a.de [192.0.2.1] mit 32 Bytes Daten:\r\n"
+            "Antwort von 192.0.2.1: Bytes=32 Zeit=12ms TTL=247\r\n"
+            "Antwort von 192.0.2.1: Bytes=32 Zeit<1ms TTL=247\r\n"
+            "Zeitüberschreitung der Anforderung.\r\n\r\n"
+            "Ping-Statistik für 192.0.2.1:\r\n"
+            "    Pakete: Gesendet = 3, Empfangen = 2, Verloren = 1\r\n"
+        ),
+        [12, 1],
+    ),
+    "Spanish Windows": (
+        (
+            "\r\nHaciendo ping a a.es [192.0.2.1] con 32 bytes de datos:\r\n"
+            "Respuesta desde 192.0.2.1: bytes=32 tiempo=10ms TTL=56\r\n"
+            "Respuesta desde 192.0.2.1: bytes=32 tiempo=21ms TTL=56\r\n\r\n"
+            "Estadísticas de ping para 192.0.2.1:\r\n"
+            "    Paquetes: enviados = 3, recibidos = 2, perdidos = 1\r\n"
+        ),
+        [10, 21],
+    ),
+    "Chinese Windows": (
+        (
+            "\r\n正在 Ping a.cn [192.0.2.1] 具有 32 字节的数据:\r\n"
+            "来自 192.0.2.1 的回复: 字节=32 时间=31ms TTL=52\r\n"
+            "来自 192.0.2.1 的回复: 字节=32 时间=30ms TTL=52\r\n\r\n"
+            "192.0.2.1 的 Ping 统计信息:\r\n"
+            "    数据包: 已发送 = 3, 已接收 = 2, 丢失 = 1\r\n"
+        ),
+        [31, 30],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_replies_are_read_in_any_language(read_text, language):
+    text, milliseconds = LANGUAGES[language]
+    (data,) = read_text(text, "ping.txt").values()
+    assert (data.duration / 1e6).tolist() == pytest.approx(milliseconds)
+    assert data.run.timeouts == 1
+
+
+def test_statistics_of_ioping_are_not_those_of_ping(read_text):
+    text = (
+        "4.0 kb from . (ext4 /dev/sda1): request=1 time=0.2 ms\n"
+        "4.0 kb from . (ext4 /dev/sda1): request=2 time=12.1 ms\n\n"
+        "--- . (ext4 /dev/sda1) ioping statistics ---\n"
+        "2 requests completed in 2013.2 ms, 238 iops, 0.9 mb/s\n"
+        "min/avg/max/mdev = 0.2/6.2/12.1/5.6 ms\n"
+    )
+    (data,) = read_text(text).values()
+    assert (data.run.tool, data.count, data.max) == ("ioping", 2, 12.1e6)

@@ -114,6 +114,9 @@ def test_empty_or_damaged(read_text, write):
     line = base64.b64encode(bytes(data[:-3])) + b"\n"
     with pytest.raises(CorruptInputError, match="corrupt"):
         read_text(line, "druid.txt")
+    good = base64.b64encode(bytes(data)) + b"\n"
+    with pytest.raises(CorruptInputError, match=":2: the t-digest is corrupt"):
+        read_text(good + good[:50] + "é".encode() + good[50:], "druid.txt")
 
 
 def test_extremes_that_are_not_stated_are_not_made_up(read_text):

@@ -88,3 +88,16 @@ def test_raw_rows(read_text):
     assert found["READ"].start.tolist() == [1795220742902_000_000 - 594_000, 1795220742949_000_000]
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: "):
         read_text(text.replace("950,1000", "950,x"))
+
+
+def test_releases_that_print_milliseconds(read_text):
+    text = (
+        "[OVERALL], RunTime(ms), 10110.0\n[OVERALL], Throughput(ops/sec), 50.2\n"
+        "[READ], Operations, 508\n[READ], AverageLatency(ms), 2.5\n[READ], MinLatency(ms), 1\n"
+        "[READ], MaxLatency(ms), 120\n[READ], 95thPercentileLatency(ms), 5\n"
+        "[READ], 99thPercentileLatency(ms), 14\n[READ], Return=0, 508\n"
+    )
+    data = read_text(text)["READ"]
+    assert (data.count, data.mean, data.max, data.percentile(99)) == (508, 2.5e6, 120e6, 14e6)
+    assert data.run.failed == 0
+    assert any("rounds percentiles down" in note for note in data.run.notes)

@@ -106,17 +106,16 @@ def test_a_stop_of_the_parent_is_noted_and_one_of_both_is_recorded(tmp_path, who
     """At 50 µs the pipe is full after two seconds: the clock goes on all the same."""
     path = tmp_path / "h.hlog"
     command = [sys.executable, "-m", "latencykit", "hiccup", "-o", str(path)]
-    process = subprocess.Popen(
+    stop = os.killpg if whole else os.kill
+    with subprocess.Popen(
         [*command, "--duration", "6s", "--resolution", "50us" if not whole else "1ms"],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
-    )  # fmt: skip
-    lines = [process.stderr.readline()]  # of the first second
-    stop = os.killpg if whole else os.kill
-    stop(process.pid, signal.SIGSTOP)
-    time.sleep(3)
-    stop(process.pid, signal.SIGCONT)
-    lines += process.stderr.readlines()
-    process.communicate()
+    ) as process:  # fmt: skip
+        lines = [process.stderr.readline()]  # of the first second
+        stop(process.pid, signal.SIGSTOP)
+        time.sleep(3)  # the length of the stop
+        stop(process.pid, signal.SIGCONT)
+        lines += process.stderr.readlines()
     noted = [line for line in lines if "its clock, a child process, was not" in line]
     longest = lk.read(path).max
     if whole:

@@ -61,6 +61,9 @@ def test_short_names_are_distinct() -> None:
     alike = [f"x{'y' * 40}{k}{'z' * 40}" for k in range(12)]
     assert len(set(short_names(alike, 14))) == 12
     assert short_names(["long-name-of-one-series"], 14) == ["long-na…series"]
+    # Little would be left of a name that begins all others.
+    pair = short_names(["ctrlz-uncorrected.hlog", "ctrlz-uncorrected.hlog, corrected"], 14)
+    assert pair == ["ctrlz-u…d.hlog", "ctrlz-u…rected"]
 
 
 @pytest.mark.needs_tool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 
 import numpy as np
@@ -213,3 +214,18 @@ def test_the_command_line_writes_the_page_and_tells_where_it_comes_from(tmp_path
     status, _, err = run("chart", source, "-o", tmp_path / "x.html", "--kind", "density")
     assert status == 2
     assert "--kind density is for pictures" in err
+
+
+def test_a_change_without_an_interval_is_not_judged(raw: lk.HistogramLog) -> None:
+    due = lk.read(CTRLZ / "corrected.hlog")
+    comparison = lk.compare(raw, due)
+    table = lk.report({"raw": raw, "due": due}).html.partition("id='comparison'")[2]
+    rows = re.findall(r"<tr><th scope='row'>(.*?)</th>(.*?)</tr>", table.partition("</table>")[0])
+    assert len(rows) == len(comparison.changes)
+    for change, (_, cells) in zip(comparison.changes, rows, strict=True):
+        *_, interval, verdict = re.findall(r"<td>(.*?)</td>", cells)
+        known = change.low > -1 or math.isfinite(change.high)
+        assert bool(interval) == known
+        assert verdict in (("yes", "no") if known else ("not judged",))
+    # The reasons for the verdict come before the numbers.
+    assert "One run per side" in table.partition("<table")[0]

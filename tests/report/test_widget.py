@@ -143,6 +143,7 @@ def test_charts_in_a_notebook_describe_themselves(raw: lk.HistogramLog) -> None:
     alt = metadata["image/png"]["alt"]
     assert "6,852 requests" in alt
     assert "raw <1>" in alt
+    assert "max 6 s" in alt  # a label of the curve
     new = nbformat.v4
     data["image/png"] = base64.b64encode(data["image/png"]).decode()
     output = new.new_output("display_data", data=data, metadata=metadata)
@@ -172,6 +173,8 @@ def test_a_saved_notebook_shows_a_page_and_a_picture(raw: lk.HistogramLog) -> No
     assert "6,852 requests" in metadata["image/png"]["alt"]
     assert {"text/html", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(bundle)
     assert "srcdoc=" in bundle["text/html"]
+    assert "no live widgets" in bundle["text/html"]  # where the page stands in for the widget
+    assert "no live widgets" not in lk.report(raw)._repr_mimebundle_()[0]["text/html"]
     assert "<img alt=" in bundle["text/html"].partition("srcdoc=")[2]
 
 

@@ -364,6 +364,8 @@ Kind = Literal["number", "span", "moment", "word"]
 _JUDGED = 60
 _LONGEST_WORD = 80
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
+_GROUPED_SPAN = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+|,\d{3})\s*[A-Za-zµμ]+$")
+_ZULU = re.compile(r"(\d) ?(?:UTC|GMT)$")
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
 
 
@@ -491,6 +493,8 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
 
     # longer ones are not durations, and slow to refuse
     text = text.where(text.str.len() <= _LONGEST_WORD, "")
+    # 1,234.5 ms; of 1,234 ms nobody knows what the comma is
+    text = text.where(~text.str.match(_GROUPED_SPAN), text.str.replace(",", ""))
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map(
         {
@@ -518,4 +522,11 @@ def _moments(text: pd.Series[Any]) -> NDArray[Any]:
     """Dates, UTC unless they say otherwise; NaT where they are none."""
     import pandas as pd
 
-    return as_nanoseconds(pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce"))
+    text = text.str.replace(_ZULU, r"\1Z", regex=True)
+    found = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
+    if found.isna().any():  # as web servers write them
+        when = pd.to_datetime(
+            text.str.strip("[]"), utc=True, format="%d/%b/%Y:%H:%M:%S %z", errors="coerce"
+        )
+        found = found.fillna(when)
+    return as_nanoseconds(found)

@@ -11,7 +11,6 @@ tdigest_impl.hpp of datasketches-cpp; the package datasketches gives quantiles, 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING
 
@@ -57,7 +56,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     for number, line in lines:
         try:
             data = base64.b64decode(line, validate=True)
-        except binascii.Error:
+        except ValueError:
             data = b""
         name = f"line {number}" if len(lines) > 1 else ""
         series[name] = _histogram(data, source, number, options)

@@ -25,7 +25,7 @@ _BEGIN = re.compile(r"^starting benchmark\.\.\.", re.MULTILINE)
 _LINE = re.compile(r"\d{15,17}\t(?:-1|\d{1,3})\t-?\d+")
 _TOTALS = re.compile(
     r"^requests: \d+ total, (\d+) started, (\d+) done, (\d+) succeeded, (\d+) failed, "
-    r"\d+ errored, (\d+) timeout",
+    r"\d+ errored(?:, (\d+) timeout)?",  # none before 1.6
     re.MULTILINE,
 )
 _TABLE = re.compile(
@@ -70,7 +70,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         if totals is None:
             seen, expected = "the closing line of totals is missing", "requests: … total, … started"
             raise source.corrupt(None, seen, expected, "did the run end?")
-        started, done, good, failed, late = (int(number) for number in totals.groups())
+        started, done, good, failed, late = (int(number or 0) for number in totals.groups())
         clients = re.findall(r"^spawning thread #\d+: (\d+) total client", text, re.MULTILINE)
         ended = re.search(r"^finished in (\S+), ([\d.]+) req/s", text, re.MULTILINE)
         try:

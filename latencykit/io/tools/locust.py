@@ -85,7 +85,8 @@ def sniff_stats(head: Head) -> Confidence:
     """Recognize the heading of the closing table."""
     names = _heading(head)
     return certain(
-        names[:2] == ["type", "name"] and {"request count", "max response time"} <= set(names)
+        (names[:2] == ["type", "name"] and {"request count", "max response time"} <= set(names))
+        or (names[:2] == ["name", "request count"] and names[-1:] == ["100%"])
     )
 
 
@@ -124,6 +125,8 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
         if not row:
             continue
         cells = dict(zip(names, row, strict=False))
+        if "100%" in cells:  # NAME_distribution.csv, before version 1.0, has no other maximum
+            cells.setdefault("max response time", cells["100%"].replace("N/A", "0"))
         total, failed, top = (
             _number(cells.get(name, ""))
             for name in ("request count", "failure count", "max response time")

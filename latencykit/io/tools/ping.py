@@ -31,16 +31,20 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
+# Words differ by language: "icmp_seq=1 ttl=52 temps=9,85 ms", "Bytes=32 Zeit<1ms TTL=52".
 _REPLY = re.compile(
-    r"^(?:\[(\d+\.\d+)\] )?.*?\b(?:icmp_seq|seq|bytes)=(\d+).*?\btime([=<]) ?(-?[\d.]+) ?"
+    r"^(?:\[(\d+\.\d+)\] )?.*?\b[^\W\d]\w*=(\d+).*?\b[^\W\d]+([=<]) ?(-?\d+(?:[.,]\d+)?) ?"
     r"(ms|us|usec|sec|s)\b(.*)$",
     re.MULTILINE,
 )
 _SENT = re.compile(
     r"\b(\d+) packets transmitted, (\d+) (?:packets )?received|Sent = (\d+), Received = (\d+)"
+    r"|^(\d+) [^\d\n,]+, (\d+) [^\d\n,]+, (?:\+\d+ [^\d\n,]+, )?[\d.,]+ ?%"
+    r"|: [^\W\d]+ = (\d+), [^\W\d]+ = (\d+), [^\W\d]+ = \d+",
+    re.MULTILINE,
 )
 _LOST = re.compile(r"Request time(?:out for icmp_seq|d out)|no answer yet for icmp_seq")
-_PING_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d./]+) ms")
+_PING_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d.,/]+) ms")
 _UNREACHABLE = re.compile(
     r"^(?:\[[\d.]+\] )?From .*(?:Unreachable|exceeded)|^Reply from .*unreachable",
     re.MULTILINE | re.IGNORECASE,
@@ -60,6 +64,18 @@ _IOPING_HINT = (
 )
 
 
+_PING = re.compile(
+    r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
+    r"=\d+ [^\W\d]+[=<] ?\d+ ?ms TTL=\d|" + _PING_STATS.pattern,
+    re.MULTILINE,
+)
+
+
+def sniff_ping(head: Head) -> Confidence:
+    """Recognize the first line, a reply, or the statistics, which ioping prints alike."""
+    return certain("ioping statistics" not in head.text and _PING.search(head.text))
+
+
 def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; lost packets are counted apart."""
     text = source.text()
@@ -73,7 +89,8 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     if any(row[2] == "<" for row in single):
         notes.append("times printed as below a bound are taken at that bound")
     if sent:
-        lost = int(sent[1] or sent[3]) - int(sent[2] or sent[4])
+        given, received = (int(number) for number in sent.groups() if number)
+        lost = given - received
         unreachable = min(unreachable, max(lost, 0))
         late = max(lost - unreachable, 0)
     else:
@@ -90,12 +107,13 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not single and stats is None:
         return {}
     if not single and stats is not None:
-        cells = [nanoseconds(cell, "ms") for cell in stats[1].split("/") if cell]
+        cells = [nanoseconds(c, "ms") for c in stats[1].replace(",", ".").split("/") if c]
         named = dict(zip(("min", "mean", "max", "std"), cells, strict=False))
-        received = int(sent[2] or sent[4]) if sent else None
-        return {"": Summary(named, {}, received, "ns", run.with_notes(_PING_HINT))}
+        return {
+            "": Summary(named, {}, received if sent else None, "ns", run.with_notes(_PING_HINT))
+        }
     unit = _UNIT.get(single[0][4], single[0][4])
-    duration = nanoseconds_of([float(row[3]) for row in single], unit)
+    duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit)
     ends = np.array([float(row[0] or "nan") for row in single])
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)
     start = None if np.isnan(ends).any() else whole_nanoseconds(ends, "s") - travelled
@@ -200,11 +218,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 FORMATS = (
     Format(
         "ping", "ping", "samples", (".txt",),
-        has_match(
-            r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
-            + _PING_STATS.pattern
-        ),
-        read_ping, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
+        sniff_ping, read_ping, unit="ms", example="ping -D -i 0.02 -c 1000 HOST > ping.txt",
     ),
     Format(
         "ioping", "ioping (text)", "samples", (".txt",),

@@ -10,7 +10,6 @@ Sources: MergingDigest.asBytes and asSmallBytes, AVLTreeDigest.asBytes and asSma
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import struct
 from typing import TYPE_CHECKING, Any
@@ -91,7 +90,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
                 continue
             try:
                 data = base64.b64decode(line.strip(), validate=True)
-            except binascii.Error:
+            except ValueError:
                 data = b""
             series[f"line {number}"] = _histogram(_of_bytes(data), source, number, options)
     else:

@@ -42,8 +42,8 @@ _LINE = re.compile(r"^\[([^\]]+)\], ([^,\n]+), (\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d+)\r?$", re.MULTILINE)
 _NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
-_CLOSING = re.compile(r"^\[\w[\w-]*\], \S*Latency\(us\), ", re.MULTILINE)
-_PERCENTILE = re.compile(r"([\d.]+)(?:st|nd|rd|th)?PercentileLatency\(us\)|p([\d.]+)")
+_CLOSING = re.compile(r"^\[\w[\w-]*\], \S*Latency\([mu]s\), ", re.MULTILINE)
+_PERCENTILE = re.compile(r"([\d.]+)(?:st|nd|rd|th)?PercentileLatency\(([mu]s)\)|p([\d.]+)")
 _STATS = {
     "AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max",
     "Average": "mean", "Min": "min", "Max": "max",
@@ -107,7 +107,7 @@ def _series(rows: list[Any], run: Run) -> dict[str, Data]:
         failed = sum(
             int(float(number))
             for name, number in facts.items()
-            if name.startswith("Return=") and "OK" not in name
+            if name.startswith("Return=") and "OK" not in name and name != "Return=0"
         )
         failed = failed or int(float(metrics.get(f"{metric}-FAILED", {}).get("Operations", 0)))
         own = run.replace(
@@ -121,9 +121,15 @@ def _series(rows: list[Any], run: Run) -> dict[str, Data]:
 
 def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
     """One operation: its buckets where they are printed, else its percentiles."""
-    stats = {kind: nanoseconds(facts[name], "us") for name, kind in _STATS.items() if name in facts}
+    stats: dict[str, float] = {}
+    for name, kind in _STATS.items():  # releases up to 0.1.4 print milliseconds
+        for spelled, unit in ((name, "us"), (name.replace("(us)", "(ms)"), "ms")):
+            if spelled in facts:
+                stats.setdefault(kind, nanoseconds(facts[spelled], unit))
+    if any(name.endswith("PercentileLatency(ms)") for name in facts):
+        run = run.with_notes("this version rounds percentiles down to whole milliseconds")
     points = {
-        float(match[1] or match[2]): nanoseconds(value, "us")
+        float(match[1] or match[3]): nanoseconds(value, match[2] or "us")
         for name, value in facts.items()
         if (match := _PERCENTILE.fullmatch(name))
     }

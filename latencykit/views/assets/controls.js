@@ -1,6 +1,6 @@
 // What a reader does with the views: zoom, clock times, one series alone, copy a selection, save numbers and pictures, link to it.
 
-import { el } from "./draw.js";
+import { el, setAll, svg } from "./draw.js";
 import { wirePin } from "./pin.js";
 
 function button(text, title, act) {
@@ -56,8 +56,8 @@ export function wireControls(page) {
 
 function timeTools(page, tools) {
   const middle = () => page.view().reduce((a, b) => a + b) / 2;
-  const zoom = button("Zoom to selection", "Key: z", () => page.zoom(page.span));
-  const all = button("All", "Key: 0", () => page.zoom(null));
+  const zoom = button("Zoom to selection", "The axis of time shows the selection alone; key: z", () => page.zoom(page.span));
+  const all = button("All", "The axis of time shows the whole run; key: 0", () => page.zoom(null));
   tools.append(
     zoom,
     button("+", "Zoom in; key: +; with the control key the mouse wheel zooms, too", () => page.zoomAround(middle(), 0.5)),
@@ -77,9 +77,7 @@ function timeTools(page, tools) {
     });
     tools.append(clock);
   }
-  page.hosts.timeline.tabIndex = 0;
-  page.hosts.timeline.setAttribute("role", "group");
-  page.hosts.timeline.setAttribute("aria-label", page.model.words.timelineKeys);
+  setAll(page.hosts.timeline, { tabindex: 0, role: "group", "aria-label": page.model.words.timelineKeys });
   page.hosts.timeline.addEventListener("keydown", (event) => {
     const step = page.edges[1] - page.edges[0], [from] = page.view();
     // Without a selection, the first time bin that is shown; with the shift key, the end moves.
@@ -218,14 +216,8 @@ function pictureOf(page, name) {
   });
   copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const { width, height } = shown.viewBox.baseVal, canvas = host.querySelector("canvas");
-  const picture = document.createElementNS("http://www.w3.org/2000/svg", "image");
-  if (canvas) {
-    for (const [key, value] of Object.entries({ href: canvas.toDataURL(), width, height })) picture.setAttribute(key, value);
-    copied.prepend(picture);
-  }
-  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  for (const [key, value] of Object.entries({ width, height, fill: getComputedStyle(page.find("explore")).getPropertyValue("--ground") })) ground.setAttribute(key, value);
-  copied.prepend(ground);
+  if (canvas) copied.prepend(svg("image", { href: canvas.toDataURL(), width, height }));
+  copied.prepend(svg("rect", { width, height, fill: getComputedStyle(page.find("explore")).getPropertyValue("--ground") }));
   return { text: new XMLSerializer().serializeToString(copied), width, height };
 }
 

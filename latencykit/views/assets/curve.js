@@ -3,7 +3,7 @@
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { supportedUpTo } from "./events.js";
-import { boxPath, drawRange, el, endLabels, extent, frame, heightOf, linear, svg, valueAxis, valueScale } from "./draw.js";
+import { axisBelow, boxPath, drawRange, el, endLabels, extent, frame, gridLine, heightOf, linear, setAll, svg, tickBelow, valueAxis, valueScale } from "./draw.js";
 
 export function spreadOf(page, one) {
   const span = page.span, percentiles = page.model.percentiles;
@@ -100,17 +100,15 @@ function percentileAxis(root, box, x, nines) {
   let last = -Infinity;
   for (const place of places) {
     const at = x.to(place), text = percentileText(percentileAt(place)).slice(1);
-    root.append(svg("line", { class: "grid", x1: at, x2: at, y1: box.top, y2: box.bottom }));
+    gridLine(root, box, at);
     const half = text.length * 3.4;
     if (at - half < last + (place < 1 ? 4 : 8) || at + half > Math.min(box.right, box.width - 18) - 26) continue;
-    root.append(svg("text", { class: "tick", x: at, y: box.bottom + 16, "text-anchor": "middle" }, text));
+    tickBelow(root, box, at, text);
     last = at + half;
   }
-  root.append(svg("line", { class: "grid", x1: box.right, x2: box.right, y1: box.top, y2: box.bottom }));
-  root.append(svg("text", { class: "tick", x: Math.min(box.right, box.width - 18), y: box.bottom + 16, "text-anchor": "middle" }, "100 %"));
-  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
-  const middle = (box.left + box.right) / 2;
-  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, "percentile of requests"));
+  gridLine(root, box, box.right);
+  tickBelow(root, box, Math.min(box.right, box.width - 18), "100 %");
+  axisBelow(root, box, "percentile of requests");
 }
 
 // Grey ground where no sample in view is large enough. Returns its words, for which lines of the grid make room.
@@ -235,13 +233,12 @@ function catchCurve(page, root, box, x, live) {
     for (const side of ["x1", "x2"]) rule.setAttribute(side, x.to(place));
     rule.setAttribute("visibility", "visible");
   };
+  const placeAt = (event) => Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
   const follow = (event) => {
-    const place = Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
+    const place = placeAt(event), percentile = atMaximum(page, place) ? 100 : writtenPercentile(place);
     point(place);
-    const percentile = place >= page.nines + 0.35 ? 100 : writtenPercentile(place);
     page.tip.show(event, percentileText(percentile), live.flatMap((row) => curveRows(row, percentile, page.model.unit)));
   };
-  const placeAt = (event) => Math.max(0, x.back(event.clientX - root.getBoundingClientRect().left));
   const mark = svg("rect", { class: "brush", y: box.top, height: box.bottom - box.top, visibility: "hidden" });
   root.insertBefore(mark, area);
   let from = null;
@@ -255,9 +252,8 @@ function catchCurve(page, root, box, x, live) {
     follow(event);
     if (from === null) return;
     const [left, right] = [from, placeAt(event)].sort((a, b) => a - b);
-    mark.setAttribute("visibility", x.to(right) - x.to(left) > 4 ? "visible" : "hidden");
-    mark.setAttribute("x", x.to(left));
-    mark.setAttribute("width", x.to(right) - x.to(left));
+    const width = x.to(right) - x.to(left);
+    setAll(mark, { x: x.to(left), width, visibility: width > 4 ? "visible" : "hidden" });
   });
   area.addEventListener("pointerup", (event) => {
     if (from === null) return;
@@ -280,8 +276,13 @@ function catchCurve(page, root, box, x, live) {
 function chooseBetween(page, left, right) {
   const spread = page.spreads.find((found, k) => page.series[k].data && !page.series[k].hidden && found?.value.length);
   if (!spread) return;
-  const at = (place) => rowAt(spread, place >= page.nines + 0.35 ? 100 : Math.max(1e-9, percentileAt(place))).value;
+  const at = (place) => rowAt(spread, atMaximum(page, place) ? 100 : Math.max(1e-9, percentileAt(place))).value;
   page.choose([left < 0.02 ? 0 : at(left), at(right)]);
+}
+
+// At the right end of the axis stands the maximum.
+function atMaximum(page, place) {
+  return place >= page.nines + 0.35;
 }
 
 // A percentile as it is written, so that what is shown for it is what every table says of it.

@@ -5,19 +5,20 @@ import { linearTicks, logTicks, plain, timeTicks, timeUnit, valueText } from "./
 const SVG = "http://www.w3.org/2000/svg";
 
 export function el(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  return filled(made, attributes, children);
+  const made = setAll(document.createElement(name), attributes);
+  made.append(...children);
+  return made;
 }
 
 export function svg(name, attributes = {}, ...children) {
-  const made = document.createElementNS(SVG, name);
-  return filled(made, attributes, children);
-}
-
-function filled(made, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== undefined) made.setAttribute(key, value);
+  const made = setAll(document.createElementNS(SVG, name), attributes);
   made.append(...children);
   return made;
+}
+
+export function setAll(node, attributes) {
+  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== undefined) node.setAttribute(key, value);
+  return node;
 }
 
 // An axis from data to pixels: `to` there, `back` again.
@@ -88,17 +89,28 @@ export function clipped(root, box) {
   return group;
 }
 
+// A line of the grid from top to bottom, and the axis at the bottom with its name.
+export function gridLine(root, box, x) {
+  root.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
+}
+
+export function tickBelow(root, box, x, text) {
+  root.append(svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, text));
+}
+
+export function axisBelow(root, box, name) {
+  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
+  root.append(svg("text", { class: "name", x: (box.left + box.right) / 2, y: box.bottom + 33, "text-anchor": "middle" }, name));
+}
+
 export function timeAxis(root, box, scale, page) {
   if (page.clock) return clockAxis(root, box, scale, page.model.epoch);
   const [size, word] = timeUnit(scale.high - scale.low);
   for (const at of timeTicks(scale.low, scale.high, Math.max(3, (box.right - box.left) / 90))) {
-    const x = scale.to(at);
-    root.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
-    root.append(svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, plain(at / size, 6)));
+    gridLine(root, box, scale.to(at));
+    tickBelow(root, box, scale.to(at), plain(at / size, 6));
   }
-  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
-  const middle = (box.left + box.right) / 2;
-  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `${word} ${page.model.words.clock}`));
+  axisBelow(root, box, `${word} ${page.model.words.clock}`);
 }
 
 // The same in universal time.
@@ -106,12 +118,10 @@ function clockAxis(root, box, scale, epoch) {
   const long = scale.high - scale.low > 86400 * 2, day = new Date((epoch + scale.low) * 1000).toISOString().slice(0, 10);
   for (const at of timeTicks(epoch + scale.low, epoch + scale.high, Math.max(2, (box.right - box.left) / 110))) {
     const x = scale.to(at - epoch), text = new Date(at * 1000).toISOString();
-    root.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
-    root.append(svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, long ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19)));
+    gridLine(root, box, x);
+    tickBelow(root, box, x, long ? text.slice(5, 16).replace("T", " ") : text.slice(11, 19));
   }
-  root.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }));
-  const middle = (box.left + box.right) / 2;
-  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, `UTC, from ${day}`));
+  axisBelow(root, box, `UTC, from ${day}`);
 }
 
 // A chosen range of latencies as a band across a picture.

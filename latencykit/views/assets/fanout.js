@@ -2,7 +2,7 @@
 
 import { percentileText } from "./numbers.js";
 import { rowText } from "./data.js";
-import { el, endLabels, extent, frame, heightOf, logarithmic, svg, valueAxis } from "./draw.js";
+import { axisBelow, el, endLabels, extent, frame, gridLine, heightOf, logarithmic, svg, tickBelow, valueAxis } from "./draw.js";
 
 // The models that a series has: without time there is not a mixture.
 function modelsOf(model) {
@@ -19,13 +19,10 @@ export function drawFanOut(page) {
   const y = logarithmic(low / 1.4, high * 1.6, box.bottom, box.top);
   valueAxis(root, box, y, page.model.unit);
   for (const n of [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].filter((n) => n <= last.n)) {
-    const left = x.to(n);
-    root.append(svg("line", { class: "grid", x1: left, x2: left, y1: box.top, y2: box.bottom }));
-    if (!box.narrow || /^1/.test(String(n)))
-      root.append(svg("text", { class: "tick", x: left, y: box.bottom + 16, "text-anchor": "middle" }, String(n)));
+    gridLine(root, box, x.to(n));
+    if (!box.narrow || /^1/.test(String(n))) tickBelow(root, box, x.to(n), String(n));
   }
-  const middle = (box.left + box.right) / 2;
-  root.append(svg("text", { class: "name", x: middle, y: box.bottom + 33, "text-anchor": "middle" }, "calls that a user waits for"));
+  axisBelow(root, box, "calls that a user waits for");
   const labels = [];
   model.percentiles.forEach((percentile, k) => {
     const cls = ["half", "late", "worst"][k];

@@ -2,7 +2,7 @@
 
 import { grouped, secondsText, valueText } from "./numbers.js";
 import { distribution, isResolved, rowAt } from "./data.js";
-import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, svg, timeAxis, valueAxis } from "./draw.js";
+import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, setAll, svg, timeAxis, valueAxis } from "./draw.js";
 import { longestOf, slotAt, stepPath } from "./timeline.js";
 
 const ROWS = 56;
@@ -44,8 +44,7 @@ export function drawHeat(page) {
     if (from === null) return follow(event);
     const to = place(event);
     page.tip.hide();
-    const size = { x: Math.min(from[0], to[0]), y: Math.min(from[1], to[1]), width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
-    for (const [key, value] of Object.entries({ ...size, visibility: "visible" })) mark.setAttribute(key, value);
+    setAll(mark, { x: Math.min(from[0], to[0]), y: Math.min(from[1], to[1]), width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]), visibility: "visible" });
   });
   area.addEventListener("pointerup", (event) => {
     if (from === null) return;
@@ -86,7 +85,7 @@ export function walkHeat(page, event) {
   }
   const words = page.heatAt.follow({ clientX: from.left + own[0] * scale, clientY: from.top + own[1] * scale });
   const left = x.to(data.start[cell[0]]), width = Math.max(3, x.to(data.end[cell[0]]) - left);
-  for (const [key, value] of Object.entries({ x: left, y: own[1] - height / 2, width, height, visibility: "visible" })) page.heatAt.root.querySelector(".cell").setAttribute(key, value);
+  setAll(page.heatAt.root.querySelector(".cell"), { x: left, y: own[1] - height / 2, width, height, visibility: "visible" });
   if (words && !page.corner) page.say(words);
 }
 

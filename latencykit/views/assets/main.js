@@ -2,7 +2,7 @@
 
 import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
-import { el, measureAgain, tooltip } from "./draw.js";
+import { el, measureAgain, setAll, tooltip } from "./draw.js";
 import { countsOf, drawBrush, drawTimeline, wirePinch } from "./timeline.js";
 import { dataWithin, drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat, walkHeat } from "./heat.js";
@@ -27,7 +27,8 @@ export async function mount(root, model, { host, ask = null, explain = null, onS
   page.label = labelCells;
   page.label(root.querySelectorAll("#explore table, #stalls table, #comparison table, #slo table, #explain table"));
   (root.body || root).append(page.tip.node);
-  actions(page);
+  wireSelection(page);
+  wireZoom(page);
   for (const part of [wireSeries, wireSpans, wireControls, wireRanges, wireCurve, wireHeat, wireFanOut, wireWindow, wirePinch]) guarded(() => part(page));
   page.refresh();
   return Object.freeze({
@@ -107,7 +108,7 @@ function drawSection(page, name) {
   }, failed);
 }
 
-function actions(page) {
+function wireSelection(page) {
   const count = () => (page.spreads = page.series.map((one) => guarded(() => spreadOf(page, one))));
   page.refresh = () => {
     measureAgain(Object.values(page.hosts).filter(Boolean));
@@ -165,6 +166,9 @@ function actions(page) {
     const moved = [edges[at], edges[at + last - first]];
     if (moved[0] !== page.span?.[0] || moved[1] !== page.span?.[1]) page.select(moved);
   };
+}
+
+function wireZoom(page) {
   const whole = () => [page.allEdges[0], page.allEdges.at(-1)];
   page.view = () => page.zoomed || whole();
   page.zoom = (view) => {
@@ -239,7 +243,7 @@ function wireCurve(page) {
 function wireHeat(page) {
   const host = page.hosts.heat;
   if (host) {
-    for (const [key, value] of Object.entries({ tabindex: 0, role: "group", "aria-label": page.model.words.heatKeys })) host.setAttribute(key, value);
+    setAll(host, { tabindex: 0, role: "group", "aria-label": page.model.words.heatKeys });
     host.addEventListener("keydown", (event) => walkHeat(page, event));
     host.addEventListener("blur", () => (page.tip.hide(), host.querySelector(".cell")?.setAttribute("visibility", "hidden")));
   }

@@ -3,7 +3,7 @@
 import { clockText, durationText, grouped } from "./numbers.js";
 import { countWithin, distribution, rowAt, rowText } from "./data.js";
 import { drawPinned } from "./pin.js";
-import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
+import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, setAll, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
@@ -140,10 +140,21 @@ function drawWhen(page, inside, plot, x, shown) {
 export function drawBrush(page) {
   if (!page.timeline) return;
   const { x, brush } = page.timeline;
-  brush.setAttribute("visibility", page.span ? "visible" : "hidden");
-  if (!page.span) return;
-  brush.setAttribute("x", x.to(page.span[0]));
-  brush.setAttribute("width", Math.max(1.5, x.to(page.span[1]) - x.to(page.span[0])));
+  if (!page.span) return brush.setAttribute("visibility", "hidden");
+  setAll(brush, { x: x.to(page.span[0]), width: Math.max(1.5, x.to(page.span[1]) - x.to(page.span[0])), visibility: "visible" });
+}
+
+// What a drag would do: resize at an end of the selection, move it, or begin another.
+function grip(page, event) {
+  if (!page.span) return { cursor: "crosshair" };
+  const { x, plot, root } = page.timeline, at = event.clientX - root.getBoundingClientRect().left, [left, right] = page.span.map(x.to);
+  const near = event.pointerType === "mouse" ? 6 : 18;
+  if (Math.abs(at - right) <= near) return { fixed: page.span[0], cursor: "ew-resize" };
+  if (Math.abs(at - left) <= near) return { fixed: page.span[1], cursor: "ew-resize" };
+  // One that fills what is shown has nowhere to go: a drag selects within it.
+  const fills = left <= plot.left + 1 && right >= plot.right - 1;
+  if (at > left && at < right && !fills) return { moving: page.span, cursor: "grab" };
+  return { cursor: "crosshair" };
 }
 
 // What takes the pointer; it stays the same element while a selection is made, so that two clicks are a double click.
@@ -152,28 +163,16 @@ function catchBrush(page) {
   const area = svg("rect", { class: "catch", x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top });
   const time = (event) => x.back(event.clientX - root.getBoundingClientRect().left);
   let drag = null;
-  // What a drag would do: resize at an end of the selection, move it, or begin another.
-  const grip = (event) => {
-    if (!page.span) return { cursor: "crosshair" };
-    const at = event.clientX - root.getBoundingClientRect().left, [left, right] = page.span.map(x.to);
-    const near = event.pointerType === "mouse" ? 6 : 18;
-    if (Math.abs(at - right) <= near) return { fixed: page.span[0], cursor: "ew-resize" };
-    if (Math.abs(at - left) <= near) return { fixed: page.span[1], cursor: "ew-resize" };
-    // One that fills what is shown has nowhere to go: a drag selects within it.
-    const fills = left <= plot.left + 1 && right >= plot.right - 1;
-    if (at > left && at < right && !fills) return { moving: page.span, cursor: "grab" };
-    return { cursor: "crosshair" };
-  };
   area.addEventListener("pointerdown", (event) => {
     if (drag || !event.isPrimary || event.button !== 0) return;
-    drag = { began: time(event), pixel: event.clientX, moved: false, before: page.span, ...grip(event) };
+    drag = { began: time(event), pixel: event.clientX, moved: false, before: page.span, ...grip(page, event) };
     page.tip.hide();
     area.setPointerCapture(event.pointerId);
   });
   area.addEventListener("pointermove", (event) => {
     if (!drag) {
       if (event.buttons) return;
-      area.style.cursor = grip(event).cursor;
+      area.style.cursor = grip(page, event).cursor;
       tipTime(page, event, time(event));
       return;
     }

@@ -1,0 +1,139 @@
+"""Steadiness of a run: whether latencies of its second half differ from those of the first.
+
+Sixteen blocks of time show how much the share of slow requests varies by chance. Their variance is
+taken from differences between neighbours (von Neumann, 1941), all but the largest, which neither a
+trend nor a step inflates much, while a single stall does. What is left is a t test of the halves,
+at a level that leaves room for blocks that depend on each other. Where latencies are correlated
+over as long as a block, nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit.units import format_percentile, format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from latencykit.core.histogram_log import Tails
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Drift", "drift"]
+
+_BLOCKS = 16
+_LEAST = 20  # requests above a percentile that each half has at least
+_BEYOND = 12.0  # standard errors: far more than chance needs, for blocks that depend on each other
+_MEMORY = 0.25
+_MATERIAL = 1.1
+
+
+@record()
+class Drift:
+    """A percentile that differs between the halves of a run.
+
+    Attributes
+    ----------
+    percentile : float
+    first, second : float
+        Its value in each half, within about 2 %, in the unit of the data.
+    unit : str
+    """
+
+    percentile: float
+    first: float
+    second: float
+    unit: str
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        first, second = (
+            format_value(float(f"{x:.2g}"), self.unit) for x in (self.first, self.second)
+        )
+        return (
+            f"the run is not steady: p{format_percentile(self.percentile)} is about {first} in the "
+            f"first half, about {second} in the second (latencykit diagnose)"
+        )
+
+
+def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | None:
+    """Return the first percentile that differs between the halves by more than chance explains.
+
+    Parameters
+    ----------
+    tails : Tails
+        The evidence of a log, or of samples with times.
+    percentiles : sequence of float
+
+    Returns
+    -------
+    Drift or None
+        None also for runs that are too short to show it.
+
+    Examples
+    --------
+    >>> import latencykit as lk, random
+    >>> dice = random.Random(1)
+    >>> times = [k * 10_000_000 for k in range(12_000)]
+    >>> took = [dice.uniform(1e6, 2e6) * (1 + (k > 6_000)) for k in range(12_000)]
+    >>> drift(lk.Samples(start=times, duration=took, unit="ns").evidence()).words
+    'the run is not steady: p99 is about 2 ms in the first half, about 4 ms in the second \
+(latencykit diagnose)'
+    """
+    table = tails.table[tails.table.sum(axis=1) > 0]
+    if len(table) < 2 * _BLOCKS:
+        return None
+    half = np.add.reduceat(table, [0, len(table) // 2])
+    begins = np.linspace(0, len(table), _BLOCKS, endpoint=False).astype(int)
+    above = np.cumsum(table.sum(axis=0)[::-1])[::-1]
+    for percentile in percentiles:
+        wanted = (1 - percentile / 100) * above[0]
+        edge = int(np.abs(np.log(above[1:] / wanted)).argmin()) + 1 if above.size > 1 else 0
+        slow = half[:, edge:].sum(axis=1)
+        if not edge or (half.sum(axis=1) * (1 - percentile / 100) < _LEAST).any():
+            continue
+        if not tails.whole.percentile_rows([percentile])[0].resolved:
+            continue  # wide buckets
+        first, second = (_percentile(one, tails.value, percentile) for one in half)
+        if max(first, second) < _MATERIAL * min(first, second) or not slow.any():
+            continue
+        above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
+        share = np.add.reduceat(above_it, begins) / np.add.reduceat(counts, begins)
+        if _score(share) > _BEYOND and _memory(above_it / counts, begins) < _MEMORY:
+            return Drift(percentile, first, second, tails.whole.unit)
+    return None
+
+
+def _score(share: Floats) -> float:
+    """Standard errors by which the means of the halves differ."""
+    squares = np.sort(np.diff(share) ** 2)[:-1]  # but the largest: it may be the step
+    variance = float(squares.mean()) / 2
+    middle = share.size // 2
+    between = abs(float(share[:middle].mean() - share[middle:].mean()))
+    return between / math.sqrt(variance * 4 / share.size) if variance > 0 else math.inf * between
+
+
+def _memory(share: Floats, begins: Ints) -> float:
+    """Median correlation within a block, at a quarter of its length; about none if it is short."""
+    size = share.size // begins.size
+    parts = share[begins[:, None] + np.arange(size)]
+    parts = parts - parts.mean(axis=1, keepdims=True)
+    lag, square = max(size // 4, 1), (parts**2).sum(axis=1)
+    products = (parts[:, lag:] * parts[:, :-lag]).sum(axis=1) * size / (size - lag)
+    return float(np.median(np.where(square > 0, products / np.where(square > 0, square, 1), 0)))
+
+
+def _percentile(counts: Floats, value: ArrayLike, percentile: float) -> float:
+    """The value of the group that a percentile lies in."""
+    running = np.cumsum(counts)
+    at = int(np.searchsorted(running, percentile / 100 * running[-1] * (1 - 1e-12)))
+    return float(np.asarray(value)[min(at, running.size - 1)])

@@ -1,0 +1,83 @@
+"""Requests that pile up at a round maximum: perhaps timeouts that were recorded as latencies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit.units import NANOSECONDS, format_duration, format_percentile, sure_percentile
+
+if TYPE_CHECKING:
+    from latencykit.core.histogram import Histogram
+
+__all__ = ["suspected_timeout"]
+
+_ROUND = np.array([
+    0.1, 0.2, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 45, 50, 60,
+    75, 90, 100, 120, 150, 180, 200, 240, 250, 300, 360, 400, 500, 600, 900, 1200, 1800, 3600,
+])  # fmt: skip
+"""Timeouts that people choose, in seconds."""
+
+_EARLY, _LATE = 0.9995, 1.002  # a timer fires a little late, and a clock may be a little fast
+_WIDEST = 0.01  # of a bucket at the maximum, and of a clock's step, as a share of the timeout
+_NEAR = 0.8  # requests from this share of the timeout on show how many are to be expected at it
+_LEAST, _MOST_SHARE = 10, 0.2
+_TIMES_EXPECTED = 10
+_DISTINCT = 20  # values that show how fine the clock is
+
+
+def suspected_timeout(histogram: Histogram) -> str | None:
+    """Return a question if many requests took a round time that is the maximum.
+
+    Nothing is said where the clock or the buckets are coarse, where latencies just below are about
+    as frequent, or where the source knows its timeouts.
+
+    Parameters
+    ----------
+    histogram : Histogram
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> import latencykit as lk, random
+    >>> dice = random.Random(1)
+    >>> h = lk.Histogram.of([dice.expovariate(10) for _ in range(5000)] + [30.0] * 20, unit="s")
+    >>> suspected_timeout(h)
+    '0.398 % of the requests (20) took 30 s, the maximum: a timeout? percentiles above p99.6 are \
+then lower bounds'
+    """
+    scale, kept = NANOSECONDS.get(histogram.unit), np.flatnonzero(histogram.counts)
+    if scale is None or histogram.censored or histogram.run.timeout or kept.size < _DISTINCT:
+        return None
+    index, counts = histogram.index[kept], histogram.counts[kept]
+    low, high = (
+        ends(index) * scale / 1e9 for ends in (histogram.buckets.low, histogram.buckets.high)
+    )
+    greatest = histogram.max * scale / 1e9
+    least = min(float(low[-1]), greatest)  # a reported maximum may lie within the bucket
+    round_times = _ROUND[(least <= _ROUND * _LATE) & (greatest >= _ROUND * _EARLY)]
+    if not round_times.size:
+        return None
+    timeout = float(round_times[-1])
+    step = float(np.diff(low).min())
+    if max(step, high[-1] - low[-1]) > _WIDEST * timeout or step > _WIDEST * timeout / 4:
+        return None
+    begin = int(np.searchsorted(high, timeout * _EARLY))
+    near = int(np.searchsorted(high, timeout * _NEAR))
+    number, total = int(counts[begin:].sum()), int(counts.sum())
+    width = max(float(high[-1]), timeout * _LATE) - min(float(low[begin]), timeout * _EARLY)
+    expected = (1 + counts[near:begin].sum()) * width / (timeout * (_EARLY - _NEAR))
+    share = number / total
+    if number < _LEAST or number < _TIMES_EXPECTED * expected or share > _MOST_SHARE:
+        return None
+    shown = format_duration(timeout * 1e9)
+    about = "" if format_duration(greatest * 1e9) == shown else "about "
+    return (
+        f"{100 * share:.3g} % of the requests ({number:,}) took {about}{shown}, "
+        f"the maximum: a timeout? percentiles above "
+        f"p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
+    )
