@@ -528,10 +528,12 @@ def _during(
             answered = probe(target.url, 1, 0.3 * plan.stall) is not None
     rate = (counts[1] - counts[0]) / (times[1] - times[0]) * 1e9
     partial = plan.partial is not None and plan.partial < 1
-    # On a busy machine the tables take long to read: what was seen too late shows no growth.
+    # On a busy machine the tables take long to read: seen too late, nothing has grown.
     seen = [(moment - started) / 1e9 / plan.stall for moment in times]
-    early = backlogs[0] if seen[0] < 0.6 and seen[1] < 1.0 else None
-    return (early, backlogs[1]), rate if partial else None, answered
+    early, late = backlogs
+    if early and late and late.octets < 1.5 * early.octets and (seen[0] > 0.6 or seen[1] > 1.0):
+        early = None
+    return (early, late), rate if partial else None, answered
 
 
 # ------------------------------------------------------------
@@ -890,8 +892,8 @@ def _unless_void(
     after = duration - observed.stall.end
     accused = judgement.verdict not in ("honest", "unknown")
     # A load generator that has not begun, or has ended, reports nothing of the stall.
-    awake = max(observed.elapsed - observed.stall.end, 0.1)
-    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / awake
+    rest = max(observed.elapsed - plan.stop_after, 0.1)
+    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
     begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
     early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
     unsent = judgement.verdict in ("partly", "omits") and 0 < many < 0.97

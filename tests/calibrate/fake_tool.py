@@ -1,6 +1,7 @@
 """Load generators with known habits: ``fake_tool.py HABIT URL RATE SECONDS``.
 
-Each sends as `HABITS` says and prints percentiles; what is right to say of it, the test knows.
+The names of the habits are those of the test, which knows the right verdict on each. All print
+percentiles, in milliseconds unless the habit is another unit.
 """
 
 from __future__ import annotations
@@ -61,9 +62,8 @@ async def arrivals(sender: Sender, rate: float, seconds: float, habit: str) -> N
     async def one() -> None:
         start = time.perf_counter()
         ok = await sender.timed(start, fresh=habit == "closes")
-        while not ok and habit in ("retries", "retries-anew"):
-            _, failed = sender.rows.pop() if habit == "retries" else (0.0, True)
-            ok = await sender.timed(start if habit == "retries" else None) or not failed
+        while not ok and habit == "retries-anew":
+            ok = await sender.timed()
         if not ok and habit == "gives-up":
             stop.set()
 
@@ -104,13 +104,13 @@ async def callers(sender: Sender, rate: float, seconds: float, number: int, thin
 
 async def run(habit: str, url: str, rate: float, seconds: float) -> list[Row]:
     """Send the load of a habit."""
-    impatient = ("drops-failed", "clips", "retries", "retries-anew", "gives-up")
+    impatient = ("drops-failed", "clips", "retries-anew", "gives-up")
     sender = Sender(url, 0.5 if habit in impatient else None)
     if habit == "starts-late":
         await asyncio.sleep(4)
-    if habit in ("probes-first", "probes-long"):
+    if habit == "probes-long":
         await sender.ask()
-        await asyncio.sleep({"probes-first": 1.5, "probes-long": 4}[habit])
+        await asyncio.sleep(4)
     if habit in ("one-connection", "thinks"):
         think = 0.02 if habit == "thinks" else 0.0
         await callers(sender, rate, seconds, 4 if think else 1, think)

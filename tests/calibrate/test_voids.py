@@ -153,6 +153,9 @@ def test_a_tool_that_ended_early_or_had_not_begun_is_not_accused() -> None:
         free = _plan(command=("tool", "{duration}"))
         assert "had not begun" in _verdict(_report(*report), free, before=9.0, requests=2000)[2]
         assert "had not begun" not in _verdict(_report(*report), free)[2]
+        end = _plan(command=("tool", "{duration}"), at="end")
+        cut = {"stall": Stall(9.6, 13.6), "elapsed": 13.7, "requests": 2400}
+        assert "had not begun" not in _verdict(_report(*report), end, **cut)[2]
 
 
 def test_more_requests_than_were_due_are_named_once_in_a_sentence() -> None:
