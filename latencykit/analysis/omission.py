@@ -437,7 +437,8 @@ def _judge(
         )
         if clean:
             return "clean", findings
-    quiet = bool(facts.rate) and facts.longest < shortest_visible_stall(facts.rate or 0.0)
+    quiet = bool(facts.rate) and facts.extent_known
+    quiet = quiet and facts.longest < shortest_visible_stall(facts.rate or 0.0)
     nothing = quiet and not (spoiled or suspected or stalls.pause) and _harmless(facts)
     return "unknown", (*findings, *(("nothing-to-omit",) if nothing else ()))
 
@@ -477,7 +478,9 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
         "dropped": run.dropped > _LOST * total,
         "unfinished": run.unfinished > max(_LOST * total, facts.connections or 1),
         "clipped": histogram is not None and histogram.censored and not run.timeouts,
-        "fewer-than-due": offered and total + run.timeouts < _FEWER * offered * sending,
+        "fewer-than-due": offered
+        and facts.extent_known
+        and total + run.timeouts < _FEWER * offered * sending,
         "failed-in-stalls": tests.failed
         or (
             not facts.timed
@@ -601,6 +604,8 @@ def _why_unknown(
         )
     if not facts.rate:
         return "the number of requests that were due is unknown"
+    if not facts.extent_known:
+        return "how many requests there were, or how long the longest took, is not reported"
     if facts.longest < shortest_visible_stall(facts.rate):
         return f"the longest request took {longest}: too short for an omission to show"
     if facts.stall and len(stalls):
@@ -655,7 +660,7 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
             "count failed requests as misses (latencykit check does), or measure with a timeout "
             "longer than any stall"
         )
-    quiet = facts.longest < shortest_visible_stall(facts.rate)
+    quiet = facts.extent_known and facts.longest < shortest_visible_stall(facts.rate)
     if ("nothing-to-omit" in findings or quiet) and math.isfinite(visible):
         shown = format_duration(visible * 1e9, 2)
         return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
@@ -744,6 +749,12 @@ class Facts:
         if isinstance(self.data, Summary):
             return self.data.count or 0
         return int(self.histogram.count + self.histogram.censored)
+
+    @property
+    def extent_known(self) -> bool:
+        """The source states how many requests there were and how long the longest took."""
+        data = self.data
+        return not isinstance(data, Summary) or (data.count is not None and "max" in data.stats)
 
     @cached_property
     def observed_rate(self) -> float | None:

@@ -222,3 +222,13 @@ def test_a_clock_that_may_have_been_set_forward_is_named(step: float) -> None:
     found = lk.diagnose(samples(start, end - start))
     assert found.verdict == "unknown"
     assert "clock" in found.summary + " ".join(found.stalls.attrs["notes"])
+
+
+def test_what_a_list_of_percentiles_does_not_say_is_unknown(tmp_path) -> None:
+    path = tmp_path / "percentiles.csv"
+    path.write_text("percentile,latency_ms\n50,5\n90,9.5\n99,16\n99.9,25\n")
+    found = lk.diagnose(lk.read(path), rate=100, duration=60)
+    assert (found.verdict, found.findings) == ("unknown", ())
+    assert found.summary == (
+        "how many requests there were, or how long the longest took, is not reported"
+    )
