@@ -274,7 +274,7 @@ def test_resampling_to_common_spans_decodes_nothing_again(monkeypatch):
 def test_a_log_that_is_asked_once_keeps_nothing():
     log, parts = a_log(3, 90)
     kept, _ = a_log(3, 90)
-    log.keep_nothing()
+    log.expect(evidence=False, keep=False)
     assert log.histogram() == kept.histogram()
     assert not log.is_scanned()
     asked = sum(part.asked for part in parts)

@@ -42,7 +42,7 @@ def command(
     loaded = without_aggregates(load(given))
     for one in loaded:
         if isinstance(one.data, HistogramLog):
-            one.data.keep_nothing()
+            one.data.expect(evidence=False, keep=False)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_series(
             {one.name: one.data for one in loaded},

@@ -529,14 +529,16 @@ class HistogramLog(HistogramBacked, Value):
             self._factor,
         )
 
-    def expect(self, percentiles: Sequence[float] = (), *, evidence: bool = True) -> None:
-        """Announce what will be asked, so that one pass answers all of it."""
+    def expect(
+        self, percentiles: Sequence[float] = (), *, evidence: bool = True, keep: bool = True
+    ) -> None:
+        """Announce what will be asked, so that one pass answers all of it.
+
+        With ``keep=False`` that pass keeps nothing for later questions.
+        """
         request = Request(True, tuple(float(p) for p in percentiles), evidence)
         self._shelf.expected = request | (self._shelf.expected or request)
-
-    def keep_nothing(self) -> None:
-        """Announce that one question will be asked: its pass keeps nothing for later ones."""
-        self._shelf.keeps = False
+        self._shelf.keeps = keep
 
     def is_scanned(self) -> bool:
         """Return True if the sums and the usual percentiles of this log are remembered."""
