@@ -107,9 +107,9 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     return np.asarray(np.rint(given * micro).astype(np.int64) * 1000)
 
 
-def several(number: int, one: str, more: str | None = None) -> str:
+def several(number: int, singular: str, plural: str | None = None) -> str:
     """Return "1 request", "1,200 requests"."""
-    return f"{format_count(number)} {one if number == 1 else more or one + 's'}"
+    return f"{format_count(number)} {singular if number == 1 else plural or singular + 's'}"
 
 
 def distinct(name: str, taken: Container[str]) -> str:
@@ -205,9 +205,9 @@ def per_operation(
         names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used
     }
     outside = [k for k, name in enumerate(names) if name in apart]
-    whole = everything.select(~np.isin(code, outside)) if outside else everything
+    together = everything.select(~np.isin(code, outside)) if outside else everything
     free = aggregate if aggregate not in each else f"{aggregate} operations"
-    return {free: whole.with_run(aggregate=True)} | each
+    return {free: together.with_run(aggregate=True)} | each
 
 
 def further_cells(pieces: Sequence[pd.Series[Any]]) -> Cells:
@@ -278,11 +278,11 @@ def histogram_of_both(
     inner, stats, run = stated({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
     reported_percentiles = (tuple(inner), tuple(inner.values()))
     reached = surely_within(list(inner), total + int(known.get("censored", 0)))
-    held = reached <= total  # the others lie in the censored mass
+    inside = reached <= total  # the others lie in the censored mass
     value = np.maximum.accumulate(
-        np.append(np.array(reported_percentiles[1])[held], stats.get("max", np.inf))
+        np.append(np.array(reported_percentiles[1])[inside], stats.get("max", np.inf))
     )
-    rank = np.append(reached[held], total)
+    rank = np.append(reached[inside], total)
     ends = np.cumsum(number)
     cuts = np.unique(np.concatenate(([0], ends, rank)))
     cuts = cuts[cuts <= total]
@@ -357,7 +357,11 @@ def log_of_payloads(
             end += 1
         indptr, index, counts = _decoded(payloads[row:end], source, name)
         blocks += blocks_by_layout(
-            np.arange(row, end), indptr, index, counts, [one.buckets for one in payloads[row:end]]
+            np.arange(row, end),
+            indptr,
+            index,
+            counts,
+            [payload.buckets for payload in payloads[row:end]],
         )
         row = end
     return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run, factor=NANOSECONDS[unit])

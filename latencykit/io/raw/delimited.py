@@ -213,7 +213,7 @@ def _share_of_numbers(dialect: Dialect) -> float:
 
 def _has_spelled_durations(dialect: Dialect) -> bool:
     """Whether a column named as a latency holds ``PT0.5S``, ``00:00:00.5`` or the like."""
-    names = [one.column for one in latency_columns(dialect.columns)[0]] if dialect.header else []
+    names = [part.column for part in latency_columns(dialect.columns)[0]] if dialect.header else []
     frame = dialect.frame() if names and dialect.rows else None
     return frame is not None and any(kind_of(frame[name]) == "span" for name in names)
 
@@ -287,7 +287,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
         comment=dialect.comment,
         na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),
-        loose=(*(one.column for one in plan.outcomes), *plan.further), exact=True,
+        loose=(*(outcome.column for outcome in plan.outcomes), *plan.further), exact=True,
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"

@@ -414,8 +414,8 @@ def _nanoseconds_since_epoch(stamps: NDArray[Any]) -> Ints:
     """Times of seconds, or of ``21/Nov/2026:00:16:36 +0000``, or with milliseconds and no zone."""
     distinct, where = np.unique(stamps, return_inverse=True)  # each is parsed once
     if b"/" not in distinct[0]:
-        whole = np.rint(distinct.astype(np.float64) * 1e3).astype(np.int64) * 1_000_000
-        return whole[where.reshape(-1)]
+        micros = np.rint(distinct.astype(np.float64) * 1e3).astype(np.int64) * 1_000_000
+        return micros[where.reshape(-1)]
     iso, zone = [], []
     for stamp in distinct.tolist():
         text = stamp.decode("ascii")
@@ -565,7 +565,7 @@ def _json_columns(
         import pandas as pd
 
         used = (server.time, *server.begin, *server.end, "connection")
-        rows = [{key: one for key, one in flat(row).items() if key not in used} for row in batch]
+        rows = [{key: cell for key, cell in flat(row).items() if key not in used} for row in batch]
         columns["columns"] = pd.DataFrame(rows, dtype=object)
     return columns
 

@@ -108,8 +108,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if below:
             notes.append(f"{several(int(below), 'negative value')} left out")
         if odd > below:
-            one, more = "value that is not a number", "values that are not numbers"
-            notes.append(f"{several(int(odd - below), one, more)} left out")
+            singular, plural = "value that is not a number", "values that are not numbers"
+            notes.append(f"{several(int(odd - below), singular, plural)} left out")
         before = text[max(at - 120, 0, text.rfind("\n", 0, at) + 1) : at]
         label = _LABEL.search(before)
         name = printable(label[1] or label[2], 80) if label else f"histogram {number}"
@@ -127,7 +127,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         ((name, lone),) = series.items()
         series = {"" if name.startswith("histogram ") else name: lone}
     note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
-    return {name: one.with_run(notes=(*one.run.notes, *note)) for name, one in series.items()}
+    return {
+        name: histogram.with_run(notes=(*histogram.run.notes, *note))
+        for name, histogram in series.items()
+    }
 
 
 FORMATS = (

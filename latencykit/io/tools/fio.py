@@ -302,10 +302,10 @@ def sniff_histograms(head: Head) -> Confidence:
 
 def _coarseness(bins: int) -> tuple[int, int] | None:
     """How often fio halved the number of bins, and the number before; None for another number."""
-    for whole in (_BINS, _OLD_BINS):
+    for full in (_BINS, _OLD_BINS):
         for halved in range(7):
-            if whole >> halved == bins:
-                return halved, whole
+            if full >> halved == bins:
+                return halved, full
     return None
 
 
@@ -331,12 +331,12 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not rows:
         expected = f"rows of {width} numbers"
         raise source.corrupt(None, "no row is whole", expected, "run fio to its end")
-    halved, whole = _coarseness(width - 3) or (0, _BINS)
-    unit, unit_from = options.resolve_unit("ns" if whole == _BINS else "us")
+    halved, full = _coarseness(width - 3) or (0, _BINS)
+    unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
     run = Run(
         tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
     )
-    index = np.arange(whole, dtype=np.int64)
+    index = np.arange(full, dtype=np.int64)
     shift = np.maximum((index >> 6) - 1, 0)
     half = np.int64(1) << np.maximum(shift - 1, 0)
     middle = (np.int64(1) << (shift + 6)) + (index % 64 << shift) + half

@@ -116,7 +116,7 @@ def _strings(
 ) -> Iterator[tuple[str, str, str | None]]:
     """Payloads below a value: path, payload, and the unit that a key beside it states."""
     if isinstance(value, str):
-        own = next((found for key in path[::-1] if (found := named(key).unit)), unit)
+        own = next((own_unit for key in path[::-1] if (own_unit := named(key).unit)), unit)
         for _, payload in _blobs(value):
             yield ".".join(path), payload, own
     elif isinstance(value, dict):
@@ -151,13 +151,13 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read histogram after histogram, named by key or by the words before it."""
     if source.head.data.startswith(_COOKIES):
-        found = _in_bytes(source.bytes())
+        texts = _in_bytes(source.bytes())
     else:
         text = source.text()
-        found = _in_json(text, source) if _JSON.match(text) else _in_text(text)
+        texts = _in_json(text, source) if _JSON.match(text) else _in_text(text)
     series: dict[str, Data] = {}
     empty = 0
-    for number, (label, line, payload, stated) in enumerate(found, 1):
+    for number, (label, line, payload, stated) in enumerate(texts, 1):
         unit, origin = options.resolve_unit("ns", "assumed")
         if stated:
             unit, origin = stated, "file"
@@ -176,7 +176,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         ((label, lone),) = series.items()
         series = {"" if label.startswith("histogram ") else label: lone}
     note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
-    return {name: one.with_run(notes=(*one.run.notes, *note)) for name, one in series.items()}
+    return {
+        name: histogram.with_run(notes=(*histogram.run.notes, *note))
+        for name, histogram in series.items()
+    }
 
 
 FORMATS = (

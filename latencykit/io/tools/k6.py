@@ -299,8 +299,8 @@ def sniff_points_json(head: Head) -> Confidence:
 
 def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the points of the main metric, or of those asked for by name."""
-    wanted, notes = _wanted(options), list[str]()
-    names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in wanted)
+    metric_names, notes = _wanted(options), list[str]()
+    names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in metric_names)
     pattern = re.compile(rb'^[^\n]*"metric":"(?:' + names + rb')"[^\n]*', re.MULTILINE)
     parts: list[dict[str, Points]] = []
     for first, chunk in line_chunks(source):
@@ -308,7 +308,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         if len(_LINE.findall(chunk)) == len(_BEGUN.findall(chunk)):
             try:
                 records = json.loads(b"[" + b",".join(pattern.findall(chunk)) + b"]")
-                part = _points(records, wanted, options)
+                part = _points(records, metric_names, options)
             except (ValueError, KeyError, TypeError):
                 part = None
         if part is None:
@@ -322,7 +322,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
                         good.append(record)
                 except (KeyError, TypeError, ValueError):
                     refuse_line(source, options, number, "a point without time and value", "both")
-            part = _points(good, wanted, options)
+            part = _points(good, metric_names, options)
         parts.append(part)
     metrics = {
         name: {
@@ -341,11 +341,11 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _points(
-    records: Sequence[Any], wanted: Sequence[str], options: ReadOptions
+    records: Sequence[Any], names: Sequence[str], options: ReadOptions
 ) -> dict[str, Points]:
     """Arrays of each metric's points."""
     metrics: dict[str, Points] = {}
-    for name in wanted:
+    for name in names:
         rows = [row["data"] for row in records if row["metric"] == name and row["type"] == "Point"]
         if rows:
             tags = [row.get("tags") or {} for row in rows]

@@ -90,9 +90,9 @@ def unit_of(
         return named.pop(), "format"
     if "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
         return None
-    said = unit_said(described)
-    if said is not None:
-        return said, "file"
+    in_text = unit_said(described)
+    if in_text is not None:
+        return in_text, "file"
     return None if _NO_TIME_SAID.search(described) else options.resolve_unit("s", "assumed")
 
 
@@ -558,14 +558,14 @@ def _buckets(record: dict[str, Any], source: Source) -> tuple[Floats, Floats, Fl
 def _snake(value: Any) -> Any:
     """The same with keys as in the proto file; of a choice (``{"CountInt": 7}``) its value."""
     if isinstance(value, list):
-        return [_snake(one) for one in value] if value and isinstance(value[0], dict) else value
+        return [_snake(item) for item in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):
         return value
-    record = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): one for key, one in value.items()}
+    record = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): item for key, item in value.items()}
     for key in ("count", "zero_count"):
         if isinstance(record.get(key), dict):
             record[key] = next(iter(record[key].values()), 0)
-    return {_OF_REMOTE.get(key, key): _snake(one) for key, one in record.items()}
+    return {_OF_REMOTE.get(key, key): _snake(item) for key, item in record.items()}
 
 
 def _unpacked(record: dict[str, Any], source: Source) -> tuple[Floats, Floats]:
@@ -638,13 +638,13 @@ def _of_remote(answer: dict[str, Any]) -> list[dict[str, Any]]:
             row: dict[str, Any] = {
                 "metric": {pair["name"]: pair["value"] for pair in series.get("labels") or ()}
             }
-            for name, held in (("values", "samples"), ("histograms", "histograms")):
+            for name, key in (("values", "samples"), ("histograms", "histograms")):
                 row[name] = [
                     [
-                        int(one.get("timestamp") or 0) / 1e3,
-                        one if held == "histograms" else one.get("value", 0),
+                        int(item.get("timestamp") or 0) / 1e3,
+                        item if key == "histograms" else item.get("value", 0),
                     ]
-                    for one in series.get(held) or ()
+                    for item in series.get(key) or ()
                 ]
             rows.append(row)
     return rows

@@ -94,9 +94,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
                 data = b""
             series[f"line {number}"] = _histogram(_of_bytes(data), source, number, options)
     else:
-        for name, one in _digests(jsontext.load(source), ""):
+        for name, digest in _digests(jsontext.load(source), ""):
             series[name or f"digest {len(series) + 1}"] = _histogram(
-                _of_json(one), source, None, options
+                _of_json(digest), source, None, options
             )
     return {"": next(iter(series.values()))} if len(series) == 1 else series
 
@@ -168,9 +168,12 @@ def _of_json(digest: dict[str, Any]) -> Buckets | None:
     listed = digest["centroids"]
     if listed and isinstance(listed[0], dict):
         keys = [next((key for key in kind if key in listed[0]), "") for kind in (_MEANS, _WEIGHTS)]
-        means, weights = ([float(one[key]) for one in listed] for key in keys)
+        means, weights = ([float(centroid[key]) for centroid in listed] for key in keys)
     else:
-        means, weights = [float(one) for one in listed], [float(n) for n in digest["counts"]]
+        means, weights = (
+            [float(centroid) for centroid in listed],
+            [float(n) for n in digest["counts"]],
+        )
     if len(means) != len(weights) or not means:
         return None
     ends = (digest.get("min"), digest.get("max"))

@@ -228,7 +228,7 @@ def _parsed(
         stamps.append(stamp)
         rows.append((latency, code, error, attack))
         details.append({key: record.get(key) for key in _FURTHER})
-    found: Columns = {
+    columns: Columns = {
         "start": iso_nanoseconds(stamps),
         "duration": np.array([row[0] for row in rows], np.int64),
         "status": np.array([row[1] for row in rows], np.int64),
@@ -238,8 +238,8 @@ def _parsed(
     if options.columns:
         import pandas as pd
 
-        found["columns"] = pd.DataFrame(details, columns=list(_FURTHER), dtype=object)
-    return found
+        columns["columns"] = pd.DataFrame(details, columns=list(_FURTHER), dtype=object)
+    return columns
 
 
 _FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
