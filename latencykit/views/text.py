@@ -258,11 +258,14 @@ def comparisons_record(
     comparisons: Mapping[str, Comparison], failed: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """Return the comparison of one series, or of several: the first one, and a list of all."""
-    records = {name: comparison_record(one, failed[name]) for name, one in comparisons.items()}
+    records = {
+        name: comparison_record(comparison, failed[name])
+        for name, comparison in comparisons.items()
+    }
     first = {"schema_version": 1, **next(iter(records.values()))}
     if len(records) == 1:
         return first
-    verdicts = {one.verdict for one in comparisons.values()}
+    verdicts = {comparison.verdict for comparison in comparisons.values()}
     if {"better", "worse"} <= verdicts:
         verdicts.add("mixed")
     return first | {
@@ -705,7 +708,7 @@ def _load_percentiles(
     row: LoadRow, percentiles: Sequence[float], confidence: float
 ) -> list[dict[str, Any]]:
     if not isinstance(row.data, Summary):
-        return [percentile_row(one) for one in row.percentile_rows(percentiles, confidence)]
+        return [percentile_row(result) for result in row.percentile_rows(percentiles, confidence)]
     reported, count = row.data.reported_percentiles, row.data.count
     limit = None if count is None else highest_supported_percentile(count, confidence)
     return [
@@ -793,11 +796,11 @@ def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
     return machines_needed(offered, curve.capacity, spare)
 
 
-def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
+def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
     """Return a sweep as plain values: the keys of `load_record`, with the rows in their order."""
     known: dict[str, Any] = {"rows": [], "capacity": None}
-    if found.curve is not None:
-        known = load_record(found.curve, percentiles, found.confidence)
+    if sweep.curve is not None:
+        known = load_record(sweep.curve, percentiles, sweep.confidence)
     rows = {row["series"]: row for row in known["rows"]}
     missing: dict[str, Any] = {
         "achieved": None, "achieved_low": None, "achieved_high": None, "saturated": False,
@@ -805,15 +808,15 @@ def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "schema_version": 1,
-        "passed": found.passed,
-        "slo": str(found.slo),
+        "passed": sweep.passed,
+        "slo": str(sweep.slo),
         "capacity": known["capacity"],
-        "stopped": found.stopped,
-        "complete": found.complete,
-        "hysteresis": list(found.hysteresis),
-        "command": list(found.command),
-        "folder": None if found.folder is None else str(found.folder),
-        "notes": list(found.notes),
+        "stopped": sweep.stopped,
+        "complete": sweep.complete,
+        "hysteresis": list(sweep.hysteresis),
+        "command": list(sweep.command),
+        "folder": None if sweep.folder is None else str(sweep.folder),
+        "notes": list(sweep.notes),
         "rows": [
             {
                 "number": run.number,
@@ -827,7 +830,7 @@ def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
                 "unit": "ns",
                 **{key: rows.get(run.name, missing)[key] for key in missing},
             }
-            for run in found.runs
+            for run in sweep.runs
         ],
     }
 
@@ -858,27 +861,27 @@ def sweep_text(record: dict[str, Any], style: str = "table", out_unit: str | Non
     return table.render()
 
 
-def sweep_words(found: Sweep) -> list[str]:
+def sweep_words(sweep: Sweep) -> list[str]:
     """Return the findings of a sweep: the bracket, why it ended, and what to know of it."""
     lines = []
-    if found.curve is not None:
-        lines += load_words(found.curve)
+    if sweep.curve is not None:
+        lines += load_words(sweep.curve)
     else:
-        lines.append(f"{found.slo}: no run has a verdict")
-    for rate in found.hysteresis:
+        lines.append(f"{sweep.slo}: no run has a verdict")
+    for rate in sweep.hysteresis:
         lines.append(
             f"{_rate(rate)} met the SLO in one run and missed it in another: "
             "the load before matters (hysteresis), or the system varies"
         )
-    count = len(found.runs)
+    count = len(sweep.runs)
     lines.append(
-        f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(found)}"
+        f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(sweep)}"
     )
-    return [*lines, *found.notes]
+    return [*lines, *sweep.notes]
 
 
-def _because(found: Sweep) -> str:
-    return "it was interrupted" if found.stopped == "interrupted" else found.stopped
+def _because(sweep: Sweep) -> str:
+    return "it was interrupted" if sweep.stopped == "interrupted" else sweep.stopped
 
 
 # ------------------------------------------------------------

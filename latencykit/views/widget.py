@@ -32,8 +32,10 @@ class _Views:
         self.heading, self.body, self._model = page.explorer_parts(data)
         self.buffers: list[bytes] = []
         apart = [
-            {**one, "packed": _apart(one["packed"], self.buffers)} if "packed" in one else one
-            for one in self._model["series"]
+            {**entry, "packed": _apart(entry["packed"], self.buffers)}
+            if "packed" in entry
+            else entry
+            for entry in self._model["series"]
         ]
         explains = page.has_columns(as_series(data))
         self.model = json.dumps({**self._model, "series": apart, "explains": explains})
