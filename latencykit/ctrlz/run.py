@@ -914,7 +914,7 @@ def _unless_void(
             f"{plan.duration:g} s: did it stop at the first error? Raise its time-out"
         )
     elif accused and not begun:
-        seen, full = (f"{one:,.3g}" for one in (before or 0.0, rate or later))
+        seen, full = (f"{number:,.3g}" for number in (before or 0.0, rate or later))
         why = (
             f"{seen} of {full} requests per second were sent before the freeze: it had not begun "
             f"its load; use --duration {math.ceil(2 * plan.duration)}s"
