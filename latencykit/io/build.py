@@ -16,7 +16,7 @@ from latencykit.core.summary import Summary
 from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
-from latencykit.units import NANOSECONDS, format_count
+from latencykit.units import NANOSECONDS, format_items
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -50,7 +50,6 @@ __all__ = [
     "outcome_codes",
     "per_operation",
     "printed_rows",
-    "several",
     "whole_nanoseconds",
     "without_negative",
 ]
@@ -105,11 +104,6 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     if given.dtype.kind in "iu" or unit == "ns":
         return np.asarray(np.rint(given).astype(np.int64) * np.int64(NANOSECONDS[unit]))
     return np.asarray(np.rint(given * micro).astype(np.int64) * 1000)
-
-
-def several(number: int, singular: str, plural: str | None = None) -> str:
-    """Return "1 request", "1,200 requests"."""
-    return f"{format_count(number)} {singular if number == 1 else plural or singular + 's'}"
 
 
 def distinct(name: str, taken: Container[str]) -> str:
@@ -179,7 +173,7 @@ def without_negative(
     columns = {name: column for name, column in samples.items() if column is not None}
     if not number:
         return columns, ()
-    note = f"{several(number, 'negative duration')} left out: the clock was set back"
+    note = f"{format_items(number, 'negative duration')} left out: the clock was set back"
     options.report(note)
     further = columns.pop("columns", None)  # of `Samples.with_columns`
     columns = {name: np.asarray(column)[~bad] for name, column in columns.items()}

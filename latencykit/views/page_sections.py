@@ -32,6 +32,7 @@ from latencykit.units import (
     format_change,
     format_count,
     format_duration,
+    format_items,
     format_percentile,
     format_range,
     format_row,
@@ -509,7 +510,7 @@ def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
         "95 % interval",
         "significant",
     ]
-    # Why a verdict is as it is belongs before the numbers, which alone may seem to contradict it.
+    # The reasons come first: without them the numbers may seem to contradict the verdict.
     why, further = (
         bullets(as_sentence(text) for text in texts)
         for texts in (comparison_reasons(comparison, *names), notes)
@@ -777,8 +778,7 @@ def corrected_series(
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
         start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
-        stalls = max(1, len(diagnosis.found))
-        supplied = start, f"{stalls} stall{'' if stalls == 1 else 's'}"
+        supplied = start, format_items(max(1, len(diagnosis.found)), "stall")
         name = f"{own.name}, corrected"
         shadows.append(PageSeries(name, data, corrected, slots, look, True, supplied, log))
     return shadows

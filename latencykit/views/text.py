@@ -19,6 +19,7 @@ from latencykit.units import (
     format_change,
     format_count,
     format_duration,
+    format_items,
     format_percentile,
     format_range,
     printable,
@@ -310,7 +311,7 @@ def comparisons_text(
     comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
     """Return one row per statistic, series by series; CSV of several names them in a column."""
-    from latencykit.analysis.compare import significance  # other texts do without
+    from latencykit.analysis.compare import significance  # not needed by other texts
 
     several = len(comparisons) > 1
     if style == "csv":
@@ -629,7 +630,7 @@ def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95
         upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
         lines.append(
             f"{name}: too few independent events bound the latency of one call {upto}; another run "
-            "may give users other percentiles"
+            "may show other percentiles to users"
         )
     if largest.added_load:
         lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
@@ -873,10 +874,8 @@ def sweep_words(sweep: Sweep) -> list[str]:
             f"{_rate(rate)} met the SLO in one run and missed it in another: "
             "the load before matters (hysteresis), or the system varies"
         )
-    count = len(sweep.runs)
-    lines.append(
-        f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(sweep)}"
-    )
+    runs = format_items(len(sweep.runs), "run")
+    lines.append(f"{runs}; the search ended because {_because(sweep)}")
     return [*lines, *sweep.notes]
 
 

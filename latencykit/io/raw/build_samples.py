@@ -13,12 +13,12 @@ from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import data_from_values, further_cells, several
+from latencykit.io.build import data_from_values, further_cells
 from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.source import refuse_rows
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS, format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -198,18 +198,22 @@ class _Rows:
         notes = []
         if number := self.tally["negative"]:
             notes.append(
-                f"{several(number, 'negative duration')} left out: the clock went backwards"
+                f"{format_items(number, 'negative duration')} left out: the clock went backwards"
             )
         if self.tally["cut"]:
             notes.append("the last line is truncated and was left out")
         if number := self.tally["missing"]:
-            notes.append(f"{several(number, 'row')} without a latency left out")
+            notes.append(f"{format_items(number, 'row')} without a latency left out")
         if number := self.tally["unstamped"]:
-            notes.append(f"{several(number, 'row')} without a start or an intended start left out")
+            notes.append(
+                f"{format_items(number, 'row')} without a start or an intended start left out"
+            )
         if number := sum(self.lost.values()):
-            notes.append(f"{several(number, 'failed request')} without a latency counted apart")
+            notes.append(
+                f"{format_items(number, 'failed request')} without a latency counted apart"
+            )
         if number := self.tally["silent"]:
-            notes.append(f"{several(number, 'row')} with an empty outcome counted as failures")
+            notes.append(f"{format_items(number, 'row')} with an empty outcome counted as failures")
         if self.strange:
             words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
             notes.append(f"unknown outcomes count as failures: {words}")
@@ -408,7 +412,7 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
         "duration": (last - first) / 1e9 if last > first else None,
     }
     folded = (
-        f"{several(rows.tally['rows'], 'row')} were counted as they were read: "
+        f"{format_items(rows.tally['rows'], 'row')} were counted as they were read: "
         "single requests are not kept"
     )
     run = _run(rows.plan, rows)

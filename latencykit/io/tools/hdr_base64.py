@@ -15,10 +15,10 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, histogram_of_payload, several
+from latencykit.io.build import distinct, histogram_of_payload
 from latencykit.io.raw.cells import named, unit_in
 from latencykit.io.source import Confidence, Format
-from latencykit.units import printable
+from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +142,7 @@ def _in_bytes(data: bytes) -> Iterator[_Found]:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize a payload anywhere; a tool's own format that holds one is surer."""
+    """Recognise a payload anywhere; a tool's own format that holds one is surer."""
     if head.data.startswith(_COOKIES):
         return Confidence.CERTAIN
     return Confidence.LIKELY if any(_blobs(head.text)) else Confidence.NO
@@ -175,7 +175,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if len(series) == 1:
         ((label, lone),) = series.items()
         series = {"" if label.startswith("histogram ") else label: lone}
-    note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
+    note = (f"{format_items(empty, 'empty histogram')} left out",) if empty else ()
     return {
         name: histogram.with_run(notes=(*histogram.run.notes, *note))
         for name, histogram in series.items()

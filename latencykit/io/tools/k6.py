@@ -34,14 +34,13 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    several,
     without_negative,
 )
 from latencykit.io.rows import Layout, line_chunks, read_table
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import Section, certain, iso_nanoseconds, plain_report, starts_with
 from latencykit.io.tools.vegeta import TIMED_OUT
-from latencykit.units import parse_duration, printable
+from latencykit.units import format_items, parse_duration, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +91,7 @@ def _loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
     )  # fmt: skip
     if dropped:
         return run.replace(loop="open").with_notes(
-            f"{several(dropped, 'iteration')} dropped: the arrival rate ran out of VUs, "
+            f"{format_items(dropped, 'iteration')} dropped: the arrival rate ran out of VUs, "
             "and what was due then is missing"
         )
     if busy and vus and busy >= _BUSY * vus:
@@ -101,7 +100,7 @@ def _loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize k6's metrics; what handleSummary writes to ``stdout`` is below the banner."""
+    """Recognise k6's metrics; what handleSummary writes to ``stdout`` is below the banner."""
     begin = _BEGIN.search(head.text)
     text = head.text[begin.start() :] if begin else head.text
     if text.lstrip()[:1] != "{" or '"type":"Point"' in text:
@@ -283,7 +282,7 @@ def _outcomes(
 
 
 def sniff_points_json(head: Head) -> Confidence:
-    """Recognize the first lines: definitions of metrics, and points."""
+    """Recognise the first lines: definitions of metrics, and points."""
     lines = [line for line in head.lines[:3] if line.strip()]
     return certain(
         lines
@@ -419,7 +418,7 @@ _LOOPING = re.compile(
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize trends, or the progress before them, where no JSON of handleSummary follows."""
+    """Recognise trends, or the progress before them, where no JSON of handleSummary follows."""
     if sniff_json(head) is Confidence.CERTAIN:
         return Confidence.NO
     text = plain_report(head.text)

@@ -24,11 +24,11 @@ from latencykit.io.build import (
     in_nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    several,
     whole_nanoseconds,
 )
 from latencykit.io.source import Format
 from latencykit.io.text import certain, has_json_keys
+from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,7 +148,7 @@ _MEANS = {"e2e_latency": "e2el"}
 
 
 def sniff_sglang(head: Head) -> Confidence:
-    """Recognize the arguments that come first, or SGLang's name of the total time."""
+    """Recognise the arguments that come first, or SGLang's name of the total time."""
     return certain(
         jsontext.has_keys(head, "request_rate", "max_concurrency", "random_range_ratio")
         or jsontext.has_keys(head, "mean_ttft_ms", "mean_e2e_latency_ms")
@@ -156,7 +156,7 @@ def sniff_sglang(head: Head) -> Confidence:
 
 
 def sniff_vllm(head: Head) -> Confidence:
-    """Recognize the keys of a result that is not SGLang's."""
+    """Recognise the keys of a result that is not SGLang's."""
     own = ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
     known = any(jsontext.has_keys(head, *keys) for keys in own)
     return certain(known and not sniff_sglang(head))
@@ -273,7 +273,7 @@ _GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the
 
 
 def sniff_guidellm(head: Head) -> Confidence:
-    """Recognize the keys of a report; the metrics may be far behind."""
+    """Recognise the keys of a report; the metrics may be far behind."""
     words = ("guidellm", '"generative_benchmark"', '"time_to_first_token_ms"')
     return certain(
         jsontext.has_keys(head, "benchmarks") and any(word in head.text for word in words)
@@ -374,7 +374,7 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     ]
     left_out = len(kept) - sum(kept)
     if left_out:
-        notes.append(f"{several(left_out, 'request')} of the warm-up left out")
+        notes.append(f"{format_items(left_out, 'request')} of the warm-up left out")
     records, about = (list(itertools.compress(rows, kept)) for rows in (records, about))
     if not records:
         raise source.corrupt(None, "it has no requests", "the records of a run")
@@ -430,7 +430,7 @@ def _unit_of(metric: Any, key: str, source: Source) -> str:
 
 
 def sniff_nvidia_summary(head: Head) -> Confidence:
-    """Recognize metrics with unit, average and percentiles."""
+    """Recognise metrics with unit, average and percentiles."""
     keys = ('"request_latency"', '"time_to_first_token"')
     begin = re.search(r'"request_latency"\s*:\s*\{\s*"unit"', head.text)
     known = any(re.search(rf'{key}\s*:\s*\{{\s*"unit"\s*:', head.text) for key in keys)

@@ -29,13 +29,12 @@ from latencykit.io.build import (
     distinct,
     in_nanoseconds,
     nanoseconds_of,
-    several,
 )
 from latencykit.io.raw.cells import unit_in, word_set
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import certain, has_json_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
-from latencykit.units import format_value, printable
+from latencykit.units import format_items, format_value, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -410,7 +409,7 @@ _OF_REMOTE = {  # names of prompb/types.proto → those of metrics.proto
 
 
 def sniff_protobuf(head: Head) -> Confidence:
-    """Recognize the first family: its name, its type and a metric."""
+    """Recognise the first family: its name, its type and a metric."""
     if head.text.lstrip()[:1] in ("{", "["):
         return certain(_JSON_FAMILY.search(head.text) and jsontext.has_keys(head, "type", "metric"))
     if _BEGIN.match(head.text):
@@ -519,7 +518,7 @@ def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None
         run = run.with_notes("the counts are fractions, and rounded")
     number = round(plain.count) - round(counts.sum())
     if number > 0:
-        run = run.with_notes(f"{several(number, 'value')} below 0 or not a number left out")
+        run = run.with_notes(f"{format_items(number, 'value')} below 0 or not a number left out")
     stats = {}
     if number == 0 and math.isfinite(plain.sum):
         stats = in_nanoseconds({"mean": plain.sum / plain.count}, run.unit)
@@ -718,7 +717,7 @@ def _increments(table: Floats, times: Floats, run: Run) -> tuple[Floats, Floats,
     steps[reset] = table[1:][reset]
     number = int(reset.sum())
     if number:
-        run = run.with_notes(f"the counters were reset {several(number, 'time')} in the range")
+        run = run.with_notes(f"the counters were reset {format_items(number, 'time')} in the range")
     return steps, times[:-1], np.diff(times), run
 
 

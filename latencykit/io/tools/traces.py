@@ -18,11 +18,11 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import several
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.wire import Schema, messages
+from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -206,7 +206,7 @@ def _read(
     if not known.all():
         left = int((~known).sum())
         notes.append(
-            f"left out: {several(left, 'span')} without an end, or with one before the start"
+            f"left out: {format_items(left, 'span')} without an end, or with one before the start"
         )
     present = dict.fromkeys(zip(trace, own, strict=True))
     above = list(zip(trace, parent, strict=True))
@@ -271,7 +271,7 @@ def _sniff_otlp(head: Head) -> Confidence:
 
 
 def _sniff_otlp_protobuf(head: Head) -> Confidence:
-    """Recognize the first span: its ids and its times."""
+    """Recognise the first span: its ids and its times."""
     try:
         message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
     except InvalidArgumentError:
