@@ -129,7 +129,7 @@ def _checked(
         if least is not None:
             together[name] = data, own
         elif len(limits) > 1:
-            data = data.with_run()  # what a series keeps for further questions goes with the view
+            data = data.with_run()  # a view: what it caches is freed with it
         checked[entry.name] = own.check(data, confidence)
     if least is not None:
         if len(checked) == 1:

@@ -231,8 +231,8 @@ def sweep(
     confidence : float, default 0.95
         That the bracket holds the capacity; each single verdict is surer.
     url, connections
-        What ``{url}`` and ``{connections}`` stand for. The server on a local port that the command
-        or `url` names is watched for the processor time that other programs take from it.
+        Values of ``{url}`` and ``{connections}``. If the command or `url` names a server on this
+        machine, the processor time that other programs take from it is measured.
     folder : path, optional
         New folder for the outputs of all runs, which `load_curve` and ``latencykit load`` read.
     accept_omission : bool, default False

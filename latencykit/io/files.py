@@ -424,7 +424,7 @@ class _Copy(Source):
         try:
             with _opening(url):
                 system, path = _filesystem(url)
-                # in one stream, which every server gives
+                # as one stream, which every server supports
                 _asked(system, "get_file", path, str(copy))
         except BaseException:
             gone()

@@ -154,7 +154,7 @@ def table_chunks(
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
-    # warnings know no threads
+    # catch_warnings is not thread-safe
     for frame, size in map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS):
         frame.index = frame.index + done
         done += size
@@ -407,7 +407,7 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
                 )
             end = pending.rfind(b"\n") + 1
             if end:
-                # megabytes of blank lines hold nothing, and take a parser long
+                # a parser takes long over megabytes of blank lines
                 if not pending[:end].isspace():
                     yield line, pending[:end]
                 line, pending = line + pending.count(b"\n", 0, end), pending[end:]

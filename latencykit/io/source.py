@@ -202,7 +202,7 @@ def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, st
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _MESSAGES = "zstd messages"
 _PIECE = 1 << 16
-# its decoder gives out all that a piece holds: a bomb must not get far with one
+# the decoder returns all that a piece contains, which is much if it is a bomb
 _ZSTD_PIECE = 1 << 12
 _LARGEST = 1 << 20
 _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at the end
@@ -211,7 +211,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at t
 def compression(begin: bytes) -> str | None:
     """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
 
-    OpenTelemetry's collector compresses each message by itself, behind four bytes of its length.
+    OpenTelemetry's collector compresses each message separately, after a length of four bytes.
     """
     if begin[4:8] in _MAGIC and begin[:1] == b"\0":
         return _MESSAGES
@@ -330,7 +330,7 @@ class Unpacked(io.RawIOBase):
         return True
 
     def _next_message(self) -> bool:
-        """A message of JSON as a line; others stay behind their lengths."""
+        """Decompress the next message: JSON as a line, others with their length before them."""
         begin = self._raw.read(4)
         frame = self._raw.read(size := int.from_bytes(begin, "big"))
         if len(begin) < 4 or len(frame) < size:

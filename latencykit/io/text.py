@@ -547,12 +547,12 @@ def certain(match: object) -> Confidence:
 
 
 def starts_with(*prefixes: str) -> Sniff:
-    """Recognize a file that begins with one of these prefixes."""
+    """Recognise a file that begins with one of these prefixes."""
     return partial(_starts_with, prefixes)
 
 
 def has_json_keys(*alternatives: tuple[str, ...], within: int | None = None) -> Sniff:
-    """Recognize JSON whose first characters contain all keys of one of the alternatives."""
+    """Recognise JSON whose first characters contain all keys of one of the alternatives."""
     return partial(_has_json_keys, alternatives, within)
 
 
@@ -562,7 +562,7 @@ def has_match(
     plain: Callable[[str], str] = str,
     confidence: Confidence = Confidence.CERTAIN,
 ) -> Sniff:
-    """Recognize text in which a pattern matches; `plain` takes a terminal's escapes out first."""
+    """Recognise text in which a pattern matches; `plain` takes a terminal's escapes out first."""
     compiled = re.compile(pattern, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
     return partial(_has_match, compiled, plain, confidence)
 

@@ -500,7 +500,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
 
     # longer ones are not durations, and slow to refuse
     text = text.where(text.str.len() <= _LONGEST_WORD, "")
-    # 1,234.5 ms; of 1,234 ms nobody knows what the comma is
+    # 1,234.5 ms; in 1,234 ms the comma may group digits or be a decimal comma
     text = text.where(~text.str.match(_GROUPED_SPAN), text.str.replace(",", ""))
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map(

@@ -306,7 +306,7 @@ def _format_of(head: Head) -> _Line | None:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize a line format with a time; one without is refused with a reason when it is read."""
+    """Recognise a line format with a time; one without is refused with a reason when it is read."""
     if _format_of(head) is not None:
         return Confidence.CERTAIN
     first = next((line for line in head.lines if line.strip()), "")
@@ -480,7 +480,7 @@ def _server_of(head: Head) -> _Keys | None:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys of the first line."""
+    """Recognise the keys of the first line."""
     return certain(_server_of(head))
 
 

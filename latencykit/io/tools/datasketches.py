@@ -42,7 +42,7 @@ _EMPTY_NOTE = "the sketch holds no requests"
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the preamble, in bytes or as base64."""
+    """Recognise the preamble, in bytes or as base64."""
     return certain(head.data.startswith(_KLL + _TDIGEST) or _BASE64.match(head.text))
 
 

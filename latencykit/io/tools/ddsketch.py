@@ -118,7 +118,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_protobuf(head: Head) -> Confidence:
-    """Recognize the mapping, which comes first: its length, and a gamma above 1."""
+    """Recognise the mapping, which comes first: its length, and a gamma above 1."""
     begin = head.data[:22]
     if len(begin) < 11 or begin[0] != ord("\n") or begin[1] not in (9, 11, 18, 20) or begin[2] != 9:
         return certain(None)

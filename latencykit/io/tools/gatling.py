@@ -47,7 +47,7 @@ _STATS = {
 
 
 def sniff_log(head: Head) -> Confidence:
-    """Recognize the records; a binary log by its name and first byte."""
+    """Recognise the records; a binary log by its name and first byte."""
     binary = head.name == "simulation.log" and head.data[:1] == b"\0"
     return certain(_BEGIN.search(head.text) or binary)
 

@@ -226,7 +226,7 @@ _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit=
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the headings; the reports of oha and ghz have others."""
+    """Recognise the headings; the reports of oha and ghz have others."""
     text = plain_report(head.text)
     other = "Success rate:" in text or "  Count:\t" in text
     return certain(is_report(text, "Latency distribution") and not other)
