@@ -163,13 +163,13 @@ class Tool:
         """Wait for its end; return False if it did not come in time."""
         return self._process.wait(seconds)
 
-    def last_output(self, limit: int = 300) -> str:
+    def last_output(self) -> str:
         """Return the end of its output, for a message."""
         for path in (self.stderr, self.stdout):
             text = path.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
-            last = " / ".join(line.strip() for line in text if line.strip())[-limit:]
+            last = " / ".join(line.strip() for line in text if line.strip())[-300:]
             if last:
-                return printable(last, limit)
+                return printable(last, 300)
         return "nothing"
 
 

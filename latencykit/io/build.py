@@ -186,7 +186,6 @@ def per_operation(
     everything: Samples,
     code: NDArray[np.int64],
     names: Sequence[str],
-    aggregate: str = "all",
     apart: Sequence[str] = (),
 ) -> dict[str, Data]:
     """Return the series of an output with several operations: all of them first, then one each."""
@@ -200,7 +199,7 @@ def per_operation(
     }
     outside = [k for k, name in enumerate(names) if name in apart]
     together = everything.select(~np.isin(code, outside)) if outside else everything
-    free = aggregate if aggregate not in each else f"{aggregate} operations"
+    free = "all operations" if "all" in each else "all"
     return {free: together.with_run(aggregate=True)} | each
 
 

@@ -219,11 +219,10 @@ def durations(
     example: str,
     *,
     line: int | None = None,
-    unit: str | None = None,
 ) -> dict[_Key, float]:
-    """Return durations with their units (or in `unit`) in ns; other text is corrupt."""
+    """Return durations with their units in ns; other text is corrupt."""
     try:
-        return {key: round(parse_duration(cell, unit), 3) for key, cell in cells.items()}
+        return {key: round(parse_duration(cell), 3) for key, cell in cells.items()}
     except InvalidArgumentError as error:
         seen = f"a latency that cannot be read ({error})"
         raise source.corrupt(line, seen, f"such as {example}", "run the tool again") from None

@@ -615,7 +615,7 @@ def fan_out_text(
     return table.render(legend=True)
 
 
-def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
+def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
     """Return what the numbers are based on, one sentence per point."""
     from latencykit.analysis.fan_out import samples_needed
 
@@ -625,7 +625,7 @@ def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95
         for answer in answers
         if answer.note
     ]
-    solid = largest.solid_up_to(confidence)
+    solid = largest.solid_up_to()
     if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
         upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
         lines.append(
@@ -637,7 +637,7 @@ def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95
     if largest.n == 1 or largest.sequential:
         return lines
     percentile = largest.leaf_percentile(99)
-    needed = samples_needed(percentile, confidence)
+    needed = samples_needed(percentile)
     count = largest.leaf.count + largest.leaf.censored
     enough = ""
     if count < needed:
@@ -836,12 +836,12 @@ def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def sweep_text(record: dict[str, Any], style: str = "table", out_unit: str | None = None) -> str:
+def sweep_text(record: dict[str, Any], style: str = "table") -> str:
     """Return one row per run, in their order."""
     percentiles = sorted(
         {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
     )
-    table = Table(style, out_unit)
+    table = Table(style)
     for row in record["rows"]:
         cells = {cell["percentile"]: cell for cell in row["percentiles"]}
         table.add(
