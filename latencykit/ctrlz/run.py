@@ -983,9 +983,9 @@ def _unless_void(
         why = "the backlog after the thaw cannot be seen here, and may explain it"
     elif judgement.verdict == "honest" and turns < _TURNS:
         why = (
-            f"each connection was due to send {turns:.1f} requests in the stall, too few to tell "
-            "loops that wait from those that do not; freeze the server for longer, or raise the "
-            "rate"
+            f"each connection was due to send {turns:.1f} requests in the stall, too few to "
+            "distinguish loops that wait from those that do not; freeze the server for longer, or "
+            "raise the rate"
         )
     else:
         return judgement, model
