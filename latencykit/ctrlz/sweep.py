@@ -586,7 +586,7 @@ class _RunFailedError(LatencyKitError):
 
 
 class _Generator:
-    """What sends the load, and the folder of its outputs."""
+    """The source of the load, and the folder of its outputs."""
 
     folder: Path | None
     paused: Floats = np.empty(0)

@@ -90,11 +90,11 @@ class Selection:
     begin: str | None = None
     end: str | None = None
     anywhere: bool = False
-    """Whether a series or tag has to be in one of the inputs only."""
+    """A series or tag has to be in one of the inputs only."""
     columns: bool = False
-    """Whether to read further columns of samples at once, not when they are first used."""
+    """Read further columns of samples at once, not when they are first used."""
     together: bool = False
-    """Whether the requests of all tags are one entry: a tag is one column of several."""
+    """The requests of all tags are one entry: a tag is one column of several."""
 
     def options(self, report: Callable[[str], None]) -> ReadOptions:
         """Return what the readers have to know."""

@@ -54,7 +54,7 @@ _FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
 
 @record()
 class _Found:
-    """What is wrong with one stated value: a statistic's name or a percentile, in ns."""
+    """The fault of one stated value: a statistic's name or a percentile, in ns."""
 
     name: str | float
     value: float
@@ -151,7 +151,7 @@ class _Printed:
     grain: float
 
     def less(self, value: float, least: float) -> bool:
-        """Whether a value is less than another by more than rounding."""
+        """True if a value is less than another by more than rounding."""
         return value < least and value + self._rounding(value) < least * (
             1 - _COARSE
         ) - self._rounding(least)
@@ -166,7 +166,7 @@ class _Printed:
     def order(
         self, name: str | float, value: float, other: str | float, least: float
     ) -> Iterator[str]:
-        """What contradicts where a value lies below another."""
+        """The contradictions where a value lies below another."""
         if self.less(value, least):
             yield (
                 f"{_named(name)}, {_shown(value, self.unit)}, "
@@ -177,7 +177,7 @@ class _Printed:
 def _contradictions(
     points: Mapping[float, float], stats: Mapping[str, float], reported_percentiles: _Printed
 ) -> list[_Found]:
-    """What cannot be true together: each with the one that is not believed."""
+    """Values that cannot be true together: each with the one that is not believed."""
     wrong: list[_Found] = []
     inner = list(points.items())
     at, top = inner[0] if inner else (0.0, 0.0)

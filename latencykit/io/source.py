@@ -242,7 +242,7 @@ def _decoder(kind: str) -> Any:
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
-    """What a decoder raises for corruption."""
+    """Errors that a decoder raises for corruption."""
     known: list[type[Exception]] = [OSError, ValueError, zlib.error]
     if kind == "xz":
         import lzma
@@ -387,7 +387,7 @@ class Unpacked(io.RawIOBase):
 
 
 class Watch:
-    """What a file was like when it was last looked at."""
+    """The state of a file when it was last looked at."""
 
     def __init__(self) -> None:
         self._identity: tuple[int, int] | None = None
@@ -487,12 +487,12 @@ class Head:
 
     @property
     def is_dir(self) -> bool:
-        """Whether the input is a directory."""
+        """True if the input is a directory."""
         return self.path is not None and self.path.is_dir()
 
     @property
     def whole(self) -> bool:
-        """Whether `data` is all there is."""
+        """True if `data` is all there is."""
         return len(self.data) < HEAD_SIZE
 
     @cached_property
@@ -514,7 +514,7 @@ class Head:
 
 @record()
 class ReadOptions:
-    """What the user says about an input.
+    """The user's options for an input.
 
     Attributes
     ----------
@@ -636,7 +636,7 @@ class Source:
 
     @cached_property
     def is_dir(self) -> bool:
-        """Whether the source is a directory."""
+        """True if the source is a directory."""
         return self.file.is_dir()
 
     @property
@@ -693,7 +693,7 @@ class Source:
 
     @cached_property
     def compressed(self) -> bool:
-        """Whether the bytes have to be decompressed: seeking in them is slow."""
+        """True if the bytes have to be decompressed: seeking in them is slow."""
         with self._raw() as raw:
             return compression(raw.read(8)) is not None
 

@@ -289,7 +289,7 @@ _WAY_OUT = "write it anew with the tool"
 
 
 def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
-    """Whether the head looks like JSON and names all `keys`; for sniffing only."""
+    """True if the head looks like JSON and names all `keys`; for sniffing only."""
     text = head.text[:within]
     return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
 

@@ -121,7 +121,7 @@ def tidy(ax: Axes, x: str = "", y: str = "") -> None:
 
 
 def is_dark(ax: Any) -> bool:
-    """Whether axes are on a dark ground, as in matplotlib's style ``dark_background``."""
+    """True if axes are on a dark background, as in matplotlib's style ``dark_background``."""
     from matplotlib.colors import to_rgba
 
     figure: Any = ax.figure

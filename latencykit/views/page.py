@@ -84,7 +84,7 @@ __all__ = [
 ]
 
 SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
-"""What a screen reader reads aloud."""
+"""Texts for screen readers."""
 
 _SENTENCES = 4
 """Series that each have a sentence above the pictures."""
@@ -115,7 +115,7 @@ _LINES = (
     "<span class='key'><i class='swatch few'></i>based on few events</span> "
     "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
-"""What the lines of the percentile curve say."""
+"""Legend of the lines of the percentile curve."""
 
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
@@ -351,7 +351,7 @@ def asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a content security policy knows an inline script or style by."""
+    """The hash by which a content security policy allows an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 

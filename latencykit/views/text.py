@@ -1,4 +1,4 @@
-"""What the commands print of series, comparisons, diagnoses, fan-out, loads and limits.
+"""Text output of the commands: series, comparisons, diagnoses, fan-out, loads and limits.
 
 For each there is a record of plain values, which is printed as JSON, and a text: a table for the
 terminal, Markdown or CSV.
@@ -161,7 +161,7 @@ def _csv_unit(records: Sequence[dict[str, Any]], style: str, out_unit: str | Non
 
 
 def _explanations(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
-    """What the tails are based on, and what trimmed statistics leave out."""
+    """Notes on the evidence of the tails, and on what trimmed statistics leave out."""
     lines = []
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""

@@ -133,7 +133,7 @@ class Explorer(anywidget.AnyWidget):
         return within(self._data)
 
     def explain(self, above: str | float = "p99", **options: Any) -> Any:
-        """What the slow requests of the selection have in common; of several series a mapping.
+        """Explain the slow requests of the selection; return a mapping for several series.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ _FEW = 4  # rows; as many running numbers are not counts
 
 @record()
 class Shape:
-    """What the rows are.
+    """The kind of the rows.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Shape:
 
 
 def looks_aggregated(columns: Iterable[str]) -> bool:
-    """Whether names alone mean buckets with counts, or percentiles with values; for recognition."""
+    """True if names alone mean buckets with counts, or percentiles with values; for sniffing."""
     parts = [named(column) for column in columns]
     counts = [name for name in parts if _counting(name) is not None]
     levels = [name for name in parts if set(words_of(name.stem)) & _LEVELS]
@@ -281,7 +281,7 @@ def percentile_data(
 
 
 def _counting(name: ColumnName) -> Literal["sure", "maybe"] | None:
-    """Whether a name means the values per row: ``count``, ``num_requests``, not ``user_count``."""
+    """How surely a name means the values per row: ``count``, ``num_requests``; not ``users``."""
     words = words_of(name.stem) if name.unit is None else []
     every = set(words)
     if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
@@ -364,7 +364,7 @@ def _counts(
 
 
 def _may_be_a_clock(cells: pd.Series[Any], name: ColumnName) -> bool:
-    """Whether a column such as ``time_s`` advances in equal steps: counts may be per second."""
+    """True if a column such as ``time_s`` advances in equal steps: counts may be per second."""
     steps = (
         np.diff(_floats(cells)) if name.stem == "time" and name.unit in (None, "s") else np.zeros(0)
     )
@@ -383,7 +383,7 @@ def _counts_note(count: ColumnName, of: str) -> str:
 
 
 def _are_counts(cells: pd.Series[Any]) -> bool:
-    """Whether all cells are whole numbers from 0 on."""
+    """True if all cells are whole numbers from 0 on."""
     import pandas as pd
 
     if cells.dtype.kind == "b":
@@ -400,7 +400,7 @@ def _are_counts(cells: pd.Series[Any]) -> bool:
 
 
 def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
-    """Whether the table has send times or connections: rows then are requests or intervals."""
+    """True if the table has send times or connections: rows then are requests or intervals."""
     roles = roles_of((part.column for part in parts), value.column)
     return bool({"start", "end", "intended", "connection"} & set(roles))
 

@@ -37,7 +37,7 @@ _BROKEN = (
     zipfile.BadZipFile,
     zlib.error, tokenize.TokenError, TypeError,
 )  # fmt: skip
-"""What NumPy raises for corrupt or hostile files."""
+"""Errors that NumPy raises for corrupt or hostile files."""
 
 
 def _data_of(

@@ -335,12 +335,12 @@ def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
 
 
 def only_by_default(name: ColumnName) -> bool:
-    """Whether a name (``time``, ``value``) means a latency only if no other column does."""
+    """True if a name (``time``, ``value``) means a latency only if no other column does."""
     return name.stem in _FALLBACK
 
 
 def are_statistics(columns: Iterable[str]) -> bool:
-    """Whether columns are named as statistics (``p99_ms``, ``mean``) of many requests."""
+    """True if columns are named as statistics (``p99_ms``, ``mean``) of many requests."""
     return any(
         part.stem != "count" and _STATISTICS.search(part.stem) for part in map(named, columns)
     )

@@ -300,12 +300,12 @@ def _latencies(
 
 
 def _may_be_latencies(cells: pd.Series[Any]) -> bool:
-    """Whether a column holds numbers or durations; empty cells may be followed by some."""
+    """True if a column holds numbers or durations; empty cells may be followed by some."""
     return kind_of(cells) in ("number", "span") or bool(cells.dropna().isin(EMPTY).all())
 
 
 def _are_moments(cells: pd.Series[Any], stamp: ColumnName, unit: str | None) -> bool:
-    """Whether numbers are points in time: longer than any latency, or close together since 1970.
+    """True if numbers are points in time: longer than any latency, or close together since 1970.
 
     Numbers close together are suspicious in a column such as ``time``, which may be either, and
     elsewhere where each would be a latency of hours.

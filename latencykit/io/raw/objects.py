@@ -47,7 +47,7 @@ _SAMPLE = 400
 
 
 def _has_latency(record: Any) -> bool:
-    """Whether an object names a latency, or a bucket and its count."""
+    """True if an object names a latency, or a bucket and its count."""
     if not isinstance(record, dict):
         return False
     columns = jsontext.flat(record)

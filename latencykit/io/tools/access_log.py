@@ -224,7 +224,7 @@ def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
 
 
 def _same(fine: Floats, coarse: Floats, ratio: float) -> bool:
-    """Whether two columns are one time in two units, the coarse one truncated or rounded."""
+    """True if two columns are one time in two units, the coarse one truncated or rounded."""
     if fine.size != coarse.size or not coarse.any():
         return False
     apart = fine / ratio - coarse
@@ -232,7 +232,7 @@ def _same(fine: Floats, coarse: Floats, ratio: float) -> bool:
 
 
 def _goes_with(values: Floats, body: Floats) -> bool:
-    """Whether a number is the size of the body and a few headers."""
+    """True if a number is the size of the body and a few headers."""
     if values.size != body.size or not np.ptp(body):
         return False
     apart = values - body
@@ -383,7 +383,7 @@ _NAMED = re.compile(r'(?<![\w.$%?&-])([A-Za-z_][\w.-]*)[=:] ?"?([^\s",;|)}\]=]+)
 
 
 def _details(lines: Sequence[bytes], chosen: _Line) -> pd.DataFrame:
-    """What lines say of each request: client, method, path, size, agent and labelled values."""
+    """Further columns of each request: client, method, path, size, agent and labelled values."""
     import pandas as pd
 
     texts = pd.Series([line.decode("utf-8", "replace") for line in lines], dtype=object)

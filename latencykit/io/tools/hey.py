@@ -101,7 +101,7 @@ class Report:
 
 
 def is_report(text: str, heading: str) -> bool:
-    """Whether text has the summary, the histogram, and percentiles under this heading."""
+    """True if text has the summary, the histogram, and percentiles under this heading."""
     headings = {match[1] for match in _HEADING.finditer(text)}
     return headings >= {"Summary", "Response time histogram", heading} and "Fastest:" in text
 

@@ -117,7 +117,7 @@ def _label_text(labels: Mapping[str, Any]) -> str:
 
 
 def _is_failure(labels: Mapping[str, Any]) -> bool:
-    """Whether a label says that these requests failed: a status of 5xx, or an outcome in words."""
+    """True if a label says that these requests failed: a status of 5xx, or an outcome in words."""
     return any(
         (_STATUS.match(name) and _FAILURE.fullmatch(str(value)))
         or (name.lower() in ("outcome", "result") and str(value).lower() in _BAD_OUTCOMES)
@@ -630,7 +630,7 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _of_remote(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """What remote read or remote write holds, in the form of a query's answer."""
+    """The content of remote read or remote write, in the form of a query's answer."""
     rows = []
     for result in answer.get("results") or [answer]:
         for series in result.get("timeseries") or ():
@@ -701,7 +701,7 @@ def _classic(rows: list[dict[str, Any]], run: Run, source: Source) -> Data | Non
 
 
 def _are_counters(table: Floats) -> bool:
-    """Whether numbers are sums since a start: whole ones that never shrink."""
+    """True if numbers are sums since a start: whole ones that never shrink."""
     return len(table) > 1 and bool(
         (table == np.rint(table)).all() and (np.diff(table, axis=0) >= 0).all()
     )

@@ -75,12 +75,12 @@ class _Report(NamedTuple):
 
 
 def _is_wrk(text: str) -> bool:
-    """Whether there is the table of thread statistics, which wrk and its forks share."""
+    """True if there is the table of thread statistics, which wrk and its forks share."""
     return _HEADER.search(text) is not None
 
 
 def _is_wrk2(text: str) -> bool:
-    """Whether there are lines that only wrk2 prints."""
+    """True if there are lines that only wrk2 prints."""
     calibration = re.search(r"^ +Thread calibration: ", text, re.MULTILINE)
     return "(HdrHistogram - " in text or calibration is not None
 
