@@ -256,7 +256,7 @@ def format_count(count: float) -> str:
 
 
 def format_items(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a count with its noun.
+    """Return a count and what is counted.
 
     Examples
     --------
