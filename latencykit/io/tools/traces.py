@@ -259,8 +259,8 @@ def _read(
     if not known.any():
         raise source.corrupt(None, "no span has a start and an end", "times of spans", "")
     if options.series:
-        labels = dict.fromkeys(name[known].tolist())
-        return {label: samples(np.flatnonzero(known & (name == label))) for label in labels}
+        wanted = dict.fromkeys(name[known].tolist())
+        return {one: samples(np.flatnonzero(known & (name == one))) for one in wanted}
     if not root.any():
         root = known
     return {"": samples(np.flatnonzero(root))}
