@@ -57,7 +57,7 @@ _DECAYS = 30  # of the correlation within a run: fewer show too little of it
 # their variance may hide is allowed for.
 _LAGS, _SHOWN = 3, 1.6  # correlation over three lags, in standard errors of independent bins
 _MANY_DECAYS, _HIDDEN = 1000, 1.5  # a run of fewer decays; times the variance
-_MANY_EVENTS = 50  # from so many on, only runs of few decays hide some
+_MANY_EVENTS = 50  # with more of them, only runs of few decays hide variance
 _FEW_DECAYS, _HIDDEN_SHARE = 100, 2.5  # the same for a single share
 _LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
 
