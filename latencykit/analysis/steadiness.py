@@ -4,7 +4,7 @@ Sixteen blocks of time show how much the share of slow requests varies by chance
 taken from differences between neighbours (von Neumann, 1941), all but the largest, which neither a
 trend nor a step inflates much, while a single stall does. What is left is a t test of the halves,
 at a level that leaves room for blocks that depend on each other. Where latencies are correlated
-over as long as a block, nothing is said.
+over as long as a block, or single blocks make the difference, nothing is said.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.quantiles import median
 from latencykit.units import format_percentile, format_value
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ __all__ = ["Drift", "drift"]
 
 _BLOCKS = 16
 _LEAST = 20  # requests above a percentile that each half has at least
-_BEYOND = 12.0  # standard errors: far more than chance needs, for blocks that depend on each other
+_BEYOND = 14.0  # standard errors: far more than chance needs, for blocks that depend on each other
 _MEMORY = 0.25
+_SHORTEST = 4  # rows of a block that can show any correlation
+_TYPICAL = 1 / 3  # of the difference, which the medians of the blocks show: not one block's alone
 _MATERIAL = 1.1
 
 
@@ -90,7 +93,7 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
 (latencykit diagnose)'
     """
     table = tails.table[tails.table.sum(axis=1) > 0]
-    if len(table) < 2 * _BLOCKS:
+    if len(table) < _SHORTEST * _BLOCKS:
         return None
     half = np.add.reduceat(table, [0, len(table) // 2])
     begins = np.linspace(0, len(table), _BLOCKS, endpoint=False).astype(int)
@@ -114,20 +117,24 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
 
 
 def _score(share: Floats) -> float:
-    """Standard errors by which the means of the halves differ."""
+    """Standard errors by which the means of the halves differ; 0 where single blocks make it."""
     squares = np.sort(np.diff(share) ** 2)[:-1]  # but the largest: it may be the step
     variance = float(squares.mean()) / 2
-    middle = share.size // 2
-    between = abs(float(share[:middle].mean() - share[middle:].mean()))
+    first, second = np.split(share, 2)
+    between = abs(float(first.mean() - second.mean()))
+    if abs(float(median(first) - median(second))) < _TYPICAL * between:
+        return 0.0
     return between / math.sqrt(variance * 4 / share.size) if variance > 0 else math.inf * between
 
 
 def _memory(share: Floats, begins: Ints) -> float:
-    """Median correlation within a block, at a quarter of its length; about none if it is short."""
+    """Median correlation within a block less its trend, at an eighth of its length."""
     size = share.size // begins.size
     parts = share[begins[:, None] + np.arange(size)]
     parts = parts - parts.mean(axis=1, keepdims=True)
-    lag, square = max(size // 4, 1), (parts**2).sum(axis=1)
+    line = np.arange(size) - (size - 1) / 2
+    parts = parts - np.outer(parts @ line, line) / (line @ line)
+    lag, square = max(size // 8, 1), (parts**2).sum(axis=1)
     products = (parts[:, lag:] * parts[:, :-lag]).sum(axis=1) * size / (size - lag)
     return float(np.median(np.where(square > 0, products / np.where(square > 0, square, 1), 0)))
 

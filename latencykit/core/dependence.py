@@ -57,6 +57,7 @@ _DECAYS = 30  # of the correlation within a run: fewer show too little of it
 # their variance may hide is allowed for.
 _LAGS, _SHOWN = 3, 1.6  # correlation over three lags, in standard errors of independent bins
 _MANY_DECAYS, _HIDDEN = 1000, 1.5  # a run of fewer decays; times the variance
+_MANY_EVENTS = 50  # with more of them, only runs of few decays hide variance
 _FEW_DECAYS, _HIDDEN_SHARE = 100, 2.5  # the same for a single share
 _LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
 
@@ -166,7 +167,9 @@ class Dependence:
         total = self._size.sum()
         tail, rest = share * total, (1 - share) * total
         if found is None:
-            hidden = known.correlated & (known.decays <= _MANY_DECAYS)
+            few = np.minimum(tail, rest) ** 2 < _MANY_EVENTS * known.variance
+            enough = np.where(few, _MANY_DECAYS, _FEW_DECAYS)
+            hidden = known.correlated & (known.decays <= enough)
             variance = np.where(hidden, _HIDDEN, 1.0) * known.variance
             degrees = 1 + np.minimum(tail, rest) ** 2 / np.maximum(variance, tail * (1 - share)) / 2
             found = replace(known, variance=variance, degrees=np.minimum(known.degrees, degrees))

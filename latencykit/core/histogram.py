@@ -35,7 +35,6 @@ from latencykit.core.quantiles import (
     percentile_frame,
     percentile_table,
     ranks,
-    repeats_of,
     surely_within,
 )
 from latencykit.core.run import Run, merge_runs, require_data
@@ -809,9 +808,7 @@ class Histogram(Value):
     def sample_limit(self, confidence: float = 0.95) -> float:
         """Return the highest percentile that the number of values bounds from above, or 0."""
         total = self.count + self.censored
-        return highest_supported_percentile(
-            total // repeats_of(self.counts, self.censored), confidence
-        )
+        return highest_supported_percentile(total // self.counted.repeats, confidence)
 
     def highest_supported_percentile(self, confidence: float = 0.95) -> float:
         """Return the highest percentile bounded by the sample and resolved within a tenth.

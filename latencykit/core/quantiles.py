@@ -385,8 +385,13 @@ class Counted:
 
     @cached_property
     def repeats(self) -> int:
-        """How often each request was counted; see `repeats_of`."""
-        return repeats_of(self.counts, self.censored)
+        """How often each request was counted; see `repeats_of`.
+
+        Ranges that adjoin may lie between percentiles: their counts are shares of the total, and
+        have a common divisor by construction.
+        """
+        adjoin = bool((self.low[1:] <= self.high[:-1]).any())
+        return 1 if adjoin else repeats_of(self.counts, self.censored)
 
     def occupied(self) -> Counted:
         """Return the same without empty buckets."""

@@ -127,7 +127,7 @@ def _findings(data: Any, evidence: Any) -> list[str]:
     if repeats > 1:
         sentences.append(
             f"every latency was counted {format_count(repeats)} times or a multiple of it: "
-            "repeated rows, or samples scaled up; intervals take each for one"
+            "repeated rows, batches, or samples scaled up; intervals take each for one"
         )
     return sentences
 

@@ -98,6 +98,19 @@ def test_counts_share_a_divisor_by_chance_only_where_they_are_few() -> None:
     assert repeats_of(np.append(np.full(40, 6), 7)) == 1
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_shares_of_a_round_number_of_requests_are_not_repeats(together: bool) -> None:
+    percentiles = np.arange(1.0, 101.0)
+    one, other = (
+        lk.Histogram.from_percentiles(percentiles, scale * 1.03**percentiles, count)
+        for scale, count in ((1e6, 1000), (1.1e6, 4000))
+    )
+    data = lk.merge([one, other]) if together else one
+    assert np.gcd.reduce(data.counts) > 1
+    assert data.sample_limit() == lk.Histogram.of(np.arange(data.count) + 1.0).sample_limit()
+    assert series_record("shares", data)["findings"] == []
+
+
 @pytest.mark.slow
 def test_a_run_and_its_copy_are_not_different() -> None:
     """Pairs of one system, of which the new side was counted twenty times."""

@@ -280,3 +280,22 @@ def test_groups_are_fine_in_the_tail() -> None:
     assert set(np.diff(group)) <= {0, 1}
     assert group[-1] < 300
     assert np.bincount(group)[-1] < np.bincount(group).max() or counts[-1] > 0
+
+
+@pytest.mark.slow
+def test_medians_of_briefly_correlated_runs_are_nearly_as_sure_as_theory_allows() -> None:
+    length, spread, per_second = 300, 0.5, 10
+    keep = math.exp(-1 / per_second)  # a correlation of one second
+    widths = []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 77])
+        level = rng.normal(0, spread, length * per_second)
+        for k in range(1, level.size):
+            level[k] = keep * level[k - 1] + math.sqrt(1 - keep**2) * level[k]
+        start = np.sort(rng.random(100 * length)) * length
+        took = np.exp(level[(start * per_second).astype(int)] + rng.normal(0, 0.5, start.size))
+        log = lk.Samples(start=start * 1e9, duration=5e6 * took).to_log("1s")
+        (row,), _ = log.evidence().rows([50.0], rare=False)
+        widths.append(math.log(row.high / row.low))
+    known = 2 * 1.96 * math.sqrt(spread**2 * 2 / length)  # the integral of the correlation is 1 s
+    assert known < np.median(widths) < 1.45 * known

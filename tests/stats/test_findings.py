@@ -42,11 +42,17 @@ STEADY = {
     "rare stalls": lambda rng: stalls(200, 0.01, rng),
     "many stalls": lambda rng: stalls(200, 0.05, rng),
     "one stall": lambda rng: np.where(np.arange(120) // 8 == 13, 300.0, 1.0),
+    "one batch, perhaps at the end": lambda rng: np.where(
+        (np.arange(400) - rng.integers(395)) // 5 == 0, 9.0, 1.0
+    ),
+    "a short run, correlated over half a minute": lambda rng: ar(64, 0.9, 0.5, rng),
+    "correlated over a sixth of the run": lambda rng: ar(600, 0.99, 0.3, rng),
     "two regimes": lambda rng: np.where(np.cumsum(rng.random(300) < 0.15) % 2 == 1, 3.0, 1.0),
 }
 DRIFTING = {
     "step": lambda: np.where(np.arange(200) < 100, 1, 1.4),
     "step at two fifths": lambda: np.where(np.arange(200) < 80, 1, 1.6),
+    "step at a quarter": lambda: np.where(np.arange(200) < 50, 1, 2),
     "ramp": lambda: np.linspace(1, 1.6, 200),
     "it gets faster": lambda: np.linspace(3, 1, 64),
 }
@@ -76,7 +82,14 @@ def test_a_drift_is_found_with_its_size(world):
 
 def test_a_run_that_is_too_short_shows_nothing():
     rng = np.random.default_rng(3)
-    assert drift(log_of(np.repeat([1.0, 9.0], 15), rng).evidence()) is None
+    assert drift(log_of(np.repeat([1.0, 9.0], 30), rng).evidence()) is None
+
+
+@pytest.mark.parametrize("where", [0, 195])
+def test_one_batch_at_an_end_is_no_drift(where):
+    rng = np.random.default_rng(11)
+    log = log_of(np.where((np.arange(200) - where) // 5 == 0, 9.0, 1.0), rng)
+    assert drift(log.evidence()) is None
 
 
 def test_percentiles_that_differ_little_are_not_worth_a_word():
