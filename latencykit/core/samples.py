@@ -627,6 +627,8 @@ class Samples(HistogramBacked, Value):
             if self.tag is None
             else np.unique(self.tag[good], return_inverse=True)[1].reshape(-1)
         )
+        if not begin.any():
+            return Evidence(counted)  # all at once: as without times
         tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)
         return tails if timed else TailsByRequest(**vars(tails))
 
