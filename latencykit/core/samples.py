@@ -534,7 +534,15 @@ class Samples(HistogramBacked, Value):
 
     def by_tag(self) -> dict[str, Samples]:
         """Return the samples of each tag."""
-        return {tag: self.tagged(tag) for tag in self.tags} if self.tags else {"": self}
+        if self.tag is None or not len(self):
+            return {"": self}
+        names, codes = np.unique(self.tag, return_inverse=True)
+        codes = codes.reshape(-1)
+        parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        return {
+            tag: self.select(rows).with_run(tags=(tag,) if tag else ())
+            for tag, rows in zip(names.tolist(), parts, strict=True)
+        }
 
     @property
     def elapsed(self) -> float:
