@@ -178,6 +178,9 @@ def test_empty_messages_say_nothing(tmp_path: Path) -> None:
     path.write_bytes(sized([compress(b""), *parts[:1], b"", *parts[1:]]))
     plain = lk.read_all([FILES["otlp-traces"]])
     assert [len(one) for one in lk.read_all([path]).values()] == [len(o) for o in plain.values()]
+    path.write_bytes(sized(parts)[: len(parts[0])])
+    with pytest.raises(lk.CorruptInputError, match="cut, and nothing of it can be read"):
+        lk.read_all([path])
 
 
 def test_every_operation_is_a_series_of_its_own_spans(tmp_path: Path) -> None:
