@@ -277,3 +277,14 @@ def test_bytes_are_not_latency(tmp_path, name, described):
     )
     with pytest.raises(LatencyKitError, match=r"(?:holds|contains) no latencies"):
         lk.read(path)
+
+
+def test_a_comparison_says_it_once_above_and_once_below(run, log, tmp_path):
+    _, out, err = run("compare", log, bare(tmp_path / "b.hlog"))
+    assert (out.count("assuming nanoseconds"), err.count("assuming nanoseconds")) == (1, 1)
+
+
+def test_a_terminal_that_shows_the_note_shows_no_second_one(run, log, monkeypatch):
+    monkeypatch.setattr("latencykit.cli.output.is_terminal", lambda _: True)
+    assert "assuming" not in run("summary", log)[1]
+    assert "assuming" in run("-q", "summary", log)[1]

@@ -74,3 +74,21 @@ def test_they_travel_and_come_in_any_order(path):
     parts = pickle.loads(pickle.dumps(log.by_tag()))
     for tag in reversed(parts):
         assert parts[tag].percentile(99) == log.tagged(tag).percentile(99)
+
+
+def test_samples_of_each_tag_are_what_they_are_by_themselves():
+    rng = np.random.default_rng(2)
+    samples = lk.Samples(
+        start=rng.integers(0, 10**9, 500),
+        duration=rng.integers(1, 10**6, 500),
+        tag=np.array(["", "get", "set"])[rng.integers(0, 3, 500)],
+        host=rng.integers(0, 4, 500).astype(str),
+    )
+    parts = samples.by_tag()
+    assert list(parts) == ["", "get", "set"]
+    for tag, part in parts.items():
+        alone = samples.tagged(tag)
+        assert part.to_frame().equals(alone.to_frame())
+        assert (part.run, part.epoch) == (alone.run, alone.epoch)
+        assert np.array_equal(part.offsets, alone.offsets)
+    assert list(lk.Samples(duration=[1, 2]).by_tag()) == [""]

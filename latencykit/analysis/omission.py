@@ -1418,7 +1418,7 @@ _FINE = 20.0  # bucket widths: a smaller step cannot be distinguished from the b
 
 def full_speed_test(trace: Trace) -> Evidence | None:
     """Test whether a constant number of requests is under way (Little's law): full speed."""
-    if trace.due.size < 4 * _WINDOWS:
+    if trace.due.size < 4 * _WINDOWS or not trace.span > 0:
         return None
     edges = np.linspace(0.0, trace.span, _WINDOWS + 1)
     work = np.zeros(edges.size)  # request-seconds under way up to each edge

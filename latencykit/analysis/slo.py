@@ -230,7 +230,7 @@ def _percentile(
         low, high = row.bucket_low, row.bucket_high  # corrected counts: only the bucket is known
     low, high = (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
     if math.isinf(high) and low <= limit and why:
-        reason = "; ".join(why)
+        reason = "; ".join(text.removeprefix(f"{name}: ") for text in why)
     elif math.isinf(high) and low <= limit:
         reason = f"{format_count(attempts)} requests do not bound {name}"
         needed = samples_needed(percentile, confidence) if percentile < 100 else 0
@@ -268,7 +268,10 @@ def _clock_step(source: Any, value: float) -> float:
     few = 3 <= counted.counts.size <= counted.counts.sum() / _REPEATED
     if not few or not np.isfinite(counted.middle).all():
         return 0.0
-    ticks = np.rint(counted.middle / np.diff(counted.middle).min())
+    least = np.diff(counted.middle).min()
+    if not least > 0:  # reported percentiles may have one value
+        return 0.0
+    ticks = np.rint(counted.middle / least)
     step = float(ticks @ counted.middle / (ticks @ ticks))
     width = counted.high - counted.low
     on_grid = np.abs(counted.middle - ticks * step) <= np.maximum(width, _ON_GRID * step)

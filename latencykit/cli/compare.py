@@ -19,6 +19,7 @@ from latencykit.cli.options import (
     share,
 )
 from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
+from latencykit.core.run import UNSTATED
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def command(
         }
         print_assumed_units(runs, style)
     for name, comparison in comparisons.items():
-        for text in (*comparison.warnings, *(f"failed: {text}" for text in failed[name])):
+        warnings = [text for text in comparison.warnings if UNSTATED not in text]  # a note of files
+        for text in (*warnings, *(f"failed: {text}" for text in failed[name])):
             note(f"{name}: {text}" if len(comparisons) > 1 else text)
     worse = any(comparison.verdict in ("worse", "mixed") for comparison in comparisons.values())
     return int(any(failed.values()) if conditions else worse)

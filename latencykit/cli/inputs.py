@@ -437,8 +437,7 @@ def _each_file(given: Inputs) -> list[list[Input]]:
     read = load_files(given)
     if not all(read):
         raise InvalidArgumentError("none of the files has the series or tags asked for")
-    for series in read:
-        print_notes(series)
+    print_notes([entry for series in read for entry in series])
     return read
 
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "atomic",
     "beside",
+    "is_terminal",
     "print_assumed_units",
     "print_json",
     "print_written",
@@ -45,8 +46,13 @@ def print_json(record: Any) -> None:
 
 
 def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
-    """Print below a table which units are only assumed: a table may be read without the notes."""
-    if style in ("table", "markdown"):
+    """Print below a table which units are only assumed: a table may be read without the notes.
+
+    On a terminal the note on standard error, a few lines above, says the same.
+    """
+    quiet = (click.get_current_context().find_root().obj or {}).get("quiet")
+    above = not quiet and is_terminal(sys.stdout) and is_terminal(sys.stderr)
+    if style in ("table", "markdown") and not above:
         messages: dict[str, list[str]] = {}
         for name, run in runs.items():
             if run.unit_note is not None:
@@ -54,6 +60,11 @@ def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
         for text, names in messages.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return True if somebody reads the stream on a screen."""
+    return stream is not None and stream.isatty()
 
 
 def print_written(record: dict[str, Any], style: str, text: str | None = None) -> None:
@@ -73,8 +84,7 @@ def print_written(record: dict[str, Any], style: str, text: str | None = None) -
         note(text)
     else:
         path = record["output"]
-        terminal = sys.stdout is not None and sys.stdout.isatty()
-        click.echo(printable(path, len(path)) if terminal else path)
+        click.echo(printable(path, len(path)) if is_terminal(sys.stdout) else path)
 
 
 # ------------------------------------------------------------
@@ -147,7 +157,7 @@ def progress(task: str) -> Iterator[None]:
     """Report on a terminal a task that takes longer than a second."""
     import threading
 
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     done = threading.Event()

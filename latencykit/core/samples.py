@@ -534,7 +534,15 @@ class Samples(HistogramBacked, Value):
 
     def by_tag(self) -> dict[str, Samples]:
         """Return the samples of each tag."""
-        return {tag: self.tagged(tag) for tag in self.tags} if self.tags else {"": self}
+        if self.tag is None or not len(self):
+            return {"": self}
+        names, codes = np.unique(self.tag, return_inverse=True)
+        codes = codes.reshape(-1)
+        parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        return {
+            tag: self.select(rows).with_run(tags=(tag,) if tag else ())
+            for tag, rows in zip(names.tolist(), parts, strict=True)
+        }
 
     @property
     def elapsed(self) -> float:
@@ -627,6 +635,8 @@ class Samples(HistogramBacked, Value):
             if self.tag is None
             else np.unique(self.tag[good], return_inverse=True)[1].reshape(-1)
         )
+        if not begin.any():
+            return Evidence(counted)  # all at once: as without times
         tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)
         return tails if timed else TailsByRequest(**vars(tails))
 

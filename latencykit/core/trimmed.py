@@ -363,5 +363,5 @@ def _leaves_out(below: float, above: float, top: float, counted: Counted, unit: 
 
 
 def _requests(count: float) -> str:
-    shown = format_count(count) if count >= 0.5 or not count else "< 1"
+    shown = format_count(count) if count > 0.5 or not count else "< 1"
     return f"{shown} request" + ("" if shown in ("1", "< 1") else "s")

@@ -198,9 +198,12 @@ def _check_text(source: Source) -> None:
     """Refuse an empty file, and encodings that no reader takes."""
     data = source.head.data
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        raise source.corrupt(
-            None, "the file is empty", "the output of a tool", "was the tool's run recorded?"
+        seen = (
+            "the compressed file is cut, and nothing of it can be read"
+            if source.cut
+            else "the file is empty"
         )
+        raise source.corrupt(None, seen, "the output of a tool", "was the tool's run recorded?")
     begin = data[:400]
     wide = (
         begin[:2] in (b"\xff\xfe", b"\xfe\xff")

@@ -333,6 +333,8 @@ class Unpacked(io.RawIOBase):
         """Decompress the next message: JSON as a line, others with their length before them."""
         begin = self._raw.read(4)
         frame = self._raw.read(size := int.from_bytes(begin, "big"))
+        if len(begin) == 4 and not size:
+            return True
         if len(begin) < 4 or len(frame) < size:
             if begin:
                 self._cut()
@@ -347,6 +349,8 @@ class Unpacked(io.RawIOBase):
             raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
         if not self._decoder.eof:
             raise self._corrupt("the compressed stream is corrupt (a message ends early)")
+        if not message:
+            return True
         is_json = message.lstrip()[:1] in (b"{", b"[")
         self._ready = message + b"\n" if is_json else len(message).to_bytes(4, "big") + message
         return True

@@ -126,8 +126,9 @@ def _findings(data: Any, evidence: Any) -> list[str]:
     repeats = histogram.counted.repeats
     if repeats > 1:
         sentences.append(
-            f"every latency was counted {format_count(repeats)} times or a multiple of it: "
-            "repeated rows, batches, or samples scaled up; intervals take each for one"
+            f"all counts are multiples of {format_count(repeats)}: requests that were answered "
+            "together (a pipeline), repeated rows, or samples scaled up; confidence intervals "
+            "count each group once"
         )
     return sentences
 

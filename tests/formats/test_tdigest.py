@@ -123,3 +123,11 @@ def test_extremes_that_are_not_stated_are_not_made_up(read_text):
     listed = [{"m": 0.1, "c": 4.0}, {"m": 0.2, "c": 6.0}]
     (data,) = read_text(json.dumps({"n": 10, "centroids": listed}), "digest.json").values()
     assert any("the extremes are not stated" in note for note in data.run.notes)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weight", [2**62, 1e300, 0, -1, 1.5], ids=str)
+def test_weights_that_cannot_be_counted_are_refused(read_text, weight):
+    listed = [{"mean": mean, "weight": weight} for mean in (1.0, 2.0)]
+    with pytest.raises(CorruptInputError, match="the t-digest is corrupt"):
+        read_text(json.dumps({"centroids": listed}), "digest.json")

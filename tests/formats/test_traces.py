@@ -168,3 +168,28 @@ def test_stored_and_answered_traces(tmp_path):
         data = lk.read(path)
         assert data.duration.tolist() == [7]
         assert "the last line is cut; it was left out" in data.run.notes
+
+
+def test_empty_messages_say_nothing(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    compress = zstandard.ZstdCompressor().compress
+    messages = FILES["otlp-traces"].read_bytes().splitlines()
+    path, parts = tmp_path / "traces.zst", [compress(one) for one in messages]
+    path.write_bytes(sized([compress(b""), *parts[:1], b"", *parts[1:]]))
+    plain = lk.read_all([FILES["otlp-traces"]])
+    assert [len(one) for one in lk.read_all([path]).values()] == [len(o) for o in plain.values()]
+    path.write_bytes(sized(parts)[: len(parts[0])])
+    with pytest.raises(lk.CorruptInputError, match="cut, and nothing of it can be read"):
+        lk.read_all([path])
+
+
+def test_every_operation_is_a_series_of_its_own_spans(tmp_path: Path) -> None:
+    spans = [
+        span(spanId=f"b{k}", name=f"op {k % 7}", endTimeUnixNano=str(10**18 + 1000 * k))
+        for k in range(50)
+    ]
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    for name in range(7):
+        series = lk.read(path, series=f"op {name}")
+        assert series.duration.tolist() == [1000 * k for k in range(name, 50, 7)]

@@ -161,3 +161,15 @@ def test_summary_says_both_below_the_table_and_in_json(tmp_path):
     assert "took 2 s, the maximum: a timeout?" in text
     record = json.loads(CliRunner().invoke(cli, ["summary", str(path), "--format", "json"]).stdout)
     assert len(record["series"][0]["findings"]) == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_requests_that_began_at_once_are_judged_as_without_times(run, tmp_path):
+    took = latencies(np.random.default_rng(2), 2000) * 1e9
+    at_once = lk.Samples(start=np.full(2000, 5 * 10**9), duration=took)
+    ranges = at_once.percentiles([50, 99], confidence=0.95)
+    assert ranges.equals(lk.Samples(duration=took).percentiles([50, 99], confidence=0.95))
+    assert lk.diagnose(at_once).verdict == "unknown"
+    path = tmp_path / "calls.csv"
+    path.write_text("start_s,duration_ns\n" + "".join(f"5,{ns:.0f}\n" for ns in took))
+    assert "intervals of" not in run("summary", path)[1]

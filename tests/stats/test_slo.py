@@ -279,3 +279,16 @@ def test_the_xml_of_histogram_log_analyzer() -> None:
 def test_xml_that_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(InvalidArgumentError, match=complaint):
         slo_from_text(text)
+
+
+@pytest.mark.filterwarnings("error")
+def test_reported_percentiles_of_one_value_show_no_clock(run, tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text(
+        "    http_req_duration..............: avg=14.41ms min=1.14ms  med=1.69ms  max=5.99s "
+        "p(50)=1.69ms  p(75)=1.9ms   p(90)=2.19ms  p(95)=2.45ms  p(99)=3.8ms   p(99.9)=5.99s "
+        "p(99.99)=5.99s count=1900\n"
+    )
+    status, out, err = run("check", path, "--slo", "90=20ms")
+    assert (status, err) == (0, "")
+    assert " met" in out

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
+import latencykit as lk
 from latencykit.core.quantiles import Counted
 from latencykit.core.trimmed import parse_trim, trimmed
 from latencykit.errors import InvalidArgumentError
@@ -162,3 +163,8 @@ def test_refuses_what_means_nothing(spec: str) -> None:
 def test_plain_numbers_need_plain_bounds() -> None:
     with pytest.raises(InvalidArgumentError, match="not a plain number"):
         trimmed(TEN, "PR(:3ms)", "none")
+
+
+def test_half_a_request_is_less_than_one():
+    half = lk.Histogram.of(np.arange(1, 51)).trimmed("tm99").leaves_out
+    assert half.startswith("2 × < 1 request,")

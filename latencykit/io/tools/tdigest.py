@@ -53,11 +53,12 @@ def buckets_of_centroids(
     means, weights = np.asarray(mean, np.float64), np.asarray(weight, np.float64)
     if not means.size or not np.isfinite([*means, *weights, least, most]).all():
         return None
-    counts = np.rint(weights).astype(np.int64)
-    if (counts < 1).any() or (counts != weights).any() or means.min() < least or means.max() > most:
+    if weights.min() < 1 or weights.sum() >= 2.0**63 or (weights != np.rint(weights)).any():
+        return None
+    if means.min() < least or means.max() > most:
         return None
     order = np.argsort(means, kind="stable")
-    means, counts = means[order], counts[order]
+    means, counts = means[order], weights[order].astype(np.int64)
     stats = {"min": least, "max": most, "mean": float(means @ counts / counts.sum())}
     if (counts == 1).all():
         return means, means, counts, stats, ()
@@ -145,7 +146,8 @@ def _of_bytes(data: bytes) -> Buckets | None:
 
 def _rounded(mean: ArrayLike, weight: ArrayLike, least: float, most: float) -> Buckets | None:
     """The same of means in single precision, which may round them beyond the extremes."""
-    means = np.asarray(mean, np.float64)
+    with np.errstate(invalid="ignore"):  # corrupt bytes that are not a number
+        means = np.asarray(mean, np.float64)
     near = np.abs(means) * 2.0**-20  # differences add up in the AVL tree's encoding
     if not (least <= most and (means >= least - near).all() and (means <= most + near).all()):
         return None

@@ -259,8 +259,12 @@ def _read(
     if not known.any():
         raise source.corrupt(None, "no span has a start and an end", "times of spans", "")
     if options.series:
-        wanted = dict.fromkeys(name[known].tolist())
-        return {one: samples(np.flatnonzero(known & (name == one))) for one in wanted}
+        timed = np.flatnonzero(known)
+        number = {one: k for k, one in enumerate(dict.fromkeys(name[timed].tolist()))}
+        group = np.array([number[one] for one in name[timed]])
+        ends = np.cumsum(np.bincount(group))[:-1]
+        parts = np.split(timed[np.argsort(group, kind="stable")], ends)
+        return dict(zip(number, map(samples, parts), strict=True))
     if not root.any():
         root = known
     return {"": samples(np.flatnonzero(root))}
