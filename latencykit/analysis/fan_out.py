@@ -778,11 +778,11 @@ class _MixtureFold:
         sizes = sizes[filled]
         # None, or all, of the requests in the bucket that a percentile splits may be the slower
         # ones of an interval.
-        for at, part in enumerate((self._part, 0.0 * self._part, 0.0 * self._part + 1)):
+        for way, part in enumerate((self._part, 0.0 * self._part, 0.0 * self._part + 1)):
             tail = tail_counts(block.indptr, index, block.counts, cut, part)[filled]
             share = np.minimum(tail / sizes[:, None], 1.0)
             for slower, n in zip(self._slower, self.numbers, strict=True):
-                slower[at] += sizes @ (
+                slower[way] += sizes @ (
                     slowest(share, n) if self.k is None else quorum(share, self.k, n)
                 )
         self._total += float(sizes.sum())
