@@ -25,6 +25,7 @@ __all__ = [
     "format_change",
     "format_count",
     "format_duration",
+    "format_items",
     "format_percentile",
     "format_range",
     "format_row",
@@ -252,6 +253,17 @@ def format_count(count: float) -> str:
     '6,852'
     """
     return f"{count:,.0f}"
+
+
+def format_items(number: int, singular: str, plural: str | None = None) -> str:
+    """Return a count and what is counted.
+
+    Examples
+    --------
+    >>> format_items(1, "request"), format_items(1200, "reply", "replies")
+    ('1 request', '1,200 replies')
+    """
+    return f"{format_count(number)} {singular if number == 1 else plural or singular + 's'}"
 
 
 def format_change(change: float) -> str:

@@ -91,7 +91,7 @@ def jupyterlab(folder: Path, home: Path, *options: str, **environment: str) -> I
 
 
 def _address(runtime: Path) -> str | None:
-    """The address of the server that keeps its notes in a folder, or None as long as it is silent."""
+    """The address of the server whose runtime files are in a folder; None until it answers."""
     try:
         (notes,) = runtime.glob("jpserver-*.json")
         address = f"http://127.0.0.1:{json.loads(notes.read_text())['port']}"

@@ -28,10 +28,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError
-from latencykit.units import (
-    format_count,
-    format_duration,
-)
+from latencykit.units import format_duration, format_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,10 +91,9 @@ class Coincidence(Value):
         return listing_html("Coincidence", header, stalls, lines)
 
     def __repr__(self) -> str:
-        found = [str(row.source) for row in self.rows.itertuples() if row.significant]
-        size = len(self.stalls)
-        stalls = f"{size} {'stall' if size == 1 else 'stalls'}"
-        return f"Coincidence({stalls}, {', '.join(dict.fromkeys(found)) or 'no suspects'})"
+        suspects = [str(row.source) for row in self.rows.itertuples() if row.significant]
+        names = ", ".join(dict.fromkeys(suspects)) or "no suspects"
+        return f"Coincidence({format_items(len(self.stalls), 'stall')}, {names})"
 
 
 def coincide(
@@ -168,7 +164,7 @@ def coincide(
     frame["suspect"] = suspects
     if table and len(stalls):
         left = int((suspects == "").sum())
-        sentence = f"no suspect explains {left} of {_number(len(stalls), 'stall')}"
+        sentence = f"no suspect explains {left} of {format_items(len(stalls), 'stall')}"
         if left < len(stalls):
             findings += [sentence] if left else []
         else:
@@ -194,10 +190,6 @@ def coincide(
         tuple(source.events for source in sources if source.parent is None),
         data,
     )
-
-
-def _number(count: int, item: str) -> str:
-    return f"{format_count(count)} {item}{'' if count == 1 else 's'}"
 
 
 # ------------------------------------------------------------
@@ -711,7 +703,7 @@ def _offset(run: SlowTimes, sources: Sequence[_Source]) -> tuple[float | None, f
             offset = zone if zone and abs(offset - zone) <= width else offset
             words = (
                 f"its clock seems to be off: moved by {_signed(offset)}, where "
-                f"{matched} of {_number(stall.size, 'stall')} start with one of its events; "
+                f"{matched} of {format_items(stall.size, 'stall')} start with one of its events; "
                 f"another offset can be given: {sources[0].name}@+0s"
             )
             best = offset, p, words
@@ -737,7 +729,7 @@ def _sentences(run: SlowTimes, stalls: Stalls, results: Sequence[_Result]) -> li
         if number > one.expected and one.stall_p <= _ALPHA:
             chance = f"{one.expected:.1f}" if one.expected < 10 else f"{one.expected:.0f}"
             parts.append(
-                f"coincides with {number} of {_number(len(stalls), 'stall')}{after} "
+                f"coincides with {number} of {format_items(len(stalls), 'stall')}{after} "
                 f"(by chance {chance}; {probability_text(max(one.p, one.stall_p))})"
             )
         if one.share > one.by_chance and (one.slow_p <= _ALPHA or not parts):

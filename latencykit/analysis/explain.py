@@ -39,6 +39,7 @@ from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import (
     format_count,
     format_duration,
+    format_items,
     format_percentile,
     format_value,
     in_unit,
@@ -784,16 +785,15 @@ def _findings(
         blocks = np.unique(world.block[world.late]).size
         if blocks < 2 * _LEAST_BLOCKS:
             text = (
-                f"too little evidence: the slow requests fall into {blocks} "
-                f"{'block' if blocks == 1 else 'blocks'} of time, and it takes about "
+                f"too little evidence: the slow requests fall into {format_items(blocks, 'block')} "
+                "of time, and it takes about "
                 f"{2 * _LEAST_BLOCKS} to find what they have in common"
             )
         else:
             others = "others of their time" if world.seconds is not None else "rows around them"
             text = (
-                f"nothing in particular stands out among {tested} "
-                f"attribute{'' if tested == 1 else 's'}: slow requests have the same mix as the "
-                f"{others}"
+                f"nothing in particular stands out among {format_items(tested, 'attribute')}: slow "
+                f"requests have the same mix as the {others}"
             )
         return [text, *ends]
     rows = {(row.attribute, row.value): row for row in frame.itertuples()}

@@ -238,7 +238,7 @@ def cli(ctx: click.Context, quiet: bool) -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; every error becomes one line and an exit status."""
     words = tuple(sys.argv[1:] if args is None else args)
-    if sys.stdout is None:  # closed: what is written there is an error, and no file becomes it
+    if sys.stdout is None:  # closed: writing fails, and no file takes its number
         os.dup2(os.open(os.devnull, os.O_RDONLY), 1)
         sys.stdout = os.fdopen(1, "w", encoding="utf-8")
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":

@@ -84,11 +84,11 @@ def command(
     with progress("checking"):
         loaded = load(given)
         files: list[list[Input]] = []
-        for one in loaded:  # a file may be named twice
+        for entry in loaded:  # a file may be named twice
             known = {other.series for other in files[-1]} if files else set()
-            if not files or files[-1][0].path != one.path or one.series in known:
+            if not files or files[-1][0].path != entry.path or entry.series in known:
                 files.append([])
-            files[-1].append(one)
+            files[-1].append(entry)
         for series in files:
             checked |= _checked(series, slo, least, confidence)
     good = passed((row for rows in checked.values() for row in rows), strict=strict)
@@ -96,11 +96,11 @@ def command(
         with atomic(junit, given.files, spec) as temporary:
             temporary.write_text(junit_xml(checked, strict=strict), encoding="utf-8")
     if style == "json":
-        notes = [f"{one.name}: {text}" for one in loaded for text in one.data.run.notes]
+        notes = [f"{entry.name}: {text}" for entry in loaded for text in entry.data.run.notes]
         print_json(check_record(checked, good) | {"notes": notes})
     else:
         click.echo(check_text(checked, style, given.out_unit))
-        print_assumed_units({one.name: one.data.run for one in loaded}, style)
+        print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
     if good is None:
         note("some limits are undecided; --strict treats them as failed")
     return int(good is False)
@@ -114,7 +114,7 @@ def _checked(
     from latencykit.views.record import in_nanoseconds
 
     source = Path(loaded[0].path).name if loaded[0].path != "-" else "stdin"
-    names = {one.series: one for one in loaded}
+    names = {entry.series: entry for entry in loaded}
     try:
         limits = slo.of_series(names)
     except InvalidArgumentError as error:
@@ -122,15 +122,15 @@ def _checked(
     checked: dict[str, list[SLORow]] = {}
     together: dict[str, tuple[Any, SLO]] = {}
     for name, own in limits.items():
-        one = names[name]
+        entry = names[name]
         if any(limit.statistic != "failed" and not limit.bare for limit in own.limits):
-            need_unit(one.name, one.data.run)
-        data = in_nanoseconds(one.data)
+            need_unit(entry.name, entry.data.run)
+        data = in_nanoseconds(entry.data)
         if least is not None:
             together[name] = data, own
         elif len(limits) > 1:
-            data = data.with_run()  # what a series keeps for further questions goes with the view
-        checked[one.name] = own.check(data, confidence)
+            data = data.with_run()  # a view: what it caches is freed with it
+        checked[entry.name] = own.check(data, confidence)
     if least is not None:
         if len(checked) == 1:
             source = next(iter(checked))

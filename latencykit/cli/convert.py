@@ -40,12 +40,12 @@ def command(
 
     checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given))
-    for one in loaded:
-        if isinstance(one.data, HistogramLog):
-            one.data.expect(evidence=False, keep=False)
+    for entry in loaded:
+        if isinstance(entry.data, HistogramLog):
+            entry.data.expect(evidence=False, keep=False)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_series(
-            {one.name: one.data for one in loaded},
+            {entry.name: entry.data for entry in loaded},
             temporary,
             ticks=ticks,
             percentiles=percentiles,

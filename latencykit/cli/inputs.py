@@ -93,7 +93,7 @@ def repeated_files(files: Sequence[str]) -> list[str]:
     repeated = []
     for _, path in expand(files):
         key: object = path
-        # a file elsewhere, or none: reported when it is read
+        # remote or missing: reported when it is read
         with contextlib.suppress(OSError, ValueError):
             status = Path(path).stat()
             key = status.st_dev, status.st_ino
@@ -449,5 +449,5 @@ def with_buckets(loaded: list[Any]) -> list[Any]:
     counted = [entry for entry in loaded if not isinstance(entry.data, Summary)] or loaded
     for entry in loaded:
         if entry not in counted:
-            note(f"{entry.name}: left out: it holds printed numbers only, no distribution")
+            note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
     return counted

@@ -83,8 +83,8 @@ def command(
         ask = functools.partial(_record, interval=interval, options=options)
         once = interval is None
         loaded = load(given, ask, counted=once)
-        records = [one.data.record | {"name": one.name} for one in loaded]
-        runs = {one.name: one.data.run for one in loaded}
+        records = [entry.data.record | {"name": entry.name} for entry in loaded]
+        runs = {entry.name: entry.data.run for entry in loaded}
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:

@@ -139,7 +139,7 @@ def command(
     from latencykit.views.text import sweep_record, sweep_text, sweep_words
 
     shown = numbers(percentiles)
-    found = sweep(
+    result = sweep(
         load_generator,
         slo_of(spec),
         precision=share(precision),
@@ -147,19 +147,19 @@ def command(
         progress=note,
         **options,
     )
-    if out is not None and found.curve is not None:
+    if out is not None and result.curve is not None:
         from latencykit.plot.load_chart import sweep as chart
 
-        write_chart(chart, found, out, (), spec)
+        write_chart(chart, result, out, (), spec)
         note(f"wrote {out}")
-    record = sweep_record(found, shown)
+    record = sweep_record(result, shown)
     if style == "json":
         print_json(record)
     else:
         click.echo(sweep_text(record, style))
-    for text in sweep_words(found):
+    for text in sweep_words(result):
         click.echo(text) if style in ("table", "markdown") else note(text)
-    note(f"outputs: {found.folder}")
-    if found.stopped == "interrupted":
+    note(f"outputs: {result.folder}")
+    if result.stopped == "interrupted":
         raise KeyboardInterrupt
-    return 1 if found.passed is False else 0
+    return 1 if result.passed is False else 0

@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.dependence import LEAST_EVENTS
 from latencykit.core.quantiles import median, poisson_rarer, running_sums
-from latencykit.units import format_count, format_duration, format_percentile
+from latencykit.units import format_count, format_duration, format_items, format_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,25 +97,20 @@ class TailEvents:
         if not self.requests > 0:
             return f"nothing lies above {name}"
         if self.stall_share >= _MOST:
-            rests = f"{name} is based on {_number(self.stalls, 'stall')}"
+            rests = f"{name} is based on {format_items(self.stalls, 'stall')}"
         elif self.stall_share >= 0.5:
             share = f"{100 * self.stall_share:.0f} %"
-            rests = f"{name} is based mostly ({share}) on {_number(self.stalls, 'stall')}"
+            rests = f"{name} is based mostly ({share}) on {format_items(self.stalls, 'stall')}"
         else:
-            rests = f"{name} is based on about {_number(self.count, 'independent event')}"
+            rests = f"{name} is based on about {format_items(self.count, 'independent event')}"
         unit = f"intervals of {format_duration(self.seconds * 1e9)}"
         if math.isclose(self.seconds, 1.0, rel_tol=0.05):
             unit = "s"
         elif math.isnan(self.seconds):
             unit = "groups of successive requests"
-        spread = f"{_number(self.intervals)} of {_number(self.of_intervals)} {unit}"
-        tags = f" and {_number(self.tags, 'tag')}" if self.tags else ""
+        spread = f"{format_count(self.intervals)} of {format_count(self.of_intervals)} {unit}"
+        tags = f" and {format_items(self.tags, 'tag')}" if self.tags else ""
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
-
-
-def _number(count: int, item: str = "") -> str:
-    text = format_count(count)
-    return f"{text} {item}{'' if count == 1 else 's'}" if item else text
 
 
 def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
@@ -178,8 +173,8 @@ def solid_up_to(
     ]
     solid = [below, *between][_first_weak(events_of, between, confidence)[0]]
     if first.stall_share >= 0.5:
-        return solid, _number(first.stalls, "stall")
-    return solid, _number(first.count, "event") if first.count else ""
+        return solid, format_items(first.stalls, "stall")
+    return solid, format_items(first.count, "event") if first.count else ""
 
 
 def _first_weak(

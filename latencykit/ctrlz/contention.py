@@ -102,9 +102,9 @@ class Watch:
             return
         if now >= self._rescan:
             self._pids = self._find()
-            found = time.thread_time()
-            self._rescan = now + max(_SELDOM, (found - begin) / _MOST_EFFORT)
-            now, begin = time.perf_counter(), found
+            scanned = time.thread_time()
+            self._rescan = now + max(_SELDOM, (scanned - begin) / _MOST_EFFORT)
+            now, begin = time.perf_counter(), scanned
         threads = _threads(self._pids)
         waits = [times[1] - self._last.get(name, times)[1] for name, times in threads.items()]
         self._waits.append((now - self._seen, max(waits, default=0) / 1e9))

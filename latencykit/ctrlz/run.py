@@ -163,13 +163,13 @@ class Tool:
         """Wait for its end; return False if it did not come in time."""
         return self._process.wait(seconds)
 
-    def last_output(self, limit: int = 300) -> str:
+    def last_output(self) -> str:
         """Return the end of its output, for a message."""
         for path in (self.stderr, self.stdout):
             text = path.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
-            last = " / ".join(line.strip() for line in text if line.strip())[-limit:]
+            last = " / ".join(line.strip() for line in text if line.strip())[-300:]
             if last:
-                return printable(last, limit)
+                return printable(last, 300)
         return "nothing"
 
 
@@ -869,6 +869,52 @@ def _load(plan: Plan, observed: Observed) -> float:
     return max(observed.busy or 0.0, busy)
 
 
+def _missed_freeze(
+    plan: Plan,
+    observed: Observed,
+    judgement: Judgement,
+    rate: float | None,
+    duration: float,
+    timeouts: int,
+) -> tuple[str, bool] | None:
+    """Return why the freeze missed the tool's load, if it did, and if the load model is known."""
+    accused = judgement.verdict not in ("honest", "unknown")
+    late, before = observed.waiting[1], observed.before
+    rest = max(observed.elapsed - plan.stop_after, 0.1)
+    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
+    begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
+    early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
+    entirely_ours = before is not None and plan.partial is None
+    unread = late is not None and late.octets
+    if observed.answered:
+        return (
+            "the server answered while it should have been frozen: other processes serve the port, "
+            "too; name the right --pid"
+        ), False
+    if accused and observed.elapsed < early:
+        return (
+            f"it ended {observed.elapsed:.2g} s after its first request, in a run of "
+            f"{plan.duration:g} s: did it stop at the first error? Raise its timeout"
+        ), True
+    if accused and not begun:
+        sent, full = (f"{number:,.3g}" for number in (before or 0.0, rate or later))
+        return (
+            f"{sent} of {full} requests per second were sent before the freeze: it had not begun "
+            f"its load; use --duration {math.ceil(2 * plan.duration)}s"
+        ), True
+    if judgement.verdict != "honest" and observed.around:
+        return (
+            "requests due meanwhile went to the other processes: "
+            "a partial stall does not delay this tool"
+        ), False
+    if judgement.verdict == "loses" and not (entirely_ours or timeouts or unread):
+        return (
+            "neither the report nor the connections show a request to the frozen process: "
+            "is it the right one?"
+        ), False
+    return None
+
+
 def _unless_void(
     plan: Plan,
     observed: Observed,
@@ -879,9 +925,7 @@ def _unless_void(
     timeouts: int,
 ) -> tuple[Judgement, Model]:
     """Return the judgement, or none where the schedule's truth does not apply to this tool."""
-    entirely_ours = observed.before is not None and plan.partial is None
     late, before = observed.waiting[1], observed.before
-    unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     load = _load(plan, observed)
     stall = 1e9 * observed.stall.seconds
@@ -890,47 +934,15 @@ def _unless_void(
     behind = 0.0 if top is None or top.truth is None else (top.reported - top.truth) / 1e9
     many = (observed.requests or 0) / (rate * duration) if rate else 0.0
     after = duration - observed.stall.end
-    accused = judgement.verdict not in ("honest", "unknown")
-    # A load generator that has not begun, or has ended, reports nothing of the stall.
-    rest = max(observed.elapsed - plan.stop_after, 0.1)
-    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
-    begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
-    early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
     unsent = judgement.verdict in ("partly", "omits") and 0 < many < 0.97
     used = min(load, 0.9)  # the rest is left to catch up with
     drain = observed.stall.seconds * max(_AFTER, used / (1 - used))
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
-    if observed.answered:
-        why = (
-            "the server answered while it should have been frozen: other processes serve the port, "
-            "too; name the right --pid"
-        )
-        model = "unknown"
-    elif accused and observed.elapsed < early:
-        why = (
-            f"it ended {observed.elapsed:.2g} s after its first request, in a run of "
-            f"{plan.duration:g} s: did it stop at the first error? Raise its time-out"
-        )
-    elif accused and not begun:
-        seen, full = (f"{one:,.3g}" for one in (before or 0.0, rate or later))
-        why = (
-            f"{seen} of {full} requests per second were sent before the freeze: it had not begun "
-            f"its load; use --duration {math.ceil(2 * plan.duration)}s"
-        )
-    elif judgement.verdict != "honest" and observed.around:
-        why = (
-            "requests due meanwhile went to the other processes: "
-            "a partial stall does not delay this tool"
-        )
-        model = "unknown"
-    elif judgement.verdict == "loses" and not (entirely_ours or timeouts or unread):
-        why = (
-            "neither the report nor the connections show a request to the frozen process: "
-            "is it the right one?"
-        )
-        model = "unknown"
+    if missed := _missed_freeze(plan, observed, judgement, rate, duration, timeouts):
+        why, model_known = missed
+        model = model if model_known else "unknown"
     elif over and observed.drain > _DRAIN * observed.stall.seconds:
         why = (
             f"the server needed {observed.drain:.2g} s for the backlog, "
@@ -950,7 +962,7 @@ def _unless_void(
         why = (
             f"{format_count(observed.requests or 0)} requests were sent where "
             f"{format_count(round(rate * duration))} were scheduled: the tool sends bursts or "
-            "retries, and the schedule is not its truth"
+            "retries, and cannot be compared with the schedule"
         )
     elif unsent and plan.at == "middle" and after < drain:
         why = (
@@ -971,9 +983,9 @@ def _unless_void(
         why = "the backlog after the thaw cannot be seen here, and may explain it"
     elif judgement.verdict == "honest" and turns < _TURNS:
         why = (
-            f"each connection was due to send {turns:.1f} requests in the stall, too few to tell "
-            "loops that wait from those that do not; freeze the server for longer, or raise the "
-            "rate"
+            f"each connection was due to send {turns:.1f} requests in the stall, too few to "
+            "distinguish loops that wait from those that do not; freeze the server for longer, or "
+            "raise the rate"
         )
     else:
         return judgement, model

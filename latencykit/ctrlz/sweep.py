@@ -231,8 +231,8 @@ def sweep(
     confidence : float, default 0.95
         That the bracket holds the capacity; each single verdict is surer.
     url, connections
-        What ``{url}`` and ``{connections}`` stand for. The server on a local port that the command
-        or `url` names is watched for the processor time that other programs take from it.
+        Values of ``{url}`` and ``{connections}``. If the command or `url` names a server on this
+        machine, the processor time that other programs take from it is measured.
     folder : path, optional
         New folder for the outputs of all runs, which `load_curve` and ``latencykit load`` read.
     accept_omission : bool, default False
@@ -348,7 +348,7 @@ class _State:
         try:
             data: Data | None = self.generator.run(run)
         except _RunFailedError as error:
-            if not any(one.data is not None for one in self.runs):
+            if not any(run.data is not None for run in self.runs):
                 raise LatencyKitError(str(error)) from None
             data, run = None, replace(run, reason=str(error))
         end = time.perf_counter_ns()
@@ -440,13 +440,15 @@ class _State:
         """Return the runs as the search sees them."""
         tried = []
         for number, run in enumerate(self.runs):
-            one = Tried(run.rate, run.duration, run.purpose, run.verdict)
+            result = Tried(run.rate, run.duration, run.purpose, run.verdict)
             before = self.runs[number - 1] if number else run
             again = before.rate == run.rate and before.purpose != "warm-up"
             stalled_again = run.verdict == before.verdict == "void" and again
             if run.purpose != "warm-up" and (run.data is None or stalled_again):
                 # A load that the load generator cannot send: nothing is known from here on.
-                one = replace(one, verdict="unknown", within=False, longer=math.inf, failed=True)
+                result = replace(
+                    result, verdict="unknown", within=False, longer=math.inf, failed=True
+                )
             elif run.verdict in ("unknown", "missed") and self.curve is not None:
                 index = [row.name for row in self.curve.rows].index(run.name)
                 checks = self.curve.checks[index]
@@ -454,8 +456,8 @@ class _State:
                     not check.value > check.limit for check in checks
                 )
                 longer = times_longer(self.curve, run.name) if run.verdict == "unknown" else 1.0
-                one = replace(one, within=within, longer=longer)
-            tried.append(one)
+                result = replace(result, within=within, longer=longer)
+            tried.append(result)
         return tried
 
 
@@ -584,7 +586,7 @@ class _RunFailedError(LatencyKitError):
 
 
 class _Generator:
-    """What sends the load, and the folder of its outputs."""
+    """The source of the load, and the folder of its outputs."""
 
     folder: Path | None
     paused: Floats = np.empty(0)

@@ -143,16 +143,14 @@ def waiting_requests(
     return Waiting(len(unread), sum(unread)) if readable else None
 
 
-def connected_clients(
-    port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")
-) -> set[str] | None:
+def connected_clients(port: int) -> set[str] | None:
     """Return the addresses of both ends of all connections to a port, closed ones included.
 
     None without the tables that only Linux has.
     """
     clients: set[str] = set()
     readable = False
-    for table in tables:
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError):
             for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
                 _, *ends, state = line.split()[:4]

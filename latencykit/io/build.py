@@ -16,7 +16,7 @@ from latencykit.core.summary import Summary
 from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
-from latencykit.units import NANOSECONDS, format_count
+from latencykit.units import NANOSECONDS, format_items
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -50,7 +50,6 @@ __all__ = [
     "outcome_codes",
     "per_operation",
     "printed_rows",
-    "several",
     "whole_nanoseconds",
     "without_negative",
 ]
@@ -105,11 +104,6 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     if given.dtype.kind in "iu" or unit == "ns":
         return np.asarray(np.rint(given).astype(np.int64) * np.int64(NANOSECONDS[unit]))
     return np.asarray(np.rint(given * micro).astype(np.int64) * 1000)
-
-
-def several(number: int, one: str, more: str | None = None) -> str:
-    """Return "1 request", "1,200 requests"."""
-    return f"{format_count(number)} {one if number == 1 else more or one + 's'}"
 
 
 def distinct(name: str, taken: Container[str]) -> str:
@@ -179,7 +173,7 @@ def without_negative(
     columns = {name: column for name, column in samples.items() if column is not None}
     if not number:
         return columns, ()
-    note = f"{several(number, 'negative duration')} left out: the clock was set back"
+    note = f"{format_items(number, 'negative duration')} left out: the clock was set back"
     options.report(note)
     further = columns.pop("columns", None)  # of `Samples.with_columns`
     columns = {name: np.asarray(column)[~bad] for name, column in columns.items()}
@@ -192,7 +186,6 @@ def per_operation(
     everything: Samples,
     code: NDArray[np.int64],
     names: Sequence[str],
-    aggregate: str = "all",
     apart: Sequence[str] = (),
 ) -> dict[str, Data]:
     """Return the series of an output with several operations: all of them first, then one each."""
@@ -205,9 +198,9 @@ def per_operation(
         names[k]: everything.select(np.sort(order[bounds[k] : bounds[k + 1]])) for k in used
     }
     outside = [k for k, name in enumerate(names) if name in apart]
-    whole = everything.select(~np.isin(code, outside)) if outside else everything
-    free = aggregate if aggregate not in each else f"{aggregate} operations"
-    return {free: whole.with_run(aggregate=True)} | each
+    together = everything.select(~np.isin(code, outside)) if outside else everything
+    free = "all operations" if "all" in each else "all"
+    return {free: together.with_run(aggregate=True)} | each
 
 
 def further_cells(pieces: Sequence[pd.Series[Any]]) -> Cells:
@@ -278,11 +271,11 @@ def histogram_of_both(
     inner, stats, run = stated({p: v for p, v in points.items() if 0 < p < 100}, stats, run)
     reported_percentiles = (tuple(inner), tuple(inner.values()))
     reached = surely_within(list(inner), total + int(known.get("censored", 0)))
-    held = reached <= total  # the others lie in the censored mass
+    inside = reached <= total  # the others lie in the censored mass
     value = np.maximum.accumulate(
-        np.append(np.array(reported_percentiles[1])[held], stats.get("max", np.inf))
+        np.append(np.array(reported_percentiles[1])[inside], stats.get("max", np.inf))
     )
-    rank = np.append(reached[held], total)
+    rank = np.append(reached[inside], total)
     ends = np.cumsum(number)
     cuts = np.unique(np.concatenate(([0], ends, rank)))
     cuts = cuts[cuts <= total]
@@ -357,7 +350,11 @@ def log_of_payloads(
             end += 1
         indptr, index, counts = _decoded(payloads[row:end], source, name)
         blocks += blocks_by_layout(
-            np.arange(row, end), indptr, index, counts, [one.buckets for one in payloads[row:end]]
+            np.arange(row, end),
+            indptr,
+            index,
+            counts,
+            [payload.buckets for payload in payloads[row:end]],
         )
         row = end
     return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run, factor=NANOSECONDS[unit])

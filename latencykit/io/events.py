@@ -190,14 +190,14 @@ def _decorated(before: Sequence[str]) -> tuple[Floats, Clock] | None:
     for pattern, unit in _CLOCKS:
         if not any(pattern.search(text) for text in before[:200]):
             continue
-        found = [pattern.search(text) for text in before]
-        times = np.full(len(found), np.nan)
-        has = np.flatnonzero([match is not None for match in found])
+        matches = [pattern.search(text) for text in before]
+        times = np.full(len(matches), np.nan)
+        has = np.flatnonzero([match is not None for match in matches])
         if unit == "date":
-            texts = [match[0].replace(",", ".") for match in found if match]
+            texts = [match[0].replace(",", ".") for match in matches if match]
             times[has] = iso_nanoseconds(texts) / 1e9
             return times, "epoch" if _ZONE.search(texts[0]) else "local"
-        times[has] = [_number(match[1]) for match in found if match]
+        times[has] = [_number(match[1]) for match in matches if match]
         if unit == "epoch-ms":
             return times / 1e3, "epoch"
         return times * NANOSECONDS[unit] / 1e9, "relative"
@@ -314,7 +314,7 @@ def _gctrace(source: Source) -> Events:
     before, at, phases, forced = zip(*lines, strict=True)
     start = np.array(at, np.float64)
     length = np.array([sum(map(float, filter(None, part.split("+")))) for part in phases]) / 1e3
-    label = ["GC forced" if one else "GC" for one in forced]
+    label = ["GC forced" if is_forced else "GC" for is_forced in forced]
     # A container's log puts a date before each line, which is written when the cycle ends.
     stamped = _decorated([re.sub(r"\[.*?\]", "", text) for text in before])
     if stamped is not None and np.isfinite(stamped[0]).all() and stamped[1] != "relative":
@@ -422,8 +422,8 @@ def _kubernetes(source: Source) -> Events:
     start = iso_nanoseconds(texts) / 1e9
     if recurred:
         notes = (*notes, "of events that recurred, the first and the last time are known only")
-    whole = np.array(["." not in text for text in texts])  # known to the second
-    return _events(source, "kubernetes", start, start + whole, label, "epoch", notes)
+    in_seconds = np.array(["." not in text for text in texts])  # known to the second
+    return _events(source, "kubernetes", start, start + in_seconds, label, "epoch", notes)
 
 
 # ------------------------------------------------------------
@@ -475,7 +475,7 @@ def _slowlog(source: Source) -> Events:
     stamp, took, command = zip(*rows, strict=True)
     at, length = np.array(stamp, np.float64), np.array(took, np.float64) / 1e6
     note = "the slow log knows the second in which a command ended"
-    label = [str(one).upper() for one in command]
+    label = [str(argument).upper() for argument in command]
     return _events(source, "redis-slowlog", at - length, at + 1, label, "epoch", (note,))
 
 
@@ -517,7 +517,7 @@ def _cron_field(text: str, least: int, most: int) -> tuple[int, ...]:
 
 def _cron_lines(lines: Sequence[str]) -> list[tuple[int, Cron]]:
     """The schedules of a crontab; nothing if any line is something else."""
-    found, zone = [], ""
+    schedules, zone = [], ""
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -542,8 +542,8 @@ def _cron_lines(lines: Sequence[str]) -> list[tuple[int, Cron]]:
         minutes, hours, month_days, months, _ = values
         command = match[2].strip()
         schedule = Cron(minutes, hours, month_days, months, week, either, command, zone)
-        found.append((number, schedule))
-    return found
+        schedules.append((number, schedule))
+    return schedules
 
 
 def _crontab(source: Source) -> Events:
@@ -698,8 +698,13 @@ def _column(
         return times
     first = _moments(texts[:1], factor)
     for number, text in zip(numbers, texts, strict=True):
-        one = _moments([text], factor)
-        if one is None or first is None or one[1] != first[1] or not np.isfinite(one[0]).all():
+        moment = _moments([text], factor)
+        if (
+            moment is None
+            or first is None
+            or moment[1] != first[1]
+            or not np.isfinite(moment[0]).all()
+        ):
             seen = f"{printable(text, 40)!r} is not a time as those before it"
             raise source.corrupt(
                 number, seen, "seconds, or a date such as 2026-01-31T12:00:00Z", ""

@@ -87,7 +87,7 @@ class FileRange:
 
 
 def is_url(path: str) -> bool:
-    """Whether a path is a URL."""
+    """True if a path is a URL."""
     return _URL.match(path) is not None
 
 
@@ -136,7 +136,7 @@ def size_of(url: str) -> int:
 
 
 def pays_processes(sizes: Sequence[int]) -> bool:
-    """Whether to read files of these sizes takes longer than processes take to start."""
+    """True if reading files of these sizes takes longer than starting processes."""
     return max(sum(sizes) / TASK_BYTES, len(sizes) / TASK_FILES) >= _WORTH_PROCESSES
 
 
@@ -170,7 +170,7 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
 
 
 def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:
-    """Whether a server returns the bytes that it is asked for: some return the file, or others."""
+    """True if a server returns the bytes that it is asked for: some return the file, or others."""
     middle = len(begin) // 2
     stream.seek(size - 1)
     ends = len(stream.read(1)) == 1
@@ -180,7 +180,7 @@ def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool
 
 
 def _version(stream: IO[bytes]) -> str:
-    """What a server says of a file that changes with its content: a hash, a time, its size."""
+    """The server's facts of a file that change with its content: a hash, a time, its size."""
     details = getattr(stream, "details", {})
     known = {name.lower(): value for name, value in details.items()} if details else {}
     marks = ("etag", "content-md5", "digest", "last-modified", "lastmodified", "mtime", "size")
@@ -324,7 +324,7 @@ def _once(system: Any, name: str, words: tuple[Any, ...], clock: _Clock) -> Any:
 
 
 def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool]) -> bool:
-    """Whether an error, or what it was raised from, is of a kind."""
+    """True if an error, or what it was raised from, is of a kind."""
     while error is not None:
         if kind(error):
             return True
@@ -337,7 +337,7 @@ def _is_late(error: BaseException) -> bool:
 
 
 def _passes(error: BaseException) -> bool:
-    """Whether the next try may succeed: the server failed, or hung up."""
+    """True if the next try may succeed: the server failed, or hung up."""
     status = getattr(error, "status", None)
     if isinstance(status, int):
         return status >= 500 or status == 429
@@ -379,7 +379,7 @@ def _opening(url: str) -> Iterator[None]:
 
 
 def _fault(error: Exception) -> tuple[str, str, str]:
-    """What was seen of a storage's failure, what was expected, and a hint."""
+    """The failure of a storage in words: what was seen, what was expected, and a hint."""
     status, name = getattr(error, "status", None), type(error).__name__
     if name == "ClientPayloadError":
         return "the server ended before the end of the file", "", "try again"
@@ -424,7 +424,7 @@ class _Copy(Source):
         try:
             with _opening(url):
                 system, path = _filesystem(url)
-                # in one stream, which every server gives
+                # as one stream, which every server supports
                 _asked(system, "get_file", path, str(copy))
         except BaseException:
             gone()

@@ -99,7 +99,7 @@ class _Cursor:
 
 
 def _message(data: bytes, at: int) -> tuple[int, int, int] | None:
-    """Where a value begins and ends, and its type (negative: a definition); None if it is cut."""
+    """Begin and end of a value, and its type (negative: a definition); None if it is cut."""
     if at >= len(data) or at + 1 + (256 - data[at]) * (data[at] >= 0x80) > len(data):
         return None
     cursor = _Cursor(data, at, len(data))
@@ -135,7 +135,7 @@ def _named(cursor: _Cursor) -> tuple[str, int]:
 
 
 def _chain(data: bytes, raw: Bytes, at: int, start: int) -> tuple[Ints, Ints]:
-    """Where the values begin and end that follow each other from a message on, all of its type."""
+    """Begins and ends of the successive values from a message on that are of its type."""
     size = int(data[at] >= 0x80) * (256 - data[at])
     mark = data[at + 1 + size : start]  # the type, as it is written
     places = np.flatnonzero(raw[: raw.size - len(mark) + 1] == mark[0])

@@ -91,11 +91,11 @@ class Spectrum:
         top = max(reported_stats.get("max", v[-1]), v[-1])
         lows = np.concatenate(([v[0]], v[:-1]))
         counts = np.diff(n, prepend=0)
-        held = counts > 0
-        if not held.any():
+        nonempty = counts > 0
+        if not nonempty.any():
             raise ValueError("no value was counted")
         # A row that counts nothing new still ends the bucket of the next one that does.
-        lows, highs, counts = lows[held], v[held].copy(), counts[held]
+        lows, highs, counts = lows[nonempty], v[nonempty].copy(), counts[nonempty]
         highs[-1] = max(highs[-1], min(top, v[-1]))
         reported_percentiles = tuple(self.percentiles), tuple(v.tolist())
         return Histogram.from_buckets(
@@ -111,25 +111,25 @@ class Spectrum:
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
     """Parse the header, rows and footer of a distribution."""
-    found = Spectrum()
+    spectrum = Spectrum()
     for number, line in lines:
         text = line.strip()
         header = _HEADER.match(text)
         if header is not None:
-            found.unit = (unit_in(header[1]) or header[1]) if header[1] else found.unit
+            spectrum.unit = (unit_in(header[1]) or header[1]) if header[1] else spectrum.unit
         elif text.startswith("#"):
             own = own_facts(text)
             if "unit" in own:
-                found.unit, found.assumed = own["unit"], own.get("unit_from") == "assumed"
+                spectrum.unit, spectrum.assumed = own["unit"], own.get("unit_from") == "assumed"
             mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
             if mean is not None:
-                found.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
-                if "python" in found.reported_stats:
-                    del found.reported_stats["std"]
+                spectrum.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
+                if "python" in spectrum.reported_stats:
+                    del spectrum.reported_stats["std"]
             if top is not None:
-                found.reported_stats["max"] = _float(top[1])
+                spectrum.reported_stats["max"] = _float(top[1])
                 if _MAX.search(text) is None:  # the Python port's unit is not that of the mean
-                    found.reported_stats.pop("std", None)
+                    spectrum.reported_stats.pop("std", None)
         elif text:
             row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
             if row is None:
@@ -139,10 +139,10 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
                 if error is not None:
                     raise error
                 continue
-            found.values.append(_float(row[1]))
-            found.percentiles.append(_float(row[2]) * 100.0)
-            found.counts.append(int(row[3]))
-    return found
+            spectrum.values.append(_float(row[1]))
+            spectrum.percentiles.append(_float(row[2]) * 100.0)
+            spectrum.counts.append(int(row[3]))
+    return spectrum
 
 
 def _float(text: str) -> float:

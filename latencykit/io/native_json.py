@@ -104,7 +104,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     """Read every series back."""
     try:
         record = json.loads(source.text())
-        return {name: data_of(one) for name, one in record["series"].items()}
+        return {name: data_of(series) for name, series in record["series"].items()}
     except json.JSONDecodeError as error:
         raise source.corrupt(
             error.lineno,
@@ -173,7 +173,7 @@ def data_of(record: dict[str, Any]) -> Data:
         raise ValueError("start, length and tags do not fit together")
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("a tag is not text")
-    blocks = [block_of(one, len(record["start"])) for one in record["blocks"]]
+    blocks = [block_of(block, len(record["start"])) for block in record["blocks"]]
     names = list(dict.fromkeys(["", *record["tags"]]))
     codes = [names.index(tag) for tag in record["tags"]]
     return HistogramLog(
@@ -190,25 +190,25 @@ def data_of(record: dict[str, Any]) -> Data:
 def _run(facts: dict[str, Any]) -> Run:
     """Return the facts as a `Run`, where each is of the kind that the field states."""
     run = Run(**facts)
-    for one in dataclasses.fields(Run):
-        value, whole = (
-            facts.get(one.name, one.default),
-            one.name in ("failed", "timeouts", "dropped", "unfinished", "connections"),
+    for field in dataclasses.fields(Run):
+        value, integer = (
+            facts.get(field.name, field.default),
+            field.name in ("failed", "timeouts", "dropped", "unfinished", "connections"),
         )
-        if one.name in ("tags", "notes"):
+        if field.name in ("tags", "notes"):
             fits = all(isinstance(text, str) for text in value)
         elif value is None:
-            fits = one.default is None
-        elif whole or one.type == "float | None":
+            fits = field.default is None
+        elif integer or field.type == "float | None":
             fits = (
-                isinstance(value, int if whole else (int, float))
+                isinstance(value, int if integer else (int, float))
                 and not isinstance(value, bool)
                 and abs(value) <= _LARGEST
             )
         else:
-            fits = isinstance(value, bool if one.type == "bool" else str)
+            fits = isinstance(value, bool if field.type == "bool" else str)
         if not fits:
-            raise ValueError(f"{one.name} is {value!r}")
+            raise ValueError(f"{field.name} is {value!r}")
     return run
 
 

@@ -209,7 +209,7 @@ def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
             if readable and advice is _FAILED:
                 continue  # what was measured before that counts
             if (match := re.search(pattern, text, re.MULTILINE | re.IGNORECASE)) is not None:
-                found = printable(match.groupdict().get("what") or "", 40)
-                kind, hint = name.format(what=found), advice
+                detail = printable(match.groupdict().get("what") or "", 40)
+                kind, hint = name.format(what=detail), advice
                 break
     return f"this is {kind}; {hint.replace('FILE', shlex.quote(path))}" if kind else None

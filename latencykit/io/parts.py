@@ -117,7 +117,7 @@ def read_part(
             answers = []
             rows.clear()
             named.reverse()
-            while named:  # what a series keeps for further questions goes when it is answered
+            while named:  # what a series caches is freed before the next
                 name, data = named.pop()
                 answers.append((name, data if ask is None else ask(data)))
     except LatencyKitError as error:

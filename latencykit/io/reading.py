@@ -90,11 +90,11 @@ class Selection:
     begin: str | None = None
     end: str | None = None
     anywhere: bool = False
-    """Whether a series or tag has to be in one of the inputs only."""
+    """A series or tag has to be in one of the inputs only."""
     columns: bool = False
-    """Whether to read further columns of samples at once, not when they are first used."""
+    """Read further columns of samples at once, not when they are first used."""
     together: bool = False
-    """Whether the requests of all tags are one entry: a tag is one column of several."""
+    """The requests of all tags are one entry: a tag is one column of several."""
 
     def options(self, report: Callable[[str], None]) -> ReadOptions:
         """Return what the readers have to know."""
@@ -113,27 +113,29 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     if name is not None:
         named = registry.named_format(name)
         if named is None:
-            known = ", ".join(sorted(one.name for one in registry.all_formats()))
+            known = ", ".join(sorted(entry.name for entry in registry.all_formats()))
             raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
         return named
     if not source.is_dir:
         _check_text(source)
     broken: list[tuple[Format, Exception]] = []
     asked: list[tuple[Confidence, Format]] = []
-    for one in registry.candidates(source.head):
-        confidence = _sniffed(one, source, broken)
-        if confidence is Confidence.CERTAIN and one.name == "hlog":
-            return one  # it cannot be anything else
-        asked.append((confidence, one))
+    for entry in registry.candidates(source.head):
+        confidence = _sniffed(entry, source, broken)
+        if confidence is Confidence.CERTAIN and entry.name == "hlog":
+            return entry  # it cannot be anything else
+        asked.append((confidence, entry))
     if all(confidence <= Confidence.GENERIC for confidence, _ in asked):
         others = [
-            one for one in registry.generic_formats() if all(one is not other for _, other in asked)
+            entry
+            for entry in registry.generic_formats()
+            if all(entry is not other for _, other in asked)
         ]
-        asked += [(_sniffed(one, source, broken), one) for one in others]
+        asked += [(_sniffed(entry, source, broken), entry) for entry in others]
     if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
-        asked += [(_sniffed(one, source, broken), one) for one in registry.last_resort()]
+        asked += [(_sniffed(entry, source, broken), entry) for entry in registry.last_resort()]
     best = max(confidence for confidence, _ in asked)
-    claims = {one.name: confidence for confidence, one in asked if confidence}
+    claims = {entry.name: confidence for confidence, entry in asked if confidence}
     claims.pop("hlog", None)  # by its name only
     if not source.is_dir and all(
         claim is Confidence.GENERIC and name not in ("csv", "numbers")
@@ -143,11 +145,11 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
 
         if (hint := hint_for(source.head, source.shown, readable=bool(claims))) is not None:
             raise UnknownFormatError(f"{source.shown}: {hint}")
-    candidates = [one for confidence, one in asked if confidence == best and best]
+    candidates = [entry for confidence, entry in asked if confidence == best and best]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        names = ", ".join(one.name for one in candidates)
+        names = ", ".join(entry.name for entry in candidates)
         raise UnknownFormatError(
             f"{source.shown}: this could be any of {names}; choose one with --format-in (format=)"
         )
@@ -167,10 +169,10 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     )
 
 
-def _sniffed(one: Format, source: Source, broken: list[tuple[Format, Exception]]) -> Confidence:
+def _sniffed(entry: Format, source: Source, broken: list[tuple[Format, Exception]]) -> Confidence:
     """The confidence of a format; one whose code fails is appended to `broken`."""
     try:
-        return one.sniff(source.head)
+        return entry.sniff(source.head)
     except Exception as error:
         unread = isinstance(error, OSError) and error.errno
         if isinstance(error, MemoryError) or (unread and not source.is_dir):
@@ -178,16 +180,16 @@ def _sniffed(one: Format, source: Source, broken: list[tuple[Format, Exception]]
         if not unread and not (  # files of a directory may go away, or be private
             isinstance(error, (LatencyKitError, csv.Error)) or re.match(_NOT_A_NUMBER, str(error))
         ):
-            broken.append((one, error))
+            broken.append((entry, error))
         return Confidence.NO
 
 
-def _bug(source: Source, one: Format, error: Exception) -> ReaderError:
+def _bug(source: Source, entry: Format, error: Exception) -> ReaderError:
     """The error that reports a bug in a reader."""
     kind = type(error).__name__
     text = f"{kind}: {printable(str(error), 80)}" if str(error) else kind
     return ReaderError(
-        f"{source.shown}: the reader {one.name} broke over this file ({text}): "
+        f"{source.shown}: the reader {entry.name} broke over this file ({text}): "
         "this is a bug in the reader; please send us the file"
     )
 
@@ -393,43 +395,43 @@ def _drop(_: str) -> None:
 
 def select(
     source: Source,
-    wanted: Selection,
+    selection: Selection,
     report: Callable[[str], None] = _drop,
     *,
     part: bool = False,
 ) -> list[tuple[str, str, Data]]:
-    """Read a source; return series, tag and data of whatever is wanted of it.
+    """Read a source; return series, tag and data of what is selected.
 
-    A tagged log or tagged samples give one entry per tag, unless all are wanted together. With
+    A tagged log or tagged samples give one entry per tag, unless all are taken together. With
     `part`, a range of a log, in which a tag may be missing.
     """
     path = source.shown
     # only logs are read in ranges
-    name = "hlog" if part else wanted.format
-    series = read_source(source, wanted.options(report), name, part=part)
-    chosen = {name: series_named(name, series) for name in wanted.series or ()}
-    missing = [name for name, found in chosen.items() if not found]
-    if missing and not wanted.anywhere:
+    name = "hlog" if part else selection.format
+    series = read_source(source, selection.options(report), name, part=part)
+    chosen = {name: series_named(name, series) for name in selection.series or ()}
+    missing = [name for name, matches in chosen.items() if not matches]
+    if missing and not selection.anywhere:
         raise InvalidArgumentError(
             f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
         )
-    named = {name for found in chosen.values() for name in found}
-    if wanted.together and not wanted.series:  # what sums up the others is enough
+    named = {name for matches in chosen.values() for name in matches}
+    if selection.together and not selection.series:  # what sums up the others is enough
         series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
     tags: set[str] = set()
     for name, data in series.items():
-        if wanted.series is not None and name not in named:
+        if selection.series is not None and name not in named:
             continue
-        data = _with_measure(data, wanted.measure)
-        together = wanted.together and wanted.tags is None
-        for tag, one in ({"": data} if together else expand_tags("", data)).items():
-            own = (one.run.tags or ("",))[0]
+        data = _with_measure(data, selection.measure)
+        together = selection.together and selection.tags is None
+        for tag, tagged in ({"": data} if together else expand_tags("", data)).items():
+            own = (tagged.run.tags or ("",))[0]
             tags.add(own)
-            if wanted.tags is None or own in wanted.tags:
-                entries.append((name, tag, _window(one, wanted, report)))
-    unknown = [tag for tag in wanted.tags or () if tag not in tags]
-    if unknown and not (part or wanted.anywhere):
+            if selection.tags is None or own in selection.tags:
+                entries.append((name, tag, _window(tagged, selection, report)))
+    unknown = [tag for tag in selection.tags or () if tag not in tags]
+    if unknown and not (part or selection.anywhere):
         raise InvalidArgumentError(
             f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
         )
@@ -459,9 +461,9 @@ def _with_measure(data: Data, measure: str | None) -> Data:
     return data
 
 
-def _window(data: Any, wanted: Selection, report: Callable[[str], None]) -> Any:
+def _window(data: Any, selection: Selection, report: Callable[[str], None]) -> Any:
     """Return the part of the data between the ends of the window."""
-    if wanted.begin is None and wanted.end is None:
+    if selection.begin is None and selection.end is None:
         return data
     if not hasattr(data, "between"):
         raise DataNotAvailableError(
@@ -469,18 +471,18 @@ def _window(data: Any, wanted: Selection, report: Callable[[str], None]) -> Any:
             "--from and --to need a log or samples"
         )
     try:
-        start = parse_moment("-inf" if wanted.begin is None else wanted.begin, data.epoch)
-        end = parse_moment("inf" if wanted.end is None else wanted.end, data.epoch)
+        start = parse_moment("-inf" if selection.begin is None else selection.begin, data.epoch)
+        end = parse_moment("inf" if selection.end is None else selection.end, data.epoch)
     except DataNotAvailableError as error:
         raise DataNotAvailableError(f"{data.run.source}: {error}") from None
     if start > end:
         raise InvalidArgumentError(
-            f"--from {wanted.begin} is later than --to {wanted.end}: "
+            f"--from {selection.begin} is later than --to {selection.end}: "
             "nothing lies between them; exchange the two"
         )
     if start == end:
         raise InvalidArgumentError(
-            f"--from {wanted.begin} and --to {wanted.end} are the same moment: "
+            f"--from {selection.begin} and --to {selection.end} are the same moment: "
             "--to itself is not included"
         )
     part = data.between(start, end)
@@ -547,10 +549,10 @@ def read(
     LatencyKitError
         For an unknown format, corrupt input, or several series without a name.
     """
-    wanted = Selection(
+    selection = Selection(
         format, listed(series), None, measure, unit, column, start_column, lenient, counted
     )
-    entries = read_source(source_of(FileRange(str(path))), wanted.options(_drop), format)
+    entries = read_source(source_of(FileRange(str(path))), selection.options(_drop), format)
     if series is None and len(entries) > 1:
         raise InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "
@@ -591,20 +593,20 @@ def read_all(
         One entry per series (of a tagged log, one per tag); equal names are prefixed with as much
         of the path as distinguishes them.
     """
-    wanted = Selection(
+    selection = Selection(
         format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
         counted, anywhere=True,
     )  # fmt: skip
     several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
-    return select_all(map(str, cast("Iterable[Any]", paths) if several else [paths]), wanted)
+    return select_all(map(str, cast("Iterable[Any]", paths) if several else [paths]), selection)
 
 
-def select_all(paths: Iterable[str], wanted: Selection) -> dict[str, Data]:
-    """Read whatever is wanted of several files, one after the other."""
+def select_all(paths: Iterable[str], selection: Selection) -> dict[str, Data]:
+    """Read what is selected of several files, one after the other."""
     named = []
     for path in paths:
         source = source_of(FileRange(path))
-        entries = select(source, wanted)
+        entries = select(source, selection)
         named += [(source.shown, label or name, data) for name, label, data in entries]
     return unique_names(named)
 
@@ -667,11 +669,11 @@ def formats() -> pd.DataFrame:
 
     rows = [
         {
-            "name": one.name, "title": one.title, "suffixes": " ".join(one.suffixes),
-            "rung": one.level,
-            "unit": one.unit or "stated", "reads": True, "writes": one.write is not None,
-            "example": one.example,
+            "name": entry.name, "title": entry.title, "suffixes": " ".join(entry.suffixes),
+            "rung": entry.level,
+            "unit": entry.unit or "stated", "reads": True, "writes": entry.write is not None,
+            "example": entry.example,
         }
-        for one in registry.all_formats()
+        for entry in registry.all_formats()
     ]  # fmt: skip
     return pd.DataFrame(rows).set_index("name")

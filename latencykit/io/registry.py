@@ -235,7 +235,7 @@ def last_resort() -> tuple[Format, ...]:
 @cache
 def builtin_formats() -> tuple[Format, ...]:
     """Return the formats of the package, in order."""
-    return tuple(one for module in _FORMATS for one in _formats_in(module))
+    return tuple(entry for module in _FORMATS for entry in _formats_in(module))
 
 
 @cache
@@ -266,7 +266,7 @@ def named_format(name: str) -> Format | None:
     """Return the format of that name, or None; only its own module is imported."""
     module = next((key for key, (names, *_) in _FORMATS.items() if name in names.split()), None)
     formats = plugin_formats() if module is None else _formats_in(module)
-    return next((one for one in formats if one.name == name), None)
+    return next((entry for entry in formats if entry.name == name), None)
 
 
 def _formats_in(module: str) -> tuple[Format, ...]:

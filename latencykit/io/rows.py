@@ -154,7 +154,7 @@ def table_chunks(
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
-    # warnings know no threads
+    # catch_warnings is not thread-safe
     for frame, size in map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS):
         frame.index = frame.index + done
         done += size
@@ -174,19 +174,21 @@ def table_chunks(
 
 def _pieces(source: Source, layout: Layout, tail: bytearray) -> Iterator[_Piece]:
     """Pieces that cut neither lines nor quoted fields; the rest after the last goes to `tail`."""
-    held, at, skip, longest = b"", 1, layout.skip, in_force().line
+    pending, at, skip, longest = b"", 1, layout.skip, in_force().line
     for first, chunk in line_chunks(source):
-        held, at = (held + chunk, at) if held else (chunk, first)
-        if len(held) < longest and (held.count(b'"') % 2 or not held.endswith(b"\n")):
+        pending, at = (pending + chunk, at) if pending else (chunk, first)
+        if len(pending) < longest and (pending.count(b'"') % 2 or not pending.endswith(b"\n")):
             continue
-        yield _Piece(at, held.removeprefix(b"\xef\xbb\xbf") if at == 1 else held, skip)
-        held, skip = b"", 0
-    if b"\n" not in held and b"\r" in held.rstrip(b"\r"):
-        held = held.replace(b"\r", b"\n")
-    end = held.rfind(b"\n") + 1
+        yield _Piece(at, pending.removeprefix(b"\xef\xbb\xbf") if at == 1 else pending, skip)
+        pending, skip = b"", 0
+    if b"\n" not in pending and b"\r" in pending.rstrip(b"\r"):
+        pending = pending.replace(b"\r", b"\n")
+    end = pending.rfind(b"\n") + 1
     if end:
-        yield _Piece(at, held[:end].removeprefix(b"\xef\xbb\xbf") if at == 1 else held[:end], skip)
-    tail += held[end:]
+        yield _Piece(
+            at, pending[:end].removeprefix(b"\xef\xbb\xbf") if at == 1 else pending[:end], skip
+        )
+    tail += pending[end:]
 
 
 def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
@@ -242,10 +244,12 @@ def _parsed(
     data = _without_wide_rows(piece, source, options, layout) if layout.exact else piece.data
     try:
         if options.lenient:
-            with warnings.catch_warnings(record=True) as said:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", pd.errors.ParserWarning)
                 frame = _csv(data, piece.skip, layout, "warn")
-            for number, seen in skipped_lines([str(one.message) for one in said], piece.first):
+            for number, seen in skipped_lines(
+                [str(warning.message) for warning in caught], piece.first
+            ):
                 options.reject(source.corrupt(number, seen))
         else:
             frame = _csv(data, piece.skip, layout)
@@ -393,19 +397,19 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
     """Yield (number of the first line, bytes) in chunks of complete lines, except the last."""
     longest = in_force().line
     with source.open() as stream:
-        held, line = b"", 1
+        pending, line = b"", 1
         while more := stream.read(size):
-            held += more
-            if len(held) > longest + size:
+            pending += more
+            if len(pending) > longest + size:
                 raise InputTooLargeError(
                     f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit "
                     "line=SIZE (lk.limits) allows more"
                 )
-            end = held.rfind(b"\n") + 1
+            end = pending.rfind(b"\n") + 1
             if end:
-                # megabytes of blank lines hold nothing, and take a parser long
-                if not held[:end].isspace():
-                    yield line, held[:end]
-                line, held = line + held.count(b"\n", 0, end), held[end:]
-        if held:
-            yield line, held
+                # a parser takes long over megabytes of blank lines
+                if not pending[:end].isspace():
+                    yield line, pending[:end]
+                line, pending = line + pending.count(b"\n", 0, end), pending[end:]
+        if pending:
+            yield line, pending

@@ -54,7 +54,7 @@ _FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
 
 @record()
 class _Found:
-    """What is wrong with one stated value: a statistic's name or a percentile, in ns."""
+    """The fault of one stated value: a statistic's name or a percentile, in ns."""
 
     name: str | float
     value: float
@@ -74,11 +74,11 @@ def stated(
     """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
     wrong: list[_Found] = []
-    held = dict(stats)
-    for name in [name for name in _NAMES if name in held]:
-        held[name] = _number(held[name])
-        if _impossible(held[name]):
-            wrong.append(_left_out(name, held.pop(name), unit))
+    kept = dict(stats)
+    for name in [name for name in _NAMES if name in kept]:
+        kept[name] = _number(kept[name])
+        if _impossible(kept[name]):
+            wrong.append(_left_out(name, kept.pop(name), unit))
     inner: dict[float, float] = {}
     for percentile, given in sorted(points.items()):
         value = _number(given)
@@ -86,17 +86,17 @@ def stated(
             wrong.append(_left_out(percentile, value, unit))
         else:
             inner[percentile] = value
-    for one in _contradictions(
-        inner, held, _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+    for contradiction in _contradictions(
+        inner, kept, _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
     ):
         done = "it was raised to that"
-        if isinstance(one.name, str) and held.pop(one.name, None) is not None:
-            done = f"{_named(one.name)} was left out"
-        wrong.append(replace(one, seen=f"{one.seen}: {done}"))
+        if isinstance(contradiction.name, str) and kept.pop(contradiction.name, None) is not None:
+            done = f"{_named(contradiction.name)} was left out"
+        wrong.append(replace(contradiction, seen=f"{contradiction.seen}: {done}"))
     top = 0.0
     for percentile, value in inner.items():
         inner[percentile] = top = max(top, value)
-    return inner, held, run.with_notes(*map(_doubt, wrong)) if wrong else run
+    return inner, kept, run.with_notes(*map(_doubt, wrong)) if wrong else run
 
 
 def whole_count(count: Any) -> int | None:
@@ -151,7 +151,7 @@ class _Printed:
     grain: float
 
     def less(self, value: float, least: float) -> bool:
-        """Whether a value is less than another by more than rounding."""
+        """True if a value is less than another by more than rounding."""
         return value < least and value + self._rounding(value) < least * (
             1 - _COARSE
         ) - self._rounding(least)
@@ -166,7 +166,7 @@ class _Printed:
     def order(
         self, name: str | float, value: float, other: str | float, least: float
     ) -> Iterator[str]:
-        """What contradicts where a value lies below another."""
+        """The contradictions where a value lies below another."""
         if self.less(value, least):
             yield (
                 f"{_named(name)}, {_shown(value, self.unit)}, "
@@ -177,7 +177,7 @@ class _Printed:
 def _contradictions(
     points: Mapping[float, float], stats: Mapping[str, float], reported_percentiles: _Printed
 ) -> list[_Found]:
-    """What cannot be true together: each with the one that is not believed."""
+    """Values that cannot be true together: each with the one that is not believed."""
     wrong: list[_Found] = []
     inner = list(points.items())
     at, top = inner[0] if inner else (0.0, 0.0)

@@ -202,7 +202,7 @@ def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, st
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _MESSAGES = "zstd messages"
 _PIECE = 1 << 16
-# its decoder gives out all that a piece holds: a bomb must not get far with one
+# the decoder returns all that a piece contains, which is much if it is a bomb
 _ZSTD_PIECE = 1 << 12
 _LARGEST = 1 << 20
 _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at the end
@@ -211,7 +211,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at t
 def compression(begin: bytes) -> str | None:
     """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
 
-    OpenTelemetry's collector compresses each message by itself, behind four bytes of its length.
+    OpenTelemetry's collector compresses each message separately, after a length of four bytes.
     """
     if begin[4:8] in _MAGIC and begin[:1] == b"\0":
         return _MESSAGES
@@ -242,7 +242,7 @@ def _decoder(kind: str) -> Any:
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
-    """What a decoder raises for corruption."""
+    """Errors that a decoder raises for corruption."""
     known: list[type[Exception]] = [OSError, ValueError, zlib.error]
     if kind == "xz":
         import lzma
@@ -330,7 +330,7 @@ class Unpacked(io.RawIOBase):
         return True
 
     def _next_message(self) -> bool:
-        """A message of JSON as a line; others stay behind their lengths."""
+        """Decompress the next message: JSON as a line, others with their length before them."""
         begin = self._raw.read(4)
         frame = self._raw.read(size := int.from_bytes(begin, "big"))
         if len(begin) < 4 or len(frame) < size:
@@ -387,7 +387,7 @@ class Unpacked(io.RawIOBase):
 
 
 class Watch:
-    """What a file was like when it was last looked at."""
+    """The state of a file when it was last looked at."""
 
     def __init__(self) -> None:
         self._identity: tuple[int, int] | None = None
@@ -487,12 +487,12 @@ class Head:
 
     @property
     def is_dir(self) -> bool:
-        """Whether the input is a directory."""
+        """True if the input is a directory."""
         return self.path is not None and self.path.is_dir()
 
     @property
     def whole(self) -> bool:
-        """Whether `data` is all there is."""
+        """True if `data` is all there is."""
         return len(self.data) < HEAD_SIZE
 
     @cached_property
@@ -514,7 +514,7 @@ class Head:
 
 @record()
 class ReadOptions:
-    """What the user says about an input.
+    """The user's options for an input.
 
     Attributes
     ----------
@@ -636,7 +636,7 @@ class Source:
 
     @cached_property
     def is_dir(self) -> bool:
-        """Whether the source is a directory."""
+        """True if the source is a directory."""
         return self.file.is_dir()
 
     @property
@@ -693,7 +693,7 @@ class Source:
 
     @cached_property
     def compressed(self) -> bool:
-        """Whether the bytes have to be decompressed: seeking in them is slow."""
+        """True if the bytes have to be decompressed: seeking in them is slow."""
         with self._raw() as raw:
             return compression(raw.read(8)) is not None
 

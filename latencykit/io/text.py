@@ -83,7 +83,7 @@ def plain(text: str) -> str:
 
 def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
     r"""Return name → text of each run, which begins where `begin` matches; a lone one is ""."""
-    starts = [one.start() for one in begin.finditer(text)]
+    starts = [match.start() for match in begin.finditer(text)]
     parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
     return (
         {"": text}
@@ -173,7 +173,7 @@ class Section:
         self, pattern: re.Pattern[str], start: int, end: int, expected: str
     ) -> list[re.Match[str]]:
         """Return the match of every line between two positions; others are corrupt."""
-        found = []
+        matches = []
         prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
         for number, line in self.lines(start, prompt.start() if prompt else end):
             match = pattern.match(line)
@@ -181,14 +181,14 @@ class Section:
                 raise self.source.corrupt(
                     number, f"{printable(line.strip(), 50)!r}", expected, "run the tool anew"
                 )
-            found.append(match)
-        return found
+            matches.append(match)
+        return matches
 
 
 def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     """Return one section per run: each begins where `begin` matches, the first one earlier."""
     text = plain_report(source.text())
-    starts = [one.start() for one in begin.finditer(text)]
+    starts = [match.start() for match in begin.finditer(text)]
     bounds = [0, *starts[1:], len(text)]
     return [
         Section(text[start:end], text.count("\n", 0, start) + 1, source)
@@ -219,11 +219,10 @@ def durations(
     example: str,
     *,
     line: int | None = None,
-    unit: str | None = None,
 ) -> dict[_Key, float]:
-    """Return durations with their units (or in `unit`) in ns; other text is corrupt."""
+    """Return durations with their units in ns; other text is corrupt."""
     try:
-        return {key: round(parse_duration(cell, unit), 3) for key, cell in cells.items()}
+        return {key: round(parse_duration(cell), 3) for key, cell in cells.items()}
     except InvalidArgumentError as error:
         seen = f"a latency that cannot be read ({error})"
         raise source.corrupt(line, seen, f"such as {example}", "run the tool again") from None
@@ -232,12 +231,12 @@ def durations(
 def command_of(text: str, *tools: str) -> str | None:
     """Return the command line of one of `tools` that a copied terminal shows, or None."""
     names = "|".join(map(re.escape, tools))
-    found = re.search(
+    match = re.search(
         rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$",
         text,
         re.MULTILINE,
     )
-    return found[1].strip() if found else None
+    return match[1].strip() if match else None
 
 
 # ------------------------------------------------------------
@@ -290,7 +289,7 @@ _WAY_OUT = "write it anew with the tool"
 
 
 def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
-    """Whether the head looks like JSON and names all `keys`; for sniffing only."""
+    """True if the head looks like JSON and names all `keys`; for sniffing only."""
     text = head.text[:within]
     return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
 
@@ -344,21 +343,21 @@ def list_pieces(source: Source) -> Iterator[list[Any]]:
     """
     with source.open() as stream:
         begin = stream.read(HEAD_SIZE).removeprefix(b"\xef\xbb\xbf")
-        held = begin.lstrip().removeprefix(b"[")
-        line = 1 + begin.count(b"\n") - held.count(b"\n")
+        pending = begin.lstrip().removeprefix(b"[")
+        line = 1 + begin.count(b"\n") - pending.count(b"\n")
         closed, first = False, True
         while not closed:
-            end, closed = _end_of_entries(held)
+            end, closed = _end_of_entries(pending)
             if end:
-                text = held[:end] if closed else held[: end - 1] + b"]"
+                text = pending[:end] if closed else pending[: end - 1] + b"]"
                 entries = parse(f"[{_decoded(text)}", source, first_line=line)
                 if not (entries or (first and closed)):
                     raise source.corrupt(
                         line, "the JSON has a comma without an entry", "", _WAY_OUT
                     )
                 yield entries
-                line, first, held = line + text.count(b"\n"), False, held[end:]
-            elif len(held) > in_force().line:
+                line, first, pending = line + text.count(b"\n"), False, pending[end:]
+            elif len(pending) > in_force().line:
                 raise InputTooLargeError(
                     f"{source.shown}:{line}: an entry of more than {in_force().line:,} bytes; "
                     "--limit line=SIZE (lk.limits) allows more"
@@ -366,11 +365,13 @@ def list_pieces(source: Source) -> Iterator[list[Any]]:
             if not closed:
                 more = stream.read(_LIST_PIECE)
                 if not more:
-                    parse(f"[{_decoded(held)}", source, first_line=line)  # raises: it is truncated
-                held += more
-        while not held.strip():
-            held = stream.read(_LIST_PIECE)
-            if not held:
+                    parse(
+                        f"[{_decoded(pending)}", source, first_line=line
+                    )  # raises: it is truncated
+                pending += more
+        while not pending.strip():
+            pending = stream.read(_LIST_PIECE)
+            if not pending:
                 return
     load(source)  # raises: another document follows, or something else
 
@@ -410,19 +411,19 @@ def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
 def documents(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
     text = without_halves(plain_report(source.text()))
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     at = len(text) - len(text.lstrip())
     while at < len(text):
         try:
             record, at = parse_next(text, source, at)
         except CorruptInputError as error:
-            if found and "cut" in error.seen:
-                return found, ("the last report is cut; it was left out",)
+            if records and "cut" in error.seen:
+                return records, ("the last report is cut; it was left out",)
             raise
         rows = record if isinstance(record, list) else [record]
-        found += [entry({"object": row}, "object", source) for row in rows]
+        records += [entry({"object": row}, "object", source) for row in rows]
         at += len(text[at:]) - len(text[at:].lstrip())
-    return found, ()
+    return records, ()
 
 
 def parse(
@@ -522,17 +523,17 @@ def numbered(
 
 def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] = dict) -> Any:
     """Return what lies at a path such as ``results.0.times``, checked for its type."""
-    found = value
+    inner = value
     for key in path.split("."):
         try:
-            found = found[int(key)] if isinstance(found, list) else found[key]
+            inner = inner[int(key)] if isinstance(inner, list) else inner[key]
         except (KeyError, IndexError, TypeError, ValueError):
             raise source.corrupt(
                 None, f"the JSON holds no {path}", "the output of one version of the tool", _WAY_OUT
             ) from None
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise source.corrupt(None, f"{path} is {type(found).__name__}", "something else", _WAY_OUT)
-    return found
+    if not isinstance(inner, kind) or isinstance(inner, bool):
+        raise source.corrupt(None, f"{path} is {type(inner).__name__}", "something else", _WAY_OUT)
+    return inner
 
 
 # ------------------------------------------------------------
@@ -545,12 +546,12 @@ def certain(match: object) -> Confidence:
 
 
 def starts_with(*prefixes: str) -> Sniff:
-    """Recognize a file that begins with one of these prefixes."""
+    """Recognise a file that begins with one of these prefixes."""
     return partial(_starts_with, prefixes)
 
 
 def has_json_keys(*alternatives: tuple[str, ...], within: int | None = None) -> Sniff:
-    """Recognize JSON whose first characters contain all keys of one of the alternatives."""
+    """Recognise JSON whose first characters contain all keys of one of the alternatives."""
     return partial(_has_json_keys, alternatives, within)
 
 
@@ -560,7 +561,7 @@ def has_match(
     plain: Callable[[str], str] = str,
     confidence: Confidence = Confidence.CERTAIN,
 ) -> Sniff:
-    """Recognize text in which a pattern matches; `plain` takes a terminal's escapes out first."""
+    """Recognise text in which a pattern matches; `plain` takes a terminal's escapes out first."""
     compiled = re.compile(pattern, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
     return partial(_has_match, compiled, plain, confidence)
 
@@ -583,10 +584,10 @@ def _has_match(
 
 def flat(record: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
     """Return nested objects as ``a.b``; lists are left out."""
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for key, value in record.items():
         if isinstance(value, dict) and depth:
-            found |= {f"{key}.{inner}": one for inner, one in flat(value, depth - 1).items()}
+            pairs |= {f"{key}.{inner}": leaf for inner, leaf in flat(value, depth - 1).items()}
         elif not isinstance(value, (dict, list)):
-            found[str(key)] = value
-    return found
+            pairs[str(key)] = value
+    return pairs

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Schema", "decode", "delimited", "follow", "messages", "varint", "varints"]
 
 Schema = dict[int, tuple[str, "str | Schema"]]
-"""Fields of a message by number: name, with ``[]`` behind it where repeated, and kind.
+"""Fields of a message by number: name, with ``[]`` after it where repeated, and kind.
 
 The kinds are ``int``, ``uint``, ``sint``, ``bool``, ``double``, ``fixed64``, ``text``, ``hex`` (of
 bytes) and schemas.
@@ -50,7 +50,7 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def varints(data: memoryview) -> NDArray[np.uint64]:
-    """Return all numbers of variable length that stand there one after the other."""
+    """Return the varints of a packed list."""
     raw = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(raw < 0x80)
     if raw.size and (not ends.size or ends[-1] != raw.size - 1):
@@ -106,7 +106,7 @@ def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str,
 
 
 def delimited(data: memoryview, *, head: bool = False) -> Iterator[memoryview]:
-    """Yield messages one after the other, each behind its length; of a `head` the last is cut."""
+    """Yield messages, each after its length; the last one of a `head` is cut."""
     at = 0
     while at < len(data):
         size, begin = varint(data, at)
@@ -117,10 +117,10 @@ def delimited(data: memoryview, *, head: bool = False) -> Iterator[memoryview]:
 
 
 def messages(data: memoryview, schema: Schema, *, head: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a file: a single one, or several behind their lengths.
+    """Yield the messages of a file: a single one, or several, each after its length.
 
-    The collector of OpenTelemetry writes lengths of four bytes, others of variable length. The
-    schema's only field is number 1, and repeated.
+    OpenTelemetry's collector writes lengths of four bytes, other tools varints. The schema has one
+    field, number 1, which is repeated.
     """
     begin = bytes(data[:2])
     if begin[:1] == b"\n":
@@ -138,7 +138,7 @@ def messages(data: memoryview, schema: Schema, *, head: bool = False) -> Iterato
 
 
 def _sized(data: memoryview, *, head: bool) -> Iterator[memoryview]:
-    """Messages behind lengths of four bytes, as the collector's file exporter writes them."""
+    """Messages, each after a length of four bytes, as the collector's file exporter writes them."""
     at = 0
     while at < len(data):
         size, begin = int.from_bytes(data[at : at + 4], "big"), at + 4

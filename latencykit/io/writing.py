@@ -30,10 +30,12 @@ __all__ = ["checked_suffix", "write", "write_csv", "write_series"]
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
     """Write series of one kind as a table; the unit stands in the names of the columns."""
-    wanted = None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
+    wanted_percentiles = (
+        None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
+    )
     with path.open("w", encoding="utf-8", newline="") as stream:
         for number, (name, data) in enumerate(series.items()):
-            _write_one(stream, guarded(name), data, wanted, header=number == 0)
+            _write_one(stream, guarded(name), data, wanted_percentiles, header=number == 0)
 
 
 def _write_one(

@@ -13,7 +13,7 @@ from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import joined
 from latencykit.plot.style import INK, RED, current_axes, plain, shorten
 from latencykit.plot.timeline_chart import timeline
-from latencykit.units import NANOSECONDS, format_duration
+from latencykit.units import NANOSECONDS, format_duration, format_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,8 +116,7 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
         series["corrected"] = result.corrected
         stalled = float(stalls.duration.sum()) if len(stalls) else result.longest_stall
         share = min(1.0, stalled / duration) if duration else 1.0
-        number = max(1, len(stalls))
-        events = f"{number} stall{'' if number == 1 else 's'}"
+        events = format_items(max(1, len(stalls)), "stall")
         dashed = {"corrected": (100.0 - 100.0 * share, events)}
     elif result.verdict == "omits":
         options = {"color": RED} | options

@@ -1,4 +1,4 @@
-"""What slow requests have in common, as a picture, and what else happened at the time.
+"""Charts of what slow requests have in common, and of what else happened at the time.
 
 An explanation is paired bars of attributes, and the percentile curve without suspects; events are a
 lane per source beneath latency over time.
@@ -30,7 +30,7 @@ from latencykit.plot.style import (
     tidy,
 )
 from latencykit.plot.timeline_chart import timeline
-from latencykit.units import format_count, format_value
+from latencykit.units import format_count, format_items, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -311,7 +311,7 @@ def _draw_lanes(
             PolyCollection(list(corners), facecolors=shade, edgecolors="none", linewidths=0),
             autolim=False,
         )
-        number = f"{format_count(len(inside))} event{'' if len(inside) == 1 else 's'}"
+        number = format_items(len(inside), "event")
         look: dict[str, Any] = {
             "fontsize": min(8.0, 0.4 * height),
             "color": shade if name in colour else INK,

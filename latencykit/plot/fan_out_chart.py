@@ -15,7 +15,7 @@ from latencykit.plot.curves import curve_of, cut, draw_curve, end_words, nines_o
 from latencykit.plot.label_layout import LineLabels, colour_bar, head, outside_legend
 from latencykit.plot.series import joined, only_series, series_title
 from latencykit.plot.style import FEW, INK, RED, current_axes, plain, series_styles, shorten, tidy
-from latencykit.units import format_count, format_value
+from latencykit.units import format_count, format_items, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ def fan_out(
     ax.set_xlim(0, 100)
     drawn = np.concatenate([curve.value for curve in curves])
     zero = fit_values(ax, drawn, curves[0].unit, fixed=unit, log=log)
-    names = [_calls(result.n) for result in results]
+    names = [format_items(result.n, "call") for result in results]
     styles = series_styles(dict.fromkeys(names))
     lines = [
         draw_curve(ax, curve, {"label": name, **styles[name]} | line_kwargs, zero)
@@ -116,7 +116,7 @@ def fan_out(
     for bound in bounds:
         if bound.n > 1:
             at, value = cut(_curve(bound), 0.0, 100.0)
-            colour = styles[_calls(bound.n)]["color"]
+            colour = styles[format_items(bound.n, "call")]["color"]
             look: dict[str, Any] = {"color": colour, "linewidth": 1.0, "alpha": 0.75}
             look |= {"linestyle": _BOUND, "label": "_bound", "zorder": 2.4}
             ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **look)
@@ -135,10 +135,6 @@ def fan_out(
     finding += f" ({_slower(bounds[-1])} if independent)" if bounds else ""
     head(ax, finding, joined({label: values}, *notes), title, subtitle)
     return ax
-
-
-def _calls(n: int) -> str:
-    return f"{format_count(n)} call" + ("" if n == 1 else "s")
 
 
 def _slower(result: FanOut) -> str:

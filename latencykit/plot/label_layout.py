@@ -731,11 +731,11 @@ class Heading(Artist):
 
 
 _ALT_LABELS = 12
-"""Labels of each axes that an alternative text repeats: of more, the first ones."""
+"""Labels per axes that an alternative text repeats; further ones are left out."""
 
 
 def alt_text(figure: Any) -> str:
-    """Return what a chart shows, for those who do not see it: its heading, axes and labels."""
+    """Return the alternative text of a chart: its heading, axes and labels."""
     parts: list[str] = []
     for ax in figure.axes:
         for heading in (artist for artist in ax.artists if isinstance(artist, Heading)):

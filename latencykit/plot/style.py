@@ -31,7 +31,7 @@ _LIGHT = {
     GAP: "#2b2f36", RED: "#f0625e", BLUE: "#6aaef7", "#30343b": "#c6cbd3", "#00876c": "#2eb398",
     "#9c2f8f": "#d77bca",
 }  # fmt: skip
-"""The same colours on a dark ground."""
+"""The same colours on a dark background."""
 
 FEW = 4
 """At most this many series are labelled beside their curves; more in a legend, or on lanes."""
@@ -121,7 +121,7 @@ def tidy(ax: Axes, x: str = "", y: str = "") -> None:
 
 
 def is_dark(ax: Any) -> bool:
-    """Whether axes are on a dark ground, as in matplotlib's style ``dark_background``."""
+    """True if axes are on a dark background, as in matplotlib's style ``dark_background``."""
     from matplotlib.colors import to_rgba
 
     figure: Any = ax.figure
@@ -130,7 +130,7 @@ def is_dark(ax: Any) -> bool:
 
 
 def lighten(ax: Axes) -> None:
-    """Exchange the colours of a chart for those that a dark ground needs."""
+    """Exchange the colours of a chart for those that a dark background needs."""
     from matplotlib.axes import Axes as AnyAxes
     from matplotlib.colors import to_hex, to_rgba_array
 

@@ -514,7 +514,7 @@ def _lines(
 def _fill_wide(
     ax: Axes, intervals: Intervals, low: Floats, high: Floats, columns: int, colour: str
 ) -> None:
-    """Fill between the edges of wide buckets: the source says no more."""
+    """Fill between the edges of wide buckets, within which the value is unknown."""
     lower, upper = envelope(intervals, low, columns), envelope(intervals, high, columns)
     (x, top), (_, bottom) = upper.line(upper.high), lower.line(lower.low)
     ax.fill_between(x, bottom, top, color=colour, alpha=0.2, linewidth=0, zorder=2)

@@ -91,36 +91,38 @@ def explain(
             f"to compare; {_hint(data.run)}"
         )
     several = [events] if isinstance(events, str | Path | Events) else events
-    read = [read_events(one) if isinstance(one, str | Path) else one for one in several]
+    read = [read_events(given) if isinstance(given, str | Path) else given for given in several]
     return explained(data, above, by, between, read)
 
 
 def _hint(run: Run) -> str:
     """The output of the same tool that has single requests, or what has them in any case."""
     stem = (run.format or "").partition("-")[0]
-    for one in registry.all_formats():
-        if stem and one.level == "samples" and one.name.partition("-")[0] == stem:
-            return f"{one.title} has them: {one.example}"
+    for entry in registry.all_formats():
+        if stem and entry.level == "samples" and entry.name.partition("-")[0] == stem:
+            return f"{entry.title} has them: {entry.example}"
     return "the server's access log has them, or a table with one request per row"
 
 
-def explanation_record(name: str, found: Explanation) -> dict[str, Any]:
+def explanation_record(name: str, explanation: Explanation) -> dict[str, Any]:
     """Return an explanation as ``explain --format json`` prints it."""
-    events = [] if found.coincidence is None else found.coincidence.rows.to_dict("records")
+    events = (
+        [] if explanation.coincidence is None else explanation.coincidence.rows.to_dict("records")
+    )
     return {
         "name": name,
-        "above": found.above,
-        "threshold": number(found.threshold),
+        "above": explanation.above,
+        "threshold": number(explanation.threshold),
         "attributes": [
             {key: row[key] if key in _WORDS else number(row[key]) for key in _KEYS}
-            for row in found.attributes.to_dict("records")
+            for row in explanation.attributes.to_dict("records")
         ],
         "events": [
             {key: row[key] if key == "source" else number(row[key]) for key in _EVENT_KEYS}
             for row in events
         ],
-        "findings": list(found.findings),
-        "notes": list(found.notes),
+        "findings": list(explanation.findings),
+        "notes": list(explanation.notes),
     }
 
 
@@ -133,12 +135,12 @@ def explanation_html(
         if not isinstance(data, Samples) or not len(data.columns):
             continue
         try:
-            found = explained(data, between=between)
+            explanation = explained(data, between=between)
         except (InvalidArgumentError, DataNotAvailableError):  # all requests are equally fast
             continue
-        record = explanation_record(name, found)
+        record = explanation_record(name, explanation)
         # The page has its own sections on stalls.
-        own = () if found.coincidence is None else found.coincidence.findings
+        own = () if explanation.coincidence is None else explanation.coincidence.findings
         texts = [text for text in record["findings"] if text not in own]
         rows = [row for row in record["attributes"] if row["significant"]]
         if not texts:
@@ -155,7 +157,12 @@ def explanation_html(
                 ]
                 for row in rows
             ]
-            header = ("", "of all requests", f"of those above {esc(found.above)}", "lift (95 %)")
+            header = (
+                "",
+                "of all requests",
+                f"of those above {esc(explanation.above)}",
+                "lift (95 %)",
+            )
             parts.append(table(header, cells))
     return "".join(parts)
 

@@ -36,16 +36,16 @@ from latencykit.views.page_data import (
     with_short_names,
 )
 from latencykit.views.page_sections import (
-    Found,
+    Diagnosed,
     as_raw,
     bullets,
     comparison_section,
     corrected_series,
+    diagnose_series,
     doubts,
     esc,
     fan_out_model,
     fan_out_section,
-    found_in,
     headline,
     key_table,
     numbers_table,
@@ -84,7 +84,7 @@ __all__ = [
 ]
 
 SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
-"""What a screen reader reads aloud."""
+"""Texts for screen readers."""
 
 _SENTENCES = 4
 """Series that each have a sentence above the pictures."""
@@ -115,7 +115,7 @@ _LINES = (
     "<span class='key'><i class='swatch few'></i>based on few events</span> "
     "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
-"""What the lines of the percentile curve say."""
+"""Legend of the lines of the percentile curve."""
 
 _WORDS = {
     "timeline": "Time series: maximum, p99 and median of each time bin; the table below has the "
@@ -151,18 +151,20 @@ def page_html(
     """
     limit = byte_count(page_size)
     named = as_series(data)
-    found = as_raw(found_in(page_series(named, limit), diagnosis))
-    series = with_short_names([*(one.series for one in found), *corrected_series(found, limit)])
-    details = _details(series, stall_spans(found), limit)
-    fixed = [{"curve": one.curve_record} for one in series], details
+    diagnosed = as_raw(diagnose_series(page_series(named, limit), diagnosis))
+    series = with_short_names(
+        [*(entry.series for entry in diagnosed), *corrected_series(diagnosed, limit)]
+    )
+    details = _details(series, stall_spans(diagnosed), limit)
+    fixed = [{"curve": entry.curve_record} for entry in series], details
     spare = (
         limit - len(script_json(fixed)) - len(asset("page.css")) - len(script_of("page")) - _BODY
     )
     series = fitted(series, spare)
-    found = [replace(one, series=own) for one, own in zip(found, series, strict=False)]
-    measured_series = series[: len(found)]
+    diagnosed = [replace(entry, series=own) for entry, own in zip(diagnosed, series, strict=False)]
+    measured_series = series[: len(diagnosed)]
     checked, percentiles = slo_rows(slo, series), shown_percentiles(series)
-    model = _model(series, found, percentiles, origins or {})
+    model = _model(series, diagnosed, percentiles, origins or {})
     model |= {
         "slo": slo_steps(checked),
         "fanOut": fan_out_model(measured_series),
@@ -170,21 +172,21 @@ def page_html(
     }
     heading = title if title is not None else _title(measured_series)
     reliability: dict[str, list[str]] = {}  # series of which the same is to be said
-    for one in found:
-        text = bullets([*trust(one.series.counted, one.series.numbers), *doubts(one)])
-        reliability.setdefault(text, []).append(one.series.short or one.series.name)
+    for entry in diagnosed:
+        text = bullets([*trust(entry.series.counted, entry.series.numbers), *doubts(entry)])
+        reliability.setdefault(text, []).append(entry.series.short or entry.series.name)
     parts = [
-        _header(heading, found),
+        _header(heading, diagnosed),
         slo_section(checked, series),
         _explorer(series, percentiles, measured_series),
-        stalls_section(found),
-        omission_section(found),
+        stalls_section(diagnosed),
+        omission_section(diagnosed),
         _explanation(named),
         comparison_section(measured_series),
         fan_out_section(model["fanOut"]),
         f"<div class='{'pair' if len(series) <= 3 else ''}'>",
         section("key-numbers", "Key numbers", key_table(series)),
-        section("trust", "How far to trust this", *_by_series(reliability, len(found))),
+        section("trust", "How far to trust this", *_by_series(reliability, len(diagnosed))),
         "</div>",
         section("provenance", "Where it comes from", provenance(named, files, command)),
     ]
@@ -227,7 +229,7 @@ def _details(
     """Close-ups of the spans, the first ones, as far as they take a quarter of the page."""
     details, spare = [], limit / 4
     for start, end in spans:
-        detail = finer({one.name: one.over_time or one.data for one in series}, start, end)
+        detail = finer({entry.name: entry.over_time or entry.data for entry in series}, start, end)
         spare -= len(script_json(detail))
         if spare < 0:
             break
@@ -262,32 +264,32 @@ def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str
 
 def explorer_parts(data: Any) -> tuple[str, str, dict[str, Any]]:
     """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
-    found = found_in(page_series(as_series(data)), {})
-    series = fitted(with_short_names([one.series for one in found]))
-    found = [replace(one, series=own) for one, own in zip(found, series, strict=True)]
+    diagnosed = diagnose_series(page_series(as_series(data)), {})
+    series = fitted(with_short_names([entry.series for entry in diagnosed]))
+    diagnosed = [replace(entry, series=own) for entry, own in zip(diagnosed, series, strict=True)]
     percentiles = shown_percentiles(series)
     views = _explorer(series, percentiles, series)
-    return _header(_title(series), found), views, _model(series, found, percentiles)
+    return _header(_title(series), diagnosed), views, _model(series, diagnosed, percentiles)
 
 
 def _model(
     series: Sequence[PageSeries],
-    found: Sequence[Found],
+    diagnosed: Sequence[Diagnosed],
     percentiles: Sequence[float],
     origins: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The data that the engine draws."""
-    tagged = {_file_of(one) for one in series if one.counted.run.tags}
+    tagged = {_file_of(entry) for entry in series if entry.counted.run.tags}
     # The moment when the series began, where all began at the same one.
-    starts = {one.data.run.start for one in series if one.slots is not None}
+    starts = {entry.data.run.start for entry in series if entry.slots is not None}
     epoch = starts.pop() if len(starts) == 1 else None
     return {
         "unit": series[0].counted.unit,
         "series": [
-            one.record() | {"origin": _origin(one, origins.get(one.name, {}), tagged)}
-            for one in series
+            entry.record() | {"origin": _origin(entry, origins.get(entry.name, {}), tagged)}
+            for entry in series
         ],
-        "stalls": stalls_model(found),
+        "stalls": stalls_model(diagnosed),
         "slo": [],
         "fanOut": [],
         "details": [],
@@ -300,18 +302,18 @@ def _model(
     }
 
 
-def _file_of(one: PageSeries) -> tuple[str | None, str | None]:
-    return one.counted.run.source, one.counted.run.series
+def _file_of(series: PageSeries) -> tuple[str | None, str | None]:
+    return series.counted.run.source, series.counted.run.series
 
 
 def _origin(
-    one: PageSeries, given: Mapping[str, Any], tagged: Collection[tuple[str | None, str | None]]
+    series: PageSeries, given: Mapping[str, Any], tagged: Collection[tuple[str | None, str | None]]
 ) -> dict[str, Any]:
     """How the series can be read again: the file, and the options of `latencykit.read`."""
-    run = one.counted.run
+    run = series.counted.run
     # Beside the tags of a log, what has no tag is its untagged part.
-    tag = run.tags[0] if run.tags else "" if _file_of(one) in tagged else None
-    known = {"path": run.source or one.name, "series": run.series, "tag": tag}
+    tag = run.tags[0] if run.tags else "" if _file_of(series) in tagged else None
+    known = {"path": run.source or series.name, "series": run.series, "tag": tag}
     if run.unit_from == "option":
         known["unit"] = run.unit
     known |= {key: value for key, value in given.items() if value is not None}
@@ -349,13 +351,13 @@ def asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a content security policy knows an inline script or style by."""
+    """The hash by which a content security policy allows an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
 def _title(series: Sequence[PageSeries]) -> str:
-    names = [one.name for one in series]
-    counts = [getattr(one.counted, "count", None) for one in series]
+    names = [entry.name for entry in series]
+    counts = [getattr(entry.counted, "count", None) for entry in series]
     if len(series) == 1:
         return " · ".join(filter(None, (names[0], measured(series[0].counted.run, counts[0]))))
     listed = f"{len(names)} series"
@@ -365,21 +367,21 @@ def _title(series: Sequence[PageSeries]) -> str:
     return f"{listed} · {total:,} requests" if total else listed
 
 
-def _header(title: str, found: Sequence[Found]) -> str:
-    series = [one.series for one in found]
-    listed = [conditions(one.counted) for one in series]
+def _header(title: str, diagnosed: Sequence[Diagnosed]) -> str:
+    series = [entry.series for entry in diagnosed]
+    listed = [conditions(entry.counted) for entry in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
     sentences, folded, pictures = "", "", ""
-    for one in found:
-        own = one.series
-        name = f"<b>{esc(own.name)}</b>" if len(found) > 1 else ""
+    for entry in diagnosed:
+        own = entry.series
+        name = f"<b>{esc(own.name)}</b>" if len(diagnosed) > 1 else ""
         sentence = esc(headline(own.counted, own.numbers["supported_up_to"]))
         words = (
             f"<p class='headline {own.look[0]}'>{name}{sentence}"
-            f"<span class='verdict'>{verdict_badge(one)}</span></p>"
+            f"<span class='verdict'>{verdict_badge(entry)}</span></p>"
         )
         # Of many series the pictures come first, and what is wrong with one.
-        if len(found) <= _SENTENCES or one.omits:
+        if len(diagnosed) <= _SENTENCES or entry.omits:
             sentences += words
         else:
             folded += words
@@ -407,12 +409,13 @@ def _explorer(
     shown = f"<b>{esc(series[0].name, 60)}</b>"
     if len(series) > 1:
         shown = "".join(
-            f"<button type='button' data-series='{k}' aria-pressed='true' title='{esc(one.name)}'>"
-            f"<i class='swatch {' '.join(one.look)}'></i>{esc(one.short)}</button>"
-            for k, one in enumerate(series)
+            f"<button type='button' data-series='{k}' aria-pressed='true' "
+            f"title='{esc(entry.name)}'>"
+            f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short)}</button>"
+            for k, entry in enumerate(series)
         )
     selection = timeline = when = ""
-    if any(one.slots is not None for one in series):
+    if any(entry.slots is not None for entry in series):
         selection = (
             "<span class='span'><span class='quiet'>Selected: <b id='selected'>the whole run</b>"
             "</span> <button type='button' id='whole' disabled>Show the whole run</button></span>"
@@ -420,10 +423,10 @@ def _explorer(
         when = (
             " <span class='hint'>Drag across the curve to see when such requests occurred.</span>"
         )
-        timed = [one for one in series if one.slots is not None and not one.shadow]
+        timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
         bins: dict[str, list[str]] = {}
-        for one in timed:
-            bins.setdefault(resolution(one), []).append(one.short or one.name)
+        for entry in timed:
+            bins.setdefault(resolution(entry), []).append(entry.short or entry.name)
         notes = "".join(
             "<p class='quiet'>"
             + (f"<b>{esc(', '.join(names))}:</b> " if len(bins) > 1 else "")
@@ -458,19 +461,19 @@ def _explorer(
 
 def _only(series: Sequence[PageSeries]) -> str:
     """The name of the only one of several series that has times, for a heading."""
-    timed = [one for one in series if one.slots is not None and not one.shadow]
-    several = len([one for one in series if not one.shadow]) > 1
+    timed = [entry for entry in series if entry.slots is not None and not entry.shadow]
+    several = len([entry for entry in series if not entry.shadow]) > 1
     return f": {esc(timed[0].short, 60)}" if several and len(timed) == 1 else ""
 
 
 def _heat_map(series: Sequence[PageSeries]) -> str:
-    timed = [one for one in series if one.slots is not None]
+    timed = [entry for entry in series if entry.slots is not None]
     if not timed:
         return ""
     choice = ""
     if len(timed) > 1:
         options = "".join(
-            f"<option value='{esc(one.name)}'>{esc(one.short)}</option>" for one in timed
+            f"<option value='{esc(entry.name)}'>{esc(entry.short)}</option>" for entry in timed
         )
         choice = f"<p><label>Series <select id='heat-series'>{options}</select></label></p>"
     return (

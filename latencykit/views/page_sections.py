@@ -32,6 +32,7 @@ from latencykit.units import (
     format_change,
     format_count,
     format_duration,
+    format_items,
     format_percentile,
     format_range,
     format_row,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLORow
 
 __all__ = [
-    "Found",
+    "Diagnosed",
     "InputFile",
     "as_raw",
     "as_sentence",
@@ -67,11 +68,11 @@ __all__ = [
     "bullets",
     "comparison_section",
     "corrected_series",
+    "diagnose_series",
     "doubts",
     "esc",
     "fan_out_model",
     "fan_out_section",
-    "found_in",
     "headline",
     "input_file",
     "key_table",
@@ -207,9 +208,9 @@ def _mean_sentence(histogram: Histogram) -> str:
     return f"the mean is {text}"
 
 
-def resolution(one: PageSeries) -> str:
+def resolution(series: PageSeries) -> str:
     """Return how coarse the page is, for readers who compare its numbers with those of the file."""
-    slots, data = one.slots, one.data
+    slots, data = series.slots, series.data
     assert slots is not None
     wide = 100.0 / (1 << int(np.ceil(np.log2(2 * 10**DIGITS))) - 1)
     close = "counts, maxima and percentiles are those of the file"
@@ -342,8 +343,8 @@ _FURTHER = 8
 
 def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
     """Return the columns beside the curve: familiar percentiles, and those that tools report."""
-    reported = {p for one in series for p, _ in one.reported_percentiles} - set(_FAMILIAR)
-    known = {p for one in series for p in one.rows(_FAMILIAR)} & set(_FAMILIAR)
+    reported = {p for entry in series for p, _ in entry.reported_percentiles} - set(_FAMILIAR)
+    known = {p for entry in series for p in entry.rows(_FAMILIAR)} & set(_FAMILIAR)
     return sorted(known | (reported if len(reported) <= _FURTHER else set()))
 
 
@@ -352,8 +353,8 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
     names = ["series", "requests", *map(percentile_name, percentiles), "mean"]
     columns = "".join(f"<th scope='col'>{name}</th>" for name in names)
     body = []
-    for position, one in enumerate(series):
-        record, rows = one.numbers, one.rows(percentiles)
+    for position, entry in enumerate(series):
+        record, rows = entry.numbers, entry.rows(percentiles)
         count = record["count"]
         text = "not reported" if count is None else format_count(count)
         text = "model" if record["rung"] == "model" else text
@@ -365,7 +366,10 @@ def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) ->
             text = "" if row is None else _cell(row, record)
             cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
         cells.append(f"<td>{_statistic(record, 'mean')}</td>")
-        swatch, name = f"<i class='swatch {' '.join(one.look)}'></i>", esc(one.short or one.name)
+        swatch, name = (
+            f"<i class='swatch {' '.join(entry.look)}'></i>",
+            esc(entry.short or entry.name),
+        )
         head = f"<th scope='row'>{swatch}{name}</th>"
         body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
     return (
@@ -379,7 +383,7 @@ _ABREAST = 7  # series: more are cut off on paper
 
 def key_table(series: Sequence[PageSeries]) -> str:
     """Return the table: one row per statistic, one column per series; of many, several tables."""
-    columns = [_column(one) for one in series]
+    columns = [_column(entry) for entry in series]
     names = list(dict.fromkeys(name for column in columns for name in column))
     caption = (
         "Small: the 95 % confidence interval, joined with the bucket. "
@@ -397,16 +401,16 @@ def key_table(series: Sequence[PageSeries]) -> str:
     return "".join(tables)
 
 
-def _column(one: PageSeries) -> dict[str, str]:
+def _column(series: PageSeries) -> dict[str, str]:
     """Statistic → cell of one series."""
-    record, show = one.numbers, _show(one.numbers)
+    record, show = series.numbers, _show(series.numbers)
     counts = {
         "requests": record["count"],
         "failed": record.get("failed") or None,
-        "timed out": one.late or None,
+        "timed out": series.late or None,
     }
     cells = {name: format_count(count) for name, count in counts.items() if count is not None}
-    for row in one.rows([]).values():
+    for row in series.rows([]).values():
         if row["value"] is not None and row["percentile"] < 100:
             interval = ""
             if row["low"] is not None:
@@ -415,14 +419,14 @@ def _column(one: PageSeries) -> dict[str, str]:
                 if high != f"to {low}" or esc(low) != cell:  # else it says nothing more
                     interval = f"<small>{esc(low)} {esc(high)}</small>"
             cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
-    largest = one.rows([100.0]).get(100.0)
+    largest = series.rows([100.0]).get(100.0)
     stated = {
         "max": "" if largest is None else _cell(largest, record),
         "mean": _statistic(record, "mean"),
         "standard deviation": _statistic(record, "std"),
         "min": _statistic(record, "min"),
     }
-    stated |= {name: esc(show(value)) for name, value in one.further_statistics.items()}
+    stated |= {name: esc(show(value)) for name, value in series.further_statistics.items()}
     for name in TRIMMED:
         trim = record.get("trimmed", {}).get(name)
         if trim is not None and trim["high"] is not None:
@@ -506,7 +510,7 @@ def _against(base: PageSeries, other: PageSeries, *, folded: bool) -> str:
         "95 % interval",
         "significant",
     ]
-    # Why a verdict is as it is belongs before the numbers, which alone may seem to contradict it.
+    # The reasons come first: without them the numbers may seem to contradict the verdict.
     why, further = (
         bullets(as_sentence(text) for text in texts)
         for texts in (comparison_reasons(comparison, *names), notes)
@@ -523,12 +527,12 @@ def badge(verdict: str) -> str:
     return f"<span class='badge {BADGES[verdict]}'>{verdict}</span>"
 
 
-def _timed(one: PageSeries) -> Any:
+def _timed(series: PageSeries) -> Any:
     """The measurement with its times, in the unit of the page; its counts where it has no times."""
-    if not isinstance(one.data, HistogramLog | Samples) or not len(one.data):
-        return one.counted
-    same = one.data.unit == one.counted.unit
-    return one.data if same else one.data.to_unit(one.counted.unit)
+    if not isinstance(series.data, HistogramLog | Samples) or not len(series.data):
+        return series.counted
+    same = series.data.unit == series.counted.unit
+    return series.data if same else series.data.to_unit(series.counted.unit)
 
 
 # ------------------------------------------------------------
@@ -541,9 +545,9 @@ def slo_rows(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
         return []
     stated = for_all_series(slo)
     checked = []
-    for one in series:
-        rows = stated.check(_timed(one))
-        if one.counted.run.unit_from == "assumed":
+    for entry in series:
+        rows = stated.check(_timed(entry))
+        if entry.counted.run.unit_from == "assumed":
             # A limit in time cannot be compared with values whose unit is only assumed.
             reason = "the unit of the values is only assumed; --unit settles it"
             rows = [
@@ -590,7 +594,7 @@ def slo_section(checked: Sequence[Sequence[SLORow]], series: Sequence[PageSeries
         "<p class='quiet'>Met: the entire confidence interval is within the limit. "
         "Missed: the entire interval is beyond it.</p>"
     )
-    header = ["limit", *(esc(one.short or one.name) for one in series)]
+    header = ["limit", *(esc(entry.short or entry.name) for entry in series)]
     return section("slo", title, legend, table(header, rows, words=True))
 
 
@@ -715,7 +719,7 @@ _COUNTS = 60_000_000
 
 
 @record(eq=False)
-class Found:
+class Diagnosed:
     """A series and its diagnosis; None where the source cannot be diagnosed."""
 
     series: PageSeries
@@ -727,30 +731,32 @@ class Found:
         return self.diagnosis is not None and self.diagnosis.verdict == "omits"
 
 
-def found_in(series: Sequence[PageSeries], how: dict[str, Any]) -> list[Found]:
+def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[Diagnosed]:
     """Diagnose every measured series; `how` are the other arguments of `lk.diagnose`."""
-    found = []
-    for one in series:
-        model = isinstance(one.counted, Distribution)
-        skip = model or one.counted.unit == "none" or not one.counted.count or _too_large(one)
-        found.append(Found(one, None if skip else diagnose(one.data, **how)))
-    return found
+    diagnosed = []
+    for entry in series:
+        model = isinstance(entry.counted, Distribution)
+        skip = model or entry.counted.unit == "none" or not entry.counted.count or _too_large(entry)
+        diagnosed.append(Diagnosed(entry, None if skip else diagnose(entry.data, **how)))
+    return diagnosed
 
 
-def _too_large(one: PageSeries) -> bool:
+def _too_large(series: PageSeries) -> bool:
     """Return True if the passes that a diagnosis takes over the log would take minutes."""
-    if one.slots is None or not isinstance(one.data, HistogramLog):
+    if series.slots is None or not isinstance(series.data, HistogramLog):
         return False
     # As if no interval of a time bin shared buckets with another.
-    most = one.slots.decoded * len(one.data) / one.slots.start.size
-    return bool(min(most, one.counted.count) > _COUNTS)
+    most = series.slots.decoded * len(series.data) / series.slots.start.size
+    return bool(min(most, series.counted.count) > _COUNTS)
 
 
-def corrected_series(found: Sequence[Found], page_size: int = PAGE_SIZE) -> list[PageSeries]:
+def corrected_series(
+    diagnosed: Sequence[Diagnosed], page_size: int = PAGE_SIZE
+) -> list[PageSeries]:
     """Return the corrected series of those that omit, over time where back-filling keeps it."""
     shadows: list[PageSeries] = []
-    for one in found:
-        own, diagnosis = one.series, one.diagnosis
+    for entry in diagnosed:
+        own, diagnosis = entry.series, entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits" or diagnosis.corrected is None:
             continue
         corrected, interval = diagnosis.corrected, diagnosis.expected_interval
@@ -761,34 +767,35 @@ def corrected_series(found: Sequence[Found], page_size: int = PAGE_SIZE) -> list
             and isinstance(own.data, HistogramLog)
         ):
             log = back_filled(own.data, interval)
-            slots, data = slots_of(log, *most_slots(len(found), page_size))
+            slots, data = slots_of(log, *most_slots(len(diagnosed), page_size))
         # A colour that no other series has, and a dash beside several.
-        taken = {other.series.look[0] for other in found} | {shadow.look[0] for shadow in shadows}
+        taken = {other.series.look[0] for other in diagnosed} | {
+            shadow.look[0] for shadow in shadows
+        }
         free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
-        look = (next(free, "c0"), "dash3" if len(found) > 1 else "")
+        look = (next(free, "c0"), "dash3" if len(diagnosed) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
         start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
-        stalls = max(1, len(diagnosis.found))
-        supplied = start, f"{stalls} stall{'' if stalls == 1 else 's'}"
+        supplied = start, format_items(max(1, len(diagnosis.found)), "stall")
         name = f"{own.name}, corrected"
         shadows.append(PageSeries(name, data, corrected, slots, look, True, supplied, log))
     return shadows
 
 
-def as_raw(found: Sequence[Found]) -> list[Found]:
+def as_raw(diagnosed: Sequence[Diagnosed]) -> list[Diagnosed]:
     """Return a single series that omits in the colour of raw measurements."""
-    if len(found) != 1 or not found[0].omits:
-        return list(found)
-    return [replace(found[0], series=replace(found[0].series, look=("raw", "")))]
+    if len(diagnosed) != 1 or not diagnosed[0].omits:
+        return list(diagnosed)
+    return [replace(diagnosed[0], series=replace(diagnosed[0].series, look=("raw", "")))]
 
 
-def verdict_badge(one: Found) -> str:
+def verdict_badge(entry: Diagnosed) -> str:
     """Return the verdict as a coloured word, and its sentence."""
-    if one.diagnosis is None or one.diagnosis.verdict == "unknown":
+    if entry.diagnosis is None or entry.diagnosis.verdict == "unknown":
         return ""
-    return f"{badge(one.diagnosis.verdict)} {esc(as_sentence(one.diagnosis.summary))}"
+    return f"{badge(entry.diagnosis.verdict)} {esc(as_sentence(entry.diagnosis.summary))}"
 
 
 def _longest(diagnosis: Diagnosis, most: int) -> list[int]:
@@ -796,50 +803,54 @@ def _longest(diagnosis: Diagnosis, most: int) -> list[int]:
     return sorted(np.argsort(-diagnosis.found.duration, kind="stable")[:most].tolist())
 
 
-def stalls_model(found: Sequence[Found]) -> list[dict[str, Any]]:
+def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, Any]]:
     """Return the stalls that the timeline shades."""
     model = []
-    for one in found:
-        if one.diagnosis is None:
+    for entry in diagnosed:
+        if entry.diagnosis is None:
             continue
-        stalls = one.diagnosis.found
-        labelled = set(_longest(one.diagnosis, _LABELLED)) if len(stalls) <= _LISTED else set()
-        for k in _longest(one.diagnosis, _SHADED):
+        stalls = entry.diagnosis.found
+        labelled = set(_longest(entry.diagnosis, _LABELLED)) if len(stalls) <= _LISTED else set()
+        for k in _longest(entry.diagnosis, _SHADED):
             label = ""
             if k in labelled:
                 label = f"stall {format_duration(float(stalls.duration[k]) * 1e9, 2)}"
                 missing = int(stalls.missing[k])
-                if missing and one.omits:
+                if missing and entry.omits:
                     label += f" · ~{format_count(missing)} requests missing"
-            start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
+            start, end = (
+                float(side[k]) + entry.series.begin for side in (stalls.start, stalls.end)
+            )
             model.append({"start": start, "end": end, "label": label})
     return model
 
 
-def stall_spans(found: Sequence[Found]) -> list[tuple[float, float]]:
+def stall_spans(diagnosed: Sequence[Diagnosed]) -> list[tuple[float, float]]:
     """Return the time around each of the longest stalls that is shorter than a few time bins."""
     spans = []
-    for one in found:
-        slots = one.series.slots
-        if one.diagnosis is None or slots is None:
+    for entry in diagnosed:
+        slots = entry.series.slots
+        if entry.diagnosis is None or slots is None:
             continue
-        interval, stalls = finest([one.series]), one.diagnosis.found
+        interval, stalls = finest([entry.series]), entry.diagnosis.found
         if slots.width is None or slots.width < 2 * interval:
             continue
-        for k in _longest(one.diagnosis, _CLOSE_UP):
-            start, end = (float(side[k]) + one.series.begin for side in (stalls.start, stalls.end))
+        for k in _longest(entry.diagnosis, _CLOSE_UP):
+            start, end = (
+                float(side[k]) + entry.series.begin for side in (stalls.start, stalls.end)
+            )
             if end - start < _SHORT_STALL * slots.width:
                 margin = 4 * (end - start) + 60 * interval
                 spans.append((end - start, (max(0.0, start - margin), end + margin)))
     return [span for _, span in sorted(spans, reverse=True)[:_CLOSE_UP]]
 
 
-def stalls_section(found: Sequence[Found]) -> str:
+def stalls_section(diagnosed: Sequence[Diagnosed]) -> str:
     """Return a table of stalls per series, each with a button that selects its time."""
     parts = [
-        _stalls_table(one.series, one.diagnosis, several=len(found) > 1)
-        for one in found
-        if one.diagnosis is not None and len(one.diagnosis.found)
+        _stalls_table(entry.series, entry.diagnosis, several=len(diagnosed) > 1)
+        for entry in diagnosed
+        if entry.diagnosis is not None and len(entry.diagnosis.found)
     ]
     return section("stalls", "Stalls", *parts)
 
@@ -877,11 +888,11 @@ def _seconds(moment: float) -> str:
     return f"{moment:.3f}".rstrip("0").rstrip(".") + " s"
 
 
-def omission_section(found: Sequence[Found]) -> str:
+def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
     """Return raw percentiles beside corrected ones, with the evidence, for all that omit."""
     parts = []
-    for one in found:
-        diagnosis = one.diagnosis
+    for entry in diagnosed:
+        diagnosis = entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits":
             continue
         how = ""
@@ -900,16 +911,16 @@ def omission_section(found: Sequence[Found]) -> str:
             rows.append([percentile_name(percentile), esc(measured), esc(value)])
         evidence = [as_sentence(f"{piece.test}: {piece.finding}") for piece in diagnosis.evidence]
         parts += [
-            f"<p>{verdict_badge(one)}</p>",
-            table(["", "as measured", f"corrected{esc(how)}"], rows, esc(one.series.name)),
+            f"<p>{verdict_badge(entry)}</p>",
+            table(["", "as measured", f"corrected{esc(how)}"], rows, esc(entry.series.name)),
             bullets([*evidence, as_sentence(diagnosis.advice)]),
         ]
     return section("omission", "What the measurement left out", *parts)
 
 
-def doubts(one: Found) -> list[str]:
+def doubts(entry: Diagnosed) -> list[str]:
     """Return the reasons why coordinated omission is not judged."""
-    if _too_large(one.series):
+    if _too_large(entry.series):
         return [
             (
                 "A log of this size is not diagnosed for a page: latencykit diagnose finds stalls "
@@ -917,6 +928,6 @@ def doubts(one: Found) -> list[str]:
                 "coordinated omission."
             )
         ]
-    if one.diagnosis is None or one.diagnosis.verdict != "unknown":
+    if entry.diagnosis is None or entry.diagnosis.verdict != "unknown":
         return []
-    return [as_sentence(text) for text in (one.diagnosis.summary, one.diagnosis.advice) if text]
+    return [as_sentence(text) for text in (entry.diagnosis.summary, entry.diagnosis.advice) if text]

@@ -168,7 +168,7 @@ def report(
             series,
             title=title,
             slo=slo,
-            files=[input_file(one) for one in files],
+            files=[input_file(file) for file in files],
             command=command,
             expected_interval=expected_interval,
             rate=rate,

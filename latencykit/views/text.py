@@ -1,4 +1,4 @@
-"""What the commands print of series, comparisons, diagnoses, fan-out, loads and limits.
+"""Text output of the commands: series, comparisons, diagnoses, fan-out, loads and limits.
 
 For each there is a record of plain values, which is printed as JSON, and a text: a table for the
 terminal, Markdown or CSV.
@@ -19,6 +19,7 @@ from latencykit.units import (
     format_change,
     format_count,
     format_duration,
+    format_items,
     format_percentile,
     format_range,
     printable,
@@ -160,7 +161,7 @@ def _csv_unit(records: Sequence[dict[str, Any]], style: str, out_unit: str | Non
 
 
 def _explanations(records: Sequence[dict[str, Any]], out_unit: str | None) -> list[str]:
-    """What the tails are based on, and what trimmed statistics leave out."""
+    """Notes on the evidence of the tails, and on what trimmed statistics leave out."""
     lines = []
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
@@ -258,11 +259,14 @@ def comparisons_record(
     comparisons: Mapping[str, Comparison], failed: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """Return the comparison of one series, or of several: the first one, and a list of all."""
-    records = {name: comparison_record(one, failed[name]) for name, one in comparisons.items()}
+    records = {
+        name: comparison_record(comparison, failed[name])
+        for name, comparison in comparisons.items()
+    }
     first = {"schema_version": 1, **next(iter(records.values()))}
     if len(records) == 1:
         return first
-    verdicts = {one.verdict for one in comparisons.values()}
+    verdicts = {comparison.verdict for comparison in comparisons.values()}
     if {"better", "worse"} <= verdicts:
         verdicts.add("mixed")
     return first | {
@@ -307,7 +311,7 @@ def comparisons_text(
     comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
 ) -> str:
     """Return one row per statistic, series by series; CSV of several names them in a column."""
-    from latencykit.analysis.compare import significance  # other texts do without
+    from latencykit.analysis.compare import significance  # not needed by other texts
 
     several = len(comparisons) > 1
     if style == "csv":
@@ -611,7 +615,7 @@ def fan_out_text(
     return table.render(legend=True)
 
 
-def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95) -> list[str]:
+def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
     """Return what the numbers are based on, one sentence per point."""
     from latencykit.analysis.fan_out import samples_needed
 
@@ -621,19 +625,19 @@ def fan_out_words(name: str, answers: Sequence[FanOut], confidence: float = 0.95
         for answer in answers
         if answer.note
     ]
-    solid = largest.solid_up_to(confidence)
+    solid = largest.solid_up_to()
     if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
         upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
         lines.append(
             f"{name}: too few independent events bound the latency of one call {upto}; another run "
-            "may give users other percentiles"
+            "may show other percentiles to users"
         )
     if largest.added_load:
         lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
     if largest.n == 1 or largest.sequential:
         return lines
     percentile = largest.leaf_percentile(99)
-    needed = samples_needed(percentile, confidence)
+    needed = samples_needed(percentile)
     count = largest.leaf.count + largest.leaf.censored
     enough = ""
     if count < needed:
@@ -705,7 +709,7 @@ def _load_percentiles(
     row: LoadRow, percentiles: Sequence[float], confidence: float
 ) -> list[dict[str, Any]]:
     if not isinstance(row.data, Summary):
-        return [percentile_row(one) for one in row.percentile_rows(percentiles, confidence)]
+        return [percentile_row(result) for result in row.percentile_rows(percentiles, confidence)]
     reported, count = row.data.reported_percentiles, row.data.count
     limit = None if count is None else highest_supported_percentile(count, confidence)
     return [
@@ -793,11 +797,11 @@ def machines_for(curve: LoadCurve, offered: float, spare: int) -> Machines:
     return machines_needed(offered, curve.capacity, spare)
 
 
-def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
+def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
     """Return a sweep as plain values: the keys of `load_record`, with the rows in their order."""
     known: dict[str, Any] = {"rows": [], "capacity": None}
-    if found.curve is not None:
-        known = load_record(found.curve, percentiles, found.confidence)
+    if sweep.curve is not None:
+        known = load_record(sweep.curve, percentiles, sweep.confidence)
     rows = {row["series"]: row for row in known["rows"]}
     missing: dict[str, Any] = {
         "achieved": None, "achieved_low": None, "achieved_high": None, "saturated": False,
@@ -805,15 +809,15 @@ def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "schema_version": 1,
-        "passed": found.passed,
-        "slo": str(found.slo),
+        "passed": sweep.passed,
+        "slo": str(sweep.slo),
         "capacity": known["capacity"],
-        "stopped": found.stopped,
-        "complete": found.complete,
-        "hysteresis": list(found.hysteresis),
-        "command": list(found.command),
-        "folder": None if found.folder is None else str(found.folder),
-        "notes": list(found.notes),
+        "stopped": sweep.stopped,
+        "complete": sweep.complete,
+        "hysteresis": list(sweep.hysteresis),
+        "command": list(sweep.command),
+        "folder": None if sweep.folder is None else str(sweep.folder),
+        "notes": list(sweep.notes),
         "rows": [
             {
                 "number": run.number,
@@ -827,17 +831,17 @@ def sweep_record(found: Sweep, percentiles: Sequence[float]) -> dict[str, Any]:
                 "unit": "ns",
                 **{key: rows.get(run.name, missing)[key] for key in missing},
             }
-            for run in found.runs
+            for run in sweep.runs
         ],
     }
 
 
-def sweep_text(record: dict[str, Any], style: str = "table", out_unit: str | None = None) -> str:
+def sweep_text(record: dict[str, Any], style: str = "table") -> str:
     """Return one row per run, in their order."""
     percentiles = sorted(
         {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
     )
-    table = Table(style, out_unit)
+    table = Table(style)
     for row in record["rows"]:
         cells = {cell["percentile"]: cell for cell in row["percentiles"]}
         table.add(
@@ -858,27 +862,25 @@ def sweep_text(record: dict[str, Any], style: str = "table", out_unit: str | Non
     return table.render()
 
 
-def sweep_words(found: Sweep) -> list[str]:
+def sweep_words(sweep: Sweep) -> list[str]:
     """Return the findings of a sweep: the bracket, why it ended, and what to know of it."""
     lines = []
-    if found.curve is not None:
-        lines += load_words(found.curve)
+    if sweep.curve is not None:
+        lines += load_words(sweep.curve)
     else:
-        lines.append(f"{found.slo}: no run has a verdict")
-    for rate in found.hysteresis:
+        lines.append(f"{sweep.slo}: no run has a verdict")
+    for rate in sweep.hysteresis:
         lines.append(
             f"{_rate(rate)} met the SLO in one run and missed it in another: "
             "the load before matters (hysteresis), or the system varies"
         )
-    count = len(found.runs)
-    lines.append(
-        f"{count} run{'' if count == 1 else 's'}; the search ended because {_because(found)}"
-    )
-    return [*lines, *found.notes]
+    runs = format_items(len(sweep.runs), "run")
+    lines.append(f"{runs}; the search ended because {_because(sweep)}")
+    return [*lines, *sweep.notes]
 
 
-def _because(found: Sweep) -> str:
-    return "it was interrupted" if found.stopped == "interrupted" else found.stopped
+def _because(sweep: Sweep) -> str:
+    return "it was interrupted" if sweep.stopped == "interrupted" else sweep.stopped
 
 
 # ------------------------------------------------------------

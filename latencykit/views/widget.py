@@ -32,8 +32,10 @@ class _Views:
         self.heading, self.body, self._model = page.explorer_parts(data)
         self.buffers: list[bytes] = []
         apart = [
-            {**one, "packed": _apart(one["packed"], self.buffers)} if "packed" in one else one
-            for one in self._model["series"]
+            {**entry, "packed": _apart(entry["packed"], self.buffers)}
+            if "packed" in entry
+            else entry
+            for entry in self._model["series"]
         ]
         explains = page.has_columns(as_series(data))
         self.model = json.dumps({**self._model, "series": apart, "explains": explains})
@@ -131,7 +133,7 @@ class Explorer(anywidget.AnyWidget):
         return within(self._data)
 
     def explain(self, above: str | float = "p99", **options: Any) -> Any:
-        """What the slow requests of the selection have in common; of several series a mapping.
+        """Explain the slow requests of the selection; return a mapping for several series.
 
         Parameters
         ----------

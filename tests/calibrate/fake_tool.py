@@ -55,7 +55,7 @@ class Sender:
 
 
 async def arrivals(sender: Sender, rate: float, seconds: float, habit: str) -> None:
-    """Send at a constant rate, or one that rises over half of the time, whatever is under way."""
+    """Send at a constant or, over the first half, rising rate, whatever is in flight."""
     begin, under_way = time.perf_counter(), set()
     stop = asyncio.Event()
 
@@ -87,7 +87,7 @@ async def arrivals(sender: Sender, rate: float, seconds: float, habit: str) -> N
 
 
 async def callers(sender: Sender, rate: float, seconds: float, number: int, think: float) -> None:
-    """Send the next request when the reply is there, and its turn or the time to think is over."""
+    """Send the next request after the reply, at its turn or after the think time."""
     begin = time.perf_counter()
 
     async def caller(first: int) -> None:

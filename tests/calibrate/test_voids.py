@@ -166,8 +166,8 @@ def test_more_requests_than_were_due_are_named_once_in_a_sentence() -> None:
     assert "3,456 requests were sent where 2,400 were scheduled" in why
 
 
-def test_values_just_below_a_time_out_are_clipped() -> None:
-    """Times measured by the tool's own timer end at, or shortly after, its time-out."""
+def test_values_just_below_a_timeout_are_clipped() -> None:
+    """Times measured by the tool's own timer end at, or shortly after, its timeout."""
     rng = np.random.default_rng(2)
     due = np.arange(2400) * 5 * MS
     waits = np.where((due >= 4e9) & (due < 8e9), 8e9 - due, 1.2 * MS)

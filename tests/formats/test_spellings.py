@@ -1,4 +1,4 @@
-"""Tables as people have them: the same latencies in many spellings, and one line where it is unclear."""
+"""The same latencies in many spellings of tables are equal; an ambiguous one is an error of one line."""
 
 from __future__ import annotations
 

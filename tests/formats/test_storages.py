@@ -1,4 +1,4 @@
-"""URLs of object storages: what is missing is said in one line."""
+"""URLs of object storage: each failure is reported in one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NoCredentialsError(Exception):
 
 
 class Storage(fsspec.AbstractFileSystem):
-    """A storage that fails as told."""
+    """A storage that raises the given error."""
 
     protocol = "vault"
     error: Exception = NoCredentialsError("Unable to locate credentials")

@@ -59,7 +59,7 @@ def test_the_formats_agree() -> None:
 
 
 def messages_of(data: bytes) -> list[bytes]:
-    """The messages behind lengths of four bytes."""
+    """The messages, each after its length of four bytes."""
     parts = []
     while data:
         size = 4 + int.from_bytes(data[:4], "big")

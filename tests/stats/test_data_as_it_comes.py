@@ -124,11 +124,11 @@ def test_fan_out_trusts_one_call_no_further_than_its_summary() -> None:
     assert not one.row(99).supported
 
 
-# ---------------------------------------------------------------- time-outs, averages, coarse clocks
+# ---------------------------------------------------------------- timeouts, averages, coarse clocks
 
 
 def given_up(rng: np.random.Generator, at: float, share: float = 0.02) -> lk.Samples:
-    """A client that gives up after `at` seconds and writes down that latency."""
+    """A client that gives up after `at` seconds and records that latency."""
     start = arrivals(rng, 20, 1800.0)
     slow = rng.random(start.size) < share
     latency = np.where(slow, rng.exponential(2 * at, start.size), usual(rng, start.size, 0.1))
@@ -136,7 +136,7 @@ def given_up(rng: np.random.Generator, at: float, share: float = 0.02) -> lk.Sam
 
 
 @pytest.mark.parametrize("at", [2.0, 5.0, 30.0])
-def test_what_a_time_out_hides_is_unknown(at: float) -> None:
+def test_what_a_timeout_hides_is_unknown(at: float) -> None:
     requests = given_up(np.random.default_rng([7, int(at)]), at)
     for data in (requests, requests.histogram()):
         (row,) = SLO.parse(f"99.5={1.2 * at}s").check(data)
@@ -146,7 +146,7 @@ def test_what_a_time_out_hides_is_unknown(at: float) -> None:
     assert row.outcome == "met"
 
 
-def test_a_tail_without_a_pile_is_no_time_out() -> None:
+def test_a_tail_without_a_pile_is_no_timeout() -> None:
     rng = np.random.default_rng(8)
     start = arrivals(rng, 20, 1800.0)
     for latency in (

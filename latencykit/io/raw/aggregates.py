@@ -86,7 +86,7 @@ _FEW = 4  # rows; as many running numbers are not counts
 
 @record()
 class Shape:
-    """What the rows are.
+    """The kind of the rows.
 
     Attributes
     ----------
@@ -119,12 +119,14 @@ class Shape:
 
 
 def looks_aggregated(columns: Iterable[str]) -> bool:
-    """Whether names alone mean buckets with counts, or percentiles with values; for recognition."""
+    """True if names alone mean buckets with counts, or percentiles with values; for sniffing."""
     parts = [named(column) for column in columns]
-    counts = [one for one in parts if _counting(one) is not None]
-    levels = [one for one in parts if set(words_of(one.stem)) & _LEVELS]
+    counts = [name for name in parts if _counting(name) is not None]
+    levels = [name for name in parts if set(words_of(name.stem)) & _LEVELS]
     values = [
-        one for one in parts if one not in counts + levels and (_edge(one) or only_by_default(one))
+        name
+        for name in parts
+        if name not in counts + levels and (_edge(name) or only_by_default(name))
     ]
     return bool(values and (counts or levels)) or bool(levels and latency_columns(columns)[0])
 
@@ -141,10 +143,10 @@ def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shap
 def level_of(text: str) -> float | str | None:
     """Return the percentile (0..100) or the statistic that a label names; None for another text."""
     bare = text.strip().lower()
-    found = _P.fullmatch(bare)
-    if found is None:
+    match = _P.fullmatch(bare)
+    if match is None:
         return _WORDS.get(bare)
-    digits = (found[1] or found[2]).replace("_", ".")
+    digits = (match[1] or match[2]).replace("_", ".")
     value = float(digits)
     if value > 100 and digits.isdigit() and digits.startswith("9"):
         value = float(f"{digits[:2]}.{digits[2:]}")
@@ -160,20 +162,20 @@ def _percentiles(
         cells: pd.Series[Any] = sample[name]
         return kind_of(cells)
 
-    for one in parts:
-        fits = _levels_in(sample[one.column], one)
+    for level in parts:
+        fits = _levels_in(sample[level.column], level)
         if fits is None:
             continue
-        rest = [other for other in parts if other is not one]
+        rest = [other for other in parts if other is not level]
         counts = [other for other in rest if _counting(other) is not None]
         value = _value([other for other in rest if other not in counts], kind, column)
         if value is not None:
             note = (
-                f"column {one.column!r} contains percentiles of column {value.column!r}; "
+                f"column {level.column!r} contains percentiles of column {value.column!r}; "
                 "values between them are unknown"
             )
             more = (
-                (f"column {one.column!r} contains fractions of 1: 0.99 is p99",)
+                (f"column {level.column!r} contains fractions of 1: 0.99 is p99",)
                 if fits == "fraction"
                 else ()
             )
@@ -182,7 +184,7 @@ def _percentiles(
                 "percentiles",
                 value,
                 count=count,
-                level=one.column,
+                level=level.column,
                 fraction=fits == "fraction",
                 notes=(note, *more),
             )
@@ -190,7 +192,7 @@ def _percentiles(
 
 
 def _levels_in(
-    cells: pd.Series[Any], one: ColumnName
+    cells: pd.Series[Any], name: ColumnName
 ) -> Literal["labels", "fraction", "percent"] | None:
     """How a column writes percentiles; None where it does not."""
     import pandas as pd
@@ -203,14 +205,14 @@ def _levels_in(
     if None not in labels and any(isinstance(label, float) for label in labels):
         return "labels"
     if (
-        not (set(words_of(one.stem)) & _LEVELS and set(words_of(one.stem)) <= _LEVELS | _FILL)
-        or one.unit is not None
+        not (set(words_of(name.stem)) & _LEVELS and set(words_of(name.stem)) <= _LEVELS | _FILL)
+        or name.unit is not None
     ):
         return None
     numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= 100).all()):
         return None
-    sure = bool(set(words_of(one.stem)) & _SURE_LEVELS)
+    sure = bool(set(words_of(name.stem)) & _SURE_LEVELS)
     steps = np.diff(numbers)
     if not sure and not (numbers.size > 1 and ((steps > 0).all() or (steps < 0).all())):
         return None
@@ -224,18 +226,18 @@ def _value(
 ) -> ColumnName | None:
     """The column of values beside percentiles or counts."""
     if column is not None:
-        return next((one for one in rest if one.column == column), None)
+        return next((part for part in rest if part.column == column), None)
     fitting = [
-        one
-        for one in latency_columns(one.column for one in rest)[0]
-        if kind(one.column) in ("number", "span")
+        part
+        for part in latency_columns(part.column for part in rest)[0]
+        if kind(part.column) in ("number", "span")
     ]
     if fitting and (len(fitting) == 1 or not only_by_default(fitting[0])):
         return fitting[0]
     numbers = [
-        one
-        for one in rest
-        if not are_statistics([one.column]) and kind(one.column) in ("number", "span")
+        part
+        for part in rest
+        if not are_statistics([part.column]) and kind(part.column) in ("number", "span")
     ]
     return numbers[0] if not fitting and len(numbers) == 1 and numbers[0].unit is not None else None
 
@@ -278,18 +280,18 @@ def percentile_data(
 # ---------------------------------------------------------------- counts
 
 
-def _counting(one: ColumnName) -> Literal["sure", "maybe"] | None:
-    """Whether a name means the values per row: ``count``, ``num_requests``, not ``user_count``."""
-    words = words_of(one.stem) if one.unit is None else []
+def _counting(name: ColumnName) -> Literal["sure", "maybe"] | None:
+    """How surely a name means the values per row: ``count``, ``num_requests``; not ``users``."""
+    words = words_of(name.stem) if name.unit is None else []
     every = set(words)
     if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
         return None
     return "sure" if every & _SURE or every & _CUMULATIVE else "maybe"
 
 
-def _edge(one: ColumnName) -> Literal["upper", "lower", "bin"] | None:
+def _edge(name: ColumnName) -> Literal["upper", "lower", "bin"] | None:
     """Which edge of a bucket a name means."""
-    words = set(words_of(one.stem))
+    words = set(words_of(name.stem))
     if not words or not words <= _UPPER | _LOWER | _FILL or not words & (_UPPER | _LOWER | _BIN):
         return None
     upper, lower, binned = words & _UPPER, words & _LOWER, words & _BIN
@@ -306,15 +308,15 @@ def _counts(
         return kind_of(closed) in ("number", "span")
 
     counting = [
-        one for one in parts if _counting(one) is not None and _are_counts(sample[one.column])
+        part for part in parts if _counting(part) is not None and _are_counts(sample[part.column])
     ]
     if not counting:
         return None
-    count = min(counting, key=lambda one: _counting(one) != "sure")
+    count = min(counting, key=lambda part: _counting(part) != "sure")
     cumulative = bool(set(words_of(count.stem)) & _CUMULATIVE)
-    rest = [one for one in parts if one is not count]
+    rest = [part for part in parts if part is not count]
     uppers, lowers, bins = (
-        [one for one in rest if _edge(one) == edge and has_numbers(sample[one.column])]
+        [part for part in rest if _edge(part) == edge and has_numbers(sample[part.column])]
         for edge in ("upper", "lower", "bin")
     )
     if uppers and lowers:
@@ -328,14 +330,14 @@ def _counts(
             notes=(_counts_note(count, "buckets"),),
         )
     alone = [
-        one
-        for one in (*uppers, *lowers, *bins)
-        if _edge(one) == "bin" or set(words_of(one.stem)) & (_ALONE | _BIN)
+        part
+        for part in (*uppers, *lowers, *bins)
+        if _edge(part) == "bin" or set(words_of(part.stem)) & (_ALONE | _BIN)
     ]
     if alone and column in (None, alone[0].column) and not _timed(parts, alone[0]):
         return _edged(sample, alone[0], count, cumulative=cumulative)
     value = _value(rest, lambda name: kind_of(sample[name]), column)
-    if value is None or (only_by_default(value) and are_statistics(one.column for one in rest)):
+    if value is None or (only_by_default(value) and are_statistics(part.column for part in rest)):
         return None
     if column is None and _may_be_a_clock(sample[value.column], value):
         raise InvalidArgumentError(
@@ -361,10 +363,10 @@ def _counts(
     return None
 
 
-def _may_be_a_clock(cells: pd.Series[Any], one: ColumnName) -> bool:
-    """Whether a column such as ``time_s`` advances in equal steps: counts may be per second."""
+def _may_be_a_clock(cells: pd.Series[Any], name: ColumnName) -> bool:
+    """True if a column such as ``time_s`` advances in equal steps: counts may be per second."""
     steps = (
-        np.diff(_floats(cells)) if one.stem == "time" and one.unit in (None, "s") else np.zeros(0)
+        np.diff(_floats(cells)) if name.stem == "time" and name.unit in (None, "s") else np.zeros(0)
     )
     return (
         steps.size > 1
@@ -381,7 +383,7 @@ def _counts_note(count: ColumnName, of: str) -> str:
 
 
 def _are_counts(cells: pd.Series[Any]) -> bool:
-    """Whether all cells are whole numbers from 0 on."""
+    """True if all cells are whole numbers from 0 on."""
     import pandas as pd
 
     if cells.dtype.kind == "b":
@@ -398,9 +400,9 @@ def _are_counts(cells: pd.Series[Any]) -> bool:
 
 
 def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
-    """Whether the table has send times or connections: rows then are requests or intervals."""
-    found = roles_of((one.column for one in parts), value.column)
-    return bool({"start", "end", "intended", "connection"} & set(found))
+    """True if the table has send times or connections: rows then are requests or intervals."""
+    roles = roles_of((part.column for part in parts), value.column)
+    return bool({"start", "end", "intended", "connection"} & set(roles))
 
 
 def _against(
@@ -415,14 +417,14 @@ def _against(
     if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
         return None
     groups = [
-        one.column
-        for one in roles_of((one.column for one in parts), value.column).values()
-        if one is not value
+        part.column
+        for part in roles_of((part.column for part in parts), value.column).values()
+        if part is not value
     ]
     groups += [
-        one.column
-        for one in parts
-        if candidate(one.column) is not None and one not in (value, count)
+        part.column
+        for part in parts
+        if candidate(part.column) is not None and part not in (value, count)
     ]
     keys = sample[[name for name in dict.fromkeys(groups) if name != count.column]].map(str)
     if (keys.assign(__value=cells)).duplicated().any():
@@ -454,19 +456,21 @@ def _against(
 def _floats(cells: pd.Series[Any]) -> NDArray[np.float64]:
     import pandas as pd
 
-    found: NDArray[np.float64] = pd.to_numeric(cells, errors="coerce").to_numpy(
+    numbers: NDArray[np.float64] = pd.to_numeric(cells, errors="coerce").to_numpy(
         np.float64, na_value=np.nan
     )
-    return found
+    return numbers
 
 
-def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
+def _edged(
+    sample: pd.DataFrame, bound: ColumnName, count: ColumnName, *, cumulative: bool
+) -> Shape:
     """Buckets of which one edge is stated."""
-    edge, notes = _edge(one), [_counts_note(count, "buckets")]
-    text = sample[one.column].astype(str).str.strip().str.lower()
+    edge, notes = _edge(bound), [_counts_note(count, "buckets")]
+    text = sample[bound.column].astype(str).str.strip().str.lower()
     numbers = _floats(sample[count.column])
     if edge == "bin":
-        edges = _floats(sample[one.column])
+        edges = _floats(sample[bound.column])
         lower = (
             not text.isin(OPEN).any()
             and edges.size > 0
@@ -474,10 +478,10 @@ def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulati
             and numbers[np.argmin(edges)] > 0
         )
         edge = "lower" if lower else "upper"
-        notes.append(f"column {one.column!r} is taken as the {edge} end of each bucket")
-    if "le" in words_of(one.stem) and not cumulative and numbers.size > 1:
+        notes.append(f"column {bound.column!r} is taken as the {edge} end of each bucket")
+    if "le" in words_of(bound.stem) and not cumulative and numbers.size > 1:
         order = np.argsort(
-            np.where(text.isin(OPEN), np.inf, _floats(sample[one.column])), kind="stable"
+            np.where(text.isin(OPEN), np.inf, _floats(sample[bound.column])), kind="stable"
         )
         cumulative = bool((np.diff(numbers[order]) >= 0).all())
         which = (
@@ -492,7 +496,7 @@ def _edged(sample: pd.DataFrame, one: ColumnName, count: ColumnName, *, cumulati
         )
     return Shape(
         "counts",
-        one,
+        bound,
         "lower" if edge == "lower" else "upper",
         None,
         count.column,

@@ -37,7 +37,7 @@ _BROKEN = (
     zipfile.BadZipFile,
     zlib.error, tokenize.TokenError, TypeError,
 )  # fmt: skip
-"""What NumPy raises for corrupt or hostile files."""
+"""Errors that NumPy raises for corrupt or hostile files."""
 
 
 def _data_of(
@@ -148,8 +148,8 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 count = file.num_record_batches
                 batches = lambda: (file.get_batch(k) for k in range(count))  # noqa: E731
             else:
-                held = list(ipc.open_stream(data))
-                batches = lambda: held  # noqa: E731
+                tables = list(ipc.open_stream(data))
+                batches = lambda: tables  # noqa: E731
             begin = next((batch for batch in batches() if batch.num_rows), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
@@ -227,11 +227,13 @@ class _OnDisk:
         self._column, self._offset, self._stream = column, offset, stream
 
     @classmethod
-    def of(cls, column: np.ndarray[Any, Any], whole: np.memmap[Any, Any], stream: IO[bytes]) -> Any:
+    def of(
+        cls, column: np.ndarray[Any, Any], mapped: np.memmap[Any, Any], stream: IO[bytes]
+    ) -> Any:
         """Return the column so, or as it is where it had to be copied."""
-        if not np.may_share_memory(column, whole):
+        if not np.may_share_memory(column, mapped):
             return column
-        return cls(column, whole.offset + column.ctypes.data - whole.ctypes.data, stream)
+        return cls(column, mapped.offset + column.ctypes.data - mapped.ctypes.data, stream)
 
     def __len__(self) -> int:
         return self._column.size
@@ -239,13 +241,15 @@ class _OnDisk:
     def __getitem__(self, rows: slice) -> np.ndarray[Any, Any]:
         begin, end, _ = rows.indices(len(self))
         (step,), dtype = self._column.strides, self._column.dtype
-        found, most = np.empty(end - begin, dtype), max(1, _PIECE // step)
+        values, most = np.empty(end - begin, dtype), max(1, _PIECE // step)
         for at in range(begin, end, most):
             number = min(most, end - at)
             self._stream.seek(self._offset + at * step)
             data = self._stream.read((number - 1) * step + dtype.itemsize)
-            found[at - begin : at - begin + number] = np.ndarray((number,), dtype, data, 0, (step,))
-        return found
+            values[at - begin : at - begin + number] = np.ndarray(
+                (number,), dtype, data, 0, (step,)
+            )
+        return values
 
 
 def _columns(
@@ -273,15 +277,15 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     try:
         with source.open() as stream:
             with zipfile.ZipFile(stream) as archive:
-                size = sum(one.file_size for one in archive.infolist())
+                size = sum(member.file_size for member in archive.infolist())
                 if size > max(in_force().unpacked(source.size), 2 * source.size):
                     raise InputTooLargeError(
                         f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) "
                         "allows more"
                     )
             stream.seek(0)
-            with np.load(stream, allow_pickle=False) as held:
-                arrays = {name: held[name] for name in held.files}
+            with np.load(stream, allow_pickle=False) as saved:
+                arrays = {name: saved[name] for name in saved.files}
     except _BROKEN as error:
         raise source.corrupt(
             None, f"these are not arrays of numbers ({error})", "arrays saved by numpy.savez", ""
@@ -291,7 +295,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     if not flat and len(arrays) == 1:
         return _of_arrays(_columns(next(iter(arrays.values())), source), source, options)
-    named = [one.column for one in latency_columns(flat)[0]]
+    named = [part.column for part in latency_columns(flat)[0]]
     chosen = (
         options.column if options.column in flat else named[0] if named else next(iter(flat), None)
     )
@@ -316,9 +320,9 @@ def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions)
     if not size:
         raise source.corrupt(None, "the array is empty", "one value per request", "")
 
-    def frames(wanted: list[str]) -> Iterator[pd.DataFrame]:
+    def frames(names: list[str]) -> Iterator[pd.DataFrame]:
         for at in range(0, size, _ROWS):
-            yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in wanted})
+            yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in names})
 
     return _data_of(_sample_of(columns), frames, source, options)
 

@@ -13,12 +13,12 @@ from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import data_from_values, further_cells, several
+from latencykit.io.build import data_from_values, further_cells
 from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
 from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.source import refuse_rows
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS, format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -90,9 +90,9 @@ class _Rows:
             self.strange |= dict.fromkeys(word for _, strange in read for word in strange)
             outcome, silent = combined([codes for codes, _ in read])
             self.tally["silent"] += silent
-        bad = np.logical_or.reduce([one.corrupt for one in times.values()])
+        bad = np.logical_or.reduce([column.corrupt for column in times.values()])
         empty, negative = times["duration"].missing, times["duration"].ns < 0
-        unstamped = np.logical_or.reduce([one.missing for one in times.values()]) & ~empty
+        unstamped = np.logical_or.reduce([column.missing for column in times.values()]) & ~empty
         out = bad | empty | negative | unstamped
         if not out.any():
             keep = slice(None)
@@ -103,7 +103,7 @@ class _Rows:
             self.tally["negative"] += int((negative & ~bad).sum())
             self.tally["unstamped"] += int((unstamped & ~bad & ~negative).sum())
             keep = ~out
-        columns: Columns = {role: one.ns[keep] for role, one in times.items()}
+        columns: Columns = {role: column.ns[keep] for role, column in times.items()}
         if "end" in columns:
             ended = columns.pop("end")
             columns["start"] = ended - np.rint(columns["duration"]).astype(np.int64)
@@ -139,12 +139,12 @@ class _Rows:
         if plan.shape is not None and plan.shape.count is not None:
             times["count"] = times_of(frame[plan.shape.count], "number", "none")
         times |= {
-            role: times_of(frame[one.column], one.kind, one.unit, stamps=True)
-            for role, one in plan.moments.items()
+            role: times_of(frame[column.column], column.kind, column.unit, stamps=True)
+            for role, column in plan.moments.items()
         }
         reported = np.zeros(len(frame), np.bool_)
-        for role, one in times.items():
-            wrong = np.flatnonzero(one.corrupt & ~reported)
+        for role, column in times.items():
+            wrong = np.flatnonzero(column.corrupt & ~reported)
             if wrong.size and frame.attrs.get("unended", False):
                 self.tally["cut"] += 1
             elif wrong.size:
@@ -160,7 +160,7 @@ class _Rows:
                     seen,
                     expected,
                 )
-            reported |= one.corrupt
+            reported |= column.corrupt
         return times
 
     def _durations(self, frame: pd.DataFrame) -> Times:
@@ -179,39 +179,45 @@ class _Rows:
             counts = (
                 frame[plan.shape.level].astype(str).map(level_of).eq("count").to_numpy(np.bool_)
             )
-            found = times_of(cells.astype(object).mask(counts), plan.kind, plan.unit)
-            return found._replace(missing=found.missing & ~counts)
+            durations = times_of(cells.astype(object).mask(counts), plan.kind, plan.unit)
+            return durations._replace(missing=durations.missing & ~counts)
         if plan.shape is None or plan.shape.edge == "value":
             return times_of(cells, plan.kind, plan.unit)
         text = cells.astype(object)
         beyond = text.astype(str).str.strip().str.lower().isin(OPEN)
-        found = times_of(text.mask(beyond), plan.kind, plan.unit)
-        beyond_rows = beyond.to_numpy(np.bool_) | (found.missing & (plan.shape.edge == "both"))
+        durations = times_of(text.mask(beyond), plan.kind, plan.unit)
+        beyond_rows = beyond.to_numpy(np.bool_) | (durations.missing & (plan.shape.edge == "both"))
         return Times(
-            np.where(beyond_rows, np.inf, found.ns), found.missing & ~beyond_rows, found.corrupt
+            np.where(beyond_rows, np.inf, durations.ns),
+            durations.missing & ~beyond_rows,
+            durations.corrupt,
         )
 
     def notes(self) -> list[str]:
         """Return one sentence per kind of row that was left out."""
-        found = []
+        notes = []
         if number := self.tally["negative"]:
-            found.append(
-                f"{several(number, 'negative duration')} left out: the clock went backwards"
+            notes.append(
+                f"{format_items(number, 'negative duration')} left out: the clock went backwards"
             )
         if self.tally["cut"]:
-            found.append("the last line is truncated and was left out")
+            notes.append("the last line is truncated and was left out")
         if number := self.tally["missing"]:
-            found.append(f"{several(number, 'row')} without a latency left out")
+            notes.append(f"{format_items(number, 'row')} without a latency left out")
         if number := self.tally["unstamped"]:
-            found.append(f"{several(number, 'row')} without a start or an intended start left out")
+            notes.append(
+                f"{format_items(number, 'row')} without a start or an intended start left out"
+            )
         if number := sum(self.lost.values()):
-            found.append(f"{several(number, 'failed request')} without a latency counted apart")
+            notes.append(
+                f"{format_items(number, 'failed request')} without a latency counted apart"
+            )
         if number := self.tally["silent"]:
-            found.append(f"{several(number, 'row')} with an empty outcome counted as failures")
+            notes.append(f"{format_items(number, 'row')} with an empty outcome counted as failures")
         if self.strange:
             words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
-            found.append(f"unknown outcomes count as failures: {words}")
-        return found
+            notes.append(f"unknown outcomes count as failures: {words}")
+        return notes
 
     def no_latencies(self) -> Exception:
         """Return the error of a table without a usable row."""
@@ -244,27 +250,27 @@ def gathered(
         name: further_cells([frame[name] for frame in tables if len(frame)])
         for name in plan.further
     }
-    whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+    table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
-    series = whole.pop("series", None)
+    series = table.pop("series", None)
     if series is None:
-        data = _data(whole, run, rows)
+        data = _data(table, run, rows)
         columns = FurtherColumns(further)
         return {"": data.with_columns(columns) if isinstance(data, Samples) else data}
-    found: dict[str, Data] = {}
+    series_data: dict[str, Data] = {}
     for code in np.unique(series).tolist():
         mine = series == code
-        data = _data({name: column[mine] for name, column in whole.items()}, run, rows)
+        data = _data({name: column[mine] for name, column in table.items()}, run, rows)
         if isinstance(data, Samples):
             data = data.with_columns(FurtherColumns(further).select(mine))
-        found[rows.series.names[code]] = data
-    return found
+        series_data[rows.series.names[code]] = data
+    return series_data
 
 
 def _run(plan: Plan, rows: _Rows) -> Run:
     """Facts of the measurement; requests without a latency are in it if there is one operation."""
-    one = len(rows.tags.names) < 2 and len(rows.series.names) < 2
-    lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if one}
+    single = len(rows.tags.names) < 2 and len(rows.series.names) < 2
+    lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if single}
     return Run(
         unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known
     ).replace(**lost)
@@ -286,17 +292,17 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
         kept.append(part | {name: column[used] for name, column in texts.items()})
     if not kept or not rows.tally["rows"]:
         raise rows.no_latencies()
-    whole = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
+    table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
-    nothing = np.zeros(len(whole["duration"]), np.int64)
-    key = whole.pop("series", nothing) * _KEYS + whole.pop("tag", nothing)
-    found: dict[str, Data] = {}
+    nothing = np.zeros(len(table["duration"]), np.int64)
+    key = table.pop("series", nothing) * _KEYS + table.pop("tag", nothing)
+    series_data: dict[str, Data] = {}
     for code in np.unique(key).tolist():
         place = divmod(code, _KEYS)
         label = _label(place, rows)
-        mine = {name: column[key == code] for name, column in whole.items()}
-        found[label] = _aggregate(mine, rows, run, label)
-    return found
+        mine = {name: column[key == code] for name, column in table.items()}
+        series_data[label] = _aggregate(mine, rows, run, label)
+    return series_data
 
 
 def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
@@ -394,19 +400,19 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
             "tag", np.zeros(1, np.int64)
         )
         for code in np.unique(key).tolist():
-            one = (
+            group = (
                 part
                 if key.size == 1 or (key == code).all()
                 else {name: column[key == code] for name, column in part.items()}
             )
-            counts, place = _histogram(one, rows), divmod(code, _KEYS)
+            counts, place = _histogram(group, rows), divmod(code, _KEYS)
             totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
     known = {
         "start": begin / 1e9 if 10**17 <= begin < last else None,
         "duration": (last - first) / 1e9 if last > first else None,
     }
     folded = (
-        f"{several(rows.tally['rows'], 'row')} were counted as they were read: "
+        f"{format_items(rows.tally['rows'], 'row')} were counted as they were read: "
         "single requests are not kept"
     )
     run = _run(rows.plan, rows)

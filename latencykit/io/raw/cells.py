@@ -117,25 +117,25 @@ def styles_of(columns: Mapping[str, Iterable[str]]) -> tuple[dict[str, Style], l
     # as programs write nearly all tables
     if not any(_LOCAL.search(cell) for cells in kept.values() for cell in cells):
         return {}, []
-    found = {name: style for name, cells in kept.items() if (style := style_of(cells)) is not None}
+    styles = {name: style for name, cells in kept.items() if (style := style_of(cells)) is not None}
     clear = {
         "comma" if style == "comma" else "point"
-        for style in found.values()
+        for style in styles.values()
         if style in ("comma", "point", "grouped")
     }
     decided: list[str] = []
-    for name, style in found.items():
+    for name, style in styles.items():
         if style == "unclear" and len(clear) == 1:
-            found[name] = "comma" if clear == {"comma"} else "grouped"
+            styles[name] = "comma" if clear == {"comma"} else "grouped"
             decided.append(name)
         elif (
             style == "plain"
             and clear == {"comma"}
             and any(_kind(cell) == "unclear point" for cell in kept[name])
         ):
-            found[name] = "comma"
+            styles[name] = "comma"
             decided.append(name)
-    return found, decided
+    return styles, decided
 
 
 def with_point(cell: str, style: Style) -> str:
@@ -294,21 +294,21 @@ def named(column: str) -> ColumnName:
         bare = bracket[1]
     snake = re.sub(r"(?<=[a-zµ0-9])(?=[A-Z])", "_", bare).lower()
     words = [word for word in re.split(r"[^0-9a-zµμ]+", snake) if word]
-    whole = "_".join(words)
-    if stated or whole in _KNOWN:
-        return ColumnName(column, whole, stated)
+    stem = "_".join(words)
+    if stated or stem in _KNOWN:
+        return ColumnName(column, stem, stated)
     if words and (unit := unit_in(words[-1])) and not (len(words) == 1 and len(words[0]) == 1):
         words = words[:-2] if words[-2:-1] in (["in"], ["unit"]) else words[:-1]
         return ColumnName(column, "_".join(words), unit)
     for spelling in ("ns", "us", "ms"):  # latencyms
-        if whole.endswith(spelling) and whole.removesuffix(spelling) in _LATENCY:
-            return ColumnName(column, whole.removesuffix(spelling), spelling)
+        if stem.endswith(spelling) and stem.removesuffix(spelling) in _LATENCY:
+            return ColumnName(column, stem.removesuffix(spelling), spelling)
     within = [word for word in words[:-1] if word in _WITHIN]
     if len(within) == 1:  # latency_ms_client
         return ColumnName(
             column, "_".join(word for word in words if word != within[0]), unit_in(within[0])
         )
-    return ColumnName(column, whole, None)
+    return ColumnName(column, stem, None)
 
 
 _KNOWN = frozenset((*_LATENCY, *(name for names in ROLES.values() for name in names)))
@@ -320,40 +320,42 @@ def latency_columns(columns: Iterable[str]) -> tuple[list[ColumnName], bool]:
     Names such as ``p99_latency`` or ``mean_ms`` are statistics, not samples.
     """
     parts = [named(column) for column in columns]
-    parts = [one for one in parts if not _STATISTICS.search(one.stem)]
-    surest = [one for stem in _LATENCY for one in parts if one.stem == stem]
+    parts = [part for part in parts if not _STATISTICS.search(part.stem)]
+    surest = [part for stem in _LATENCY for part in parts if part.stem == stem]
     ending = [
-        one
-        for one in parts
-        if one not in surest and any(one.stem.endswith(f"_{end}") for end in _ENDINGS)
+        part
+        for part in parts
+        if part not in surest and any(part.stem.endswith(f"_{end}") for end in _ENDINGS)
     ]
     if surest or ending:
         return surest + ending, bool(surest) or len(ending) == 1
-    timed = [one for one in parts if one.stem in _FALLBACK and one.unit]
-    last = timed or [one for one in parts if one.stem in _FALLBACK and one.stem]
+    timed = [part for part in parts if part.stem in _FALLBACK and part.unit]
+    last = timed or [part for part in parts if part.stem in _FALLBACK and part.stem]
     return last, len(last) == 1 and (bool(timed) or len(parts) == 1)
 
 
-def only_by_default(one: ColumnName) -> bool:
-    """Whether a name (``time``, ``value``) means a latency only if no other column does."""
-    return one.stem in _FALLBACK
+def only_by_default(name: ColumnName) -> bool:
+    """True if a name (``time``, ``value``) means a latency only if no other column does."""
+    return name.stem in _FALLBACK
 
 
 def are_statistics(columns: Iterable[str]) -> bool:
-    """Whether columns are named as statistics (``p99_ms``, ``mean``) of many requests."""
-    return any(one.stem != "count" and _STATISTICS.search(one.stem) for one in map(named, columns))
+    """True if columns are named as statistics (``p99_ms``, ``mean``) of many requests."""
+    return any(
+        part.stem != "count" and _STATISTICS.search(part.stem) for part in map(named, columns)
+    )
 
 
 def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:
     """Return role → column for all but the column of latencies, which is `taken`."""
     parts = [named(column) for column in columns if column != taken]
-    found: dict[str, ColumnName] = {}
+    roles: dict[str, ColumnName] = {}
     for role, names in ROLES.items():
-        for one in (one for name in names for one in parts if one.stem == name):
-            if one not in found.values():
-                found[role] = one
+        for part in (part for name in names for part in parts if part.stem == name):
+            if part not in roles.values():
+                roles[role] = part
                 break
-    return found
+    return roles
 
 
 # ------------------------------------------------------------
@@ -437,10 +439,10 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = Fal
         corrupt = np.isnat(given) & ~missing
         return Times(np.where(missing | corrupt, 0, given.astype(np.int64)), missing, corrupt)
     codes, distinct = coded(cells)
-    text = pd.Series([str(one).strip() for one in distinct], dtype=object)
+    text = pd.Series([str(cell).strip() for cell in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
-    found = _spans(text) if kind == "span" else _moments(text)
-    filled = np.append(found, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
+    parsed = _spans(text) if kind == "span" else _moments(text)
+    filled = np.append(parsed, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
     none = np.isnan(filled) if kind == "span" else np.isnat(filled)
     ns = np.where(none, 0, filled if kind == "span" else filled.astype(np.int64))
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
@@ -462,12 +464,17 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
     factor = NANOSECONDS.get(unit, 1.0)
     nothing = np.zeros(len(cells), np.bool_)
     if cells.dtype.kind in "iu" and isinstance(cells.dtype, np.dtype):
-        whole = cells.to_numpy()
-        if not whole.size or max(-float(whole.min()), float(whole.max())) * factor <= _LARGEST:
-            ns = whole.astype(np.int64, copy=False)
+        integers = cells.to_numpy()
+        if (
+            not integers.size
+            or max(-float(integers.min()), float(integers.max())) * factor <= _LARGEST
+        ):
+            ns = integers.astype(np.int64, copy=False)
             return Times(ns if factor == 1 else ns * np.int64(factor), nothing, nothing)
-        large = np.abs(whole.astype(np.float64)) * factor > _LARGEST
-        return Times(np.where(large, 0, whole).astype(np.int64) * np.int64(factor), nothing, large)
+        large = np.abs(integers.astype(np.float64)) * factor > _LARGEST
+        return Times(
+            np.where(large, 0, integers).astype(np.int64) * np.int64(factor), nothing, large
+        )
     missing = cells.isna().to_numpy(np.bool_)
     if cells.dtype.kind not in "iuf":
         missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
@@ -493,7 +500,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
 
     # longer ones are not durations, and slow to refuse
     text = text.where(text.str.len() <= _LONGEST_WORD, "")
-    # 1,234.5 ms; of 1,234 ms nobody knows what the comma is
+    # 1,234.5 ms; in 1,234 ms the comma may group digits or be a decimal comma
     text = text.where(~text.str.match(_GROUPED_SPAN), text.str.replace(",", ""))
     parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
     factor = parts[1].map(
@@ -503,19 +510,19 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
             if unit_in(word)
         }
     )
-    found = np.round(
+    spans = np.round(
         pd.to_numeric(parts[0], errors="coerce").to_numpy(np.float64) * factor.to_numpy(np.float64),
         3,
     )
-    for at in np.flatnonzero(np.isnan(found)).tolist():
+    for at in np.flatnonzero(np.isnan(spans)).tolist():
         word = str(text.iloc[at])  # 1m2.3s, PT0.5S or 00:00:01.5
         with contextlib.suppress(ValueError, InvalidArgumentError, OverflowError):
-            found[at] = (
+            spans[at] = (
                 float(pd.Timedelta(word.replace(",", ".")).value)
                 if _ISO_SPAN.fullmatch(word) or _CLOCK.fullmatch(word)
                 else parse_duration(word)
             )
-    return np.where(np.abs(found) <= _LARGEST, found, np.nan)
+    return np.where(np.abs(spans) <= _LARGEST, spans, np.nan)
 
 
 def _moments(text: pd.Series[Any]) -> NDArray[Any]:
@@ -523,10 +530,10 @@ def _moments(text: pd.Series[Any]) -> NDArray[Any]:
     import pandas as pd
 
     text = text.str.replace(_ZULU, r"\1Z", regex=True)
-    found = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
-    if found.isna().any():  # as web servers write them
+    moments = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
+    if moments.isna().any():  # as web servers write them
         when = pd.to_datetime(
             text.str.strip("[]"), utc=True, format="%d/%b/%Y:%H:%M:%S %z", errors="coerce"
         )
-        found = found.fillna(when)
-    return as_nanoseconds(found)
+        moments = moments.fillna(when)
+    return as_nanoseconds(moments)

@@ -120,10 +120,10 @@ class Plan:
         """Columns of numbers; those of a table of counts are words: edges may be infinite."""
         if self.shape is not None:
             return ()
-        found = [self.duration] if self.kind == "number" else []
-        found += [one.column for one in self.moments.values() if one.kind == "number"]
+        columns = [self.duration] if self.kind == "number" else []
+        columns += [moment.column for moment in self.moments.values() if moment.kind == "number"]
         return (
-            *found,
+            *columns,
             *([self.connection] if self.connection and self.connection_kind == "number" else []),
         )
 
@@ -144,8 +144,8 @@ class Plan:
         """Columns that hold words, dates or spelled durations."""
         every = [
             self.duration,
-            *(one.column for one in self.moments.values()),
-            *(one.column for one in self.outcomes),
+            *(moment.column for moment in self.moments.values()),
+            *(outcome.column for outcome in self.outcomes),
         ]
         every += [
             column
@@ -207,17 +207,17 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     if options.start_column is not None:
         roles["start"] = named(_column(options.start_column, columns, source, "--start-column"))
         roles = {
-            role: one
-            for role, one in roles.items()
-            if role == "start" or one.column != roles["start"].column
+            role: part
+            for role, part in roles.items()
+            if role == "start" or part.column != roles["start"].column
         }
     if shape is not None:
         roles = {
-            role: one
-            for role, one in roles.items()
-            if role in ("tag", "series") and one.column != shape.level
+            role: part
+            for role, part in roles.items()
+            if role in ("tag", "series") and part.column != shape.level
         }
-    taken: set[str | None] = {chosen.column, *(one.column for one in roles.values())}
+    taken: set[str | None] = {chosen.column, *(part.column for part in roles.values())}
     if shape is not None:
         taken |= {shape.count, shape.level, shape.low.column if shape.low else None}
     outcomes, known = _understood(
@@ -227,7 +227,7 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     moments = _moments(sample, roles, unit if kind == "number" else "ns", notes)
     further: tuple[str, ...] = ()
     if options.columns and shape is None:
-        used = {chosen.column, unit_column, *(one.column for one in moments.values()), *_OWN}
+        used = {chosen.column, unit_column, *(part.column for part in moments.values()), *_OWN}
         used |= {roles["series"].column} if "series" in roles else set()
         further = tuple(column for column in columns if column not in used)
     return Plan(
@@ -270,29 +270,28 @@ def _latencies(
         return named(_column(options.column, columns, source, "--column"))
     if len(columns) == 1:
         return named(columns[0])
-    found, sure = latency_columns(columns)
+    candidates, sure = latency_columns(columns)
     if "statistic" in columns or (
-        are_statistics(columns) and all(only_by_default(one) for one in found)
+        are_statistics(columns) and all(only_by_default(part) for part in candidates)
     ):
         raise source.corrupt(
             1, "the rows are statistics", "one row per request", "read what they were made from"
         )
-    fitting = [one for one in found if _may_be_latencies(sample[one.column])]
-    lasting = [one for one in fitting if not _are_moments(sample[one.column], one, one.unit)]
+    fitting = [part for part in candidates if _may_be_latencies(sample[part.column])]
+    lasting = [part for part in fitting if not _are_moments(sample[part.column], part, part.unit)]
     fitting, sure = lasting, sure or len(lasting) < len(fitting)
-    found = lasting if len(lasting) < len(found) else found
-    sure = sure and bool(fitting) and fitting[0] is found[0]
+    candidates = lasting if len(lasting) < len(candidates) else candidates
+    sure = sure and bool(fitting) and fitting[0] is candidates[0]
     if not sure and len(fitting) != 1:
-        what = (
-            f"several columns may be the latency: {', '.join(repr(one.column) for one in fitting)}"
-            if fitting
-            else "no column is named as a latency"
-        )
+        names = ", ".join(repr(part.column) for part in fitting)
+        what = f"several columns may be the latency: {names}"
+        if not fitting:
+            what = "no column is named as a latency"
         raise InvalidArgumentError(
             f"{source.shown}: {what}; {_listed(columns)}; name one with --column (column=)"
         )
     if len(fitting) > 1:
-        others = ", ".join(repr(one.column) for one in fitting[1:])
+        others = ", ".join(repr(part.column) for part in fitting[1:])
         notes.append(
             f"latencies are taken from column {fitting[0].column!r}; --column takes another one "
             f"({others})"
@@ -301,12 +300,12 @@ def _latencies(
 
 
 def _may_be_latencies(cells: pd.Series[Any]) -> bool:
-    """Whether a column holds numbers or durations; empty cells may be followed by some."""
+    """True if a column holds numbers or durations; empty cells may be followed by some."""
     return kind_of(cells) in ("number", "span") or bool(cells.dropna().isin(EMPTY).all())
 
 
-def _are_moments(cells: pd.Series[Any], one: ColumnName, unit: str | None) -> bool:
-    """Whether numbers are points in time: longer than any latency, or close together since 1970.
+def _are_moments(cells: pd.Series[Any], stamp: ColumnName, unit: str | None) -> bool:
+    """True if numbers are points in time: longer than any latency, or close together since 1970.
 
     Numbers close together are suspicious in a column such as ``time``, which may be either, and
     elsewhere where each would be a latency of hours.
@@ -322,7 +321,7 @@ def _are_moments(cells: pd.Series[Any], one: ColumnName, unit: str | None) -> bo
         return True
     since = any(0.63 * 1e9 <= middle * NANOSECONDS[name] / 1e9 <= 4.2e9 for name in NANOSECONDS)
     close = values.size > 1 and float(np.ptp(values)) <= _NARROW * middle
-    return since and close and (only_by_default(one) or middle * scale > _HOUR) and unit != "none"
+    return since and close and (only_by_default(stamp) or middle * scale > _HOUR) and unit != "none"
 
 
 def _unit_column(
@@ -388,40 +387,40 @@ def _moments(
     sample: pd.DataFrame, roles: dict[str, ColumnName], unit: str, notes: list[str]
 ) -> dict[str, TimestampColumn]:
     """Columns of points in time that can be understood; a start makes an end needless."""
-    found: dict[str, TimestampColumn] = {}
+    moments: dict[str, TimestampColumn] = {}
     for role in ("start", "end", "intended"):
-        if role not in roles or (role == "end" and "start" in found):
+        if role not in roles or (role == "end" and "start" in moments):
             continue
-        one = roles[role]
-        kind = kind_of(sample[one.column])
+        part = roles[role]
+        kind = kind_of(sample[part.column])
         if kind == "word":
-            notes.append(f"column {one.column!r} is not understood as a time; it is left out")
+            notes.append(f"column {part.column!r} is not understood as a time; it is left out")
             continue
-        stated = one.unit or "ns"
+        stated = part.unit or "ns"
         if kind == "number":
-            stated = _stamp_unit(sample[one.column], one, unit, notes)
-        found[role] = TimestampColumn(one.column, kind, stated)
-        if role == "start" and one.stem in _MEANT_AS_START:
-            notes.append(f"column {one.column!r} is taken as the start of each request")
-    if "intended" in found and not ({"start", "end"} & set(found)):
-        del found["intended"]
-    return found
+            stated = _stamp_unit(sample[part.column], part, unit, notes)
+        moments[role] = TimestampColumn(part.column, kind, stated)
+        if role == "start" and part.stem in _MEANT_AS_START:
+            notes.append(f"column {part.column!r} is taken as the start of each request")
+    if "intended" in moments and not ({"start", "end"} & set(moments)):
+        del moments["intended"]
+    return moments
 
 
-def _stamp_unit(cells: pd.Series[Any], one: ColumnName, unit: str, notes: list[str]) -> str:
+def _stamp_unit(cells: pd.Series[Any], stamp: ColumnName, unit: str, notes: list[str]) -> str:
     """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
     times = times_of(cells, "number", "none")
     values = times.ns[~times.missing & ~times.corrupt]
     middle = float(np.median(np.abs(values))) if values.size else 0.0
     # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
-    if one.unit is not None and middle * NANOSECONDS[one.unit] < _LATEST:
-        return one.unit
+    if stamp.unit is not None and middle * NANOSECONDS[stamp.unit] < _LATEST:
+        return stamp.unit
     epoch = next((name for name, least in _EPOCHS if middle >= least), None)
     if epoch is not None:
         return epoch
-    whole = bool((values == np.rint(values)).all())
-    assumed = unit if whole and unit in NANOSECONDS else "s"
-    notes.append(f"column {one.column!r} states no unit; it is taken as {assumed}")
+    integers = bool((values == np.rint(values)).all())
+    assumed = unit if integers and unit in NANOSECONDS else "s"
+    notes.append(f"column {stamp.column!r} states no unit; it is taken as {assumed}")
     return assumed
 
 
@@ -431,14 +430,14 @@ def _understood(
     """Columns of outcomes, and whether all that look like such are understood."""
     readings, strange, others = [], [], []
     for column in columns:
-        found = candidate(column)
-        if found is None:
+        outcome = candidate(column)
+        if outcome is None:
             continue
-        reading = reading_of(sample[column], found)
+        reading = reading_of(sample[column], outcome)
         if reading is not None:
             readings.append(reading)
             notes += [reading.note] if reading.note else []
-        elif found.sense != "other":
+        elif outcome.sense != "other":
             strange.append(column)
         elif not latency_columns([column])[0]:
             others.append(column)
@@ -453,14 +452,14 @@ def _understood(
     return tuple(readings), not strange and (bool(readings) or not others)
 
 
-def _tag(sample: pd.DataFrame, one: ColumnName | None, notes: list[str]) -> str | None:
+def _tag(sample: pd.DataFrame, name: ColumnName | None, notes: list[str]) -> str | None:
     """The column of operations, unless nearly every row has another."""
-    if one is None:
+    if name is None:
         return None
-    kinds = int(sample[one.column].nunique())
+    kinds = int(sample[name.column].nunique())
     if kinds > _MOST_TAGS and kinds > len(sample) / 4:
         notes.append(
-            f"column {one.column!r} has too many different values for operations; it is left out"
+            f"column {name.column!r} has too many different values for operations; it is left out"
         )
         return None
-    return one.column
+    return name.column

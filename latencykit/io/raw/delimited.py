@@ -132,7 +132,7 @@ def dialect_of(head: Head) -> Dialect | None:
 
 
 def _is_named(table: Dialect | None) -> bool:
-    """Whether the header of a table names latencies among other columns."""
+    """True if the header of a table names latencies among other columns."""
     return (
         table is not None
         and table.header
@@ -143,7 +143,7 @@ def _is_named(table: Dialect | None) -> bool:
 
 
 def _widths_agree(comment: str, row: str) -> bool:
-    """Whether a comment may be the header of a row of numbers."""
+    """True if a comment may be the header of a row of numbers."""
     for sep in (*_SEPARATORS, " "):
         names, fields = _fields(comment, sep), _fields(row, sep)
         if (
@@ -156,7 +156,7 @@ def _widths_agree(comment: str, row: str) -> bool:
 
 
 def _are_readable(names: list[str]) -> bool:
-    """Whether names are those of a table that can be read."""
+    """True if names are those of a table that can be read."""
     return bool(latency_columns(names)[0]) or looks_aggregated(names)
 
 
@@ -212,8 +212,8 @@ def _share_of_numbers(dialect: Dialect) -> float:
 
 
 def _has_spelled_durations(dialect: Dialect) -> bool:
-    """Whether a column named as a latency holds ``PT0.5S``, ``00:00:00.5`` or the like."""
-    names = [one.column for one in latency_columns(dialect.columns)[0]] if dialect.header else []
+    """True if a column named as a latency holds ``PT0.5S``, ``00:00:00.5`` or the like."""
+    names = [part.column for part in latency_columns(dialect.columns)[0]] if dialect.header else []
     frame = dialect.frame() if names and dialect.rows else None
     return frame is not None and any(kind_of(frame[name]) == "span" for name in names)
 
@@ -234,7 +234,7 @@ def sniff_csv(head: Head) -> Confidence:
 
 
 def has_header_alone(head: Head) -> bool:
-    """Whether a text that no reader knows is the header of a table without rows, or empty ones."""
+    """True if a text that no reader knows is the header of a table without rows, or empty ones."""
     dialect = dialect_of(head)
     if dialect is None or not dialect.header:
         return False
@@ -287,7 +287,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
         comment=dialect.comment,
         na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),
-        loose=(*(one.column for one in plan.outcomes), *plan.further), exact=True,
+        loose=(*(outcome.column for outcome in plan.outcomes), *plan.further), exact=True,
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"

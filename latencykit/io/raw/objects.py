@@ -47,7 +47,7 @@ _SAMPLE = 400
 
 
 def _has_latency(record: Any) -> bool:
-    """Whether an object names a latency, or a bucket and its count."""
+    """True if an object names a latency, or a bucket and its count."""
     if not isinstance(record, dict):
         return False
     columns = jsontext.flat(record)
@@ -80,12 +80,12 @@ def sniff_document(head: Head) -> Confidence:
         )
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
         lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text[:20_000]))
-        names = [one[1] for one in lists]
+        names = [match[1] for match in lists]
         named = looks_aggregated(names) or any(
-            re.match(r'-?[\d.]|"\d', text[one.end() :]) and latency_columns([one[1]])[0]
-            for one in lists
+            re.match(r'-?[\d.]|"\d', text[match.end() :]) and latency_columns([match[1]])[0]
+            for match in lists
         )
-        fits = named or any(_has_latency(_first_value(text, one.end())) for one in lists[:5])
+        fits = named or any(_has_latency(_first_value(text, match.end())) for match in lists[:5])
     else:
         fits = False
     return Confidence.GENERIC if fits else Confidence.NO
@@ -214,14 +214,14 @@ def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
 
 def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str]]:
     """Lines and texts of objects: found by reading the file again, for messages only."""
-    found: list[tuple[int | None, str]] = []
+    lines: list[tuple[int | None, str]] = []
     row, numbers = -1, set(rows)
     for first, chunk in line_chunks(source):
         for number, line in enumerate(chunk.split(b"\n"), first):
             row += bool(line.strip())
             if row in numbers and line.strip():
-                found.append((number, line.decode("utf-8", "replace")))
-    return found
+                lines.append((number, line.decode("utf-8", "replace")))
+    return lines
 
 
 # ---------------------------------------------------------------- one document
@@ -232,8 +232,8 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     head = source.head.text.lstrip()
     _refuse_twice(
         [
-            _first_value(head, _begin(head, found.end()))
-            for found in re.finditer(r"\[(?=\s*\{)", head[:4096])
+            _first_value(head, _begin(head, match.end()))
+            for match in re.finditer(r"\[(?=\s*\{)", head[:4096])
         ][:1],
         source,
     )
@@ -267,13 +267,15 @@ def _columns_or_records(value: Any) -> Any:
     import pandas as pd
 
     given = value.items() if isinstance(value, dict) else ()
-    lists = {name: one for name, one in given if isinstance(one, list)}
-    records = next((one for one in lists.values() if one and _has_latency(one[0])), None)
+    lists = {name: column for name, column in given if isinstance(column, list)}
+    records = next(
+        (column for column in lists.values() if column and _has_latency(column[0])), None
+    )
     if records is not None or not lists:
         return records or ()
     named = latency_columns(lists)[0]
-    size = len(lists[named[0].column]) if named else max(len(one) for one in lists.values())
-    return pd.DataFrame({name: one for name, one in lists.items() if len(one) == size})
+    size = len(lists[named[0].column]) if named else max(len(column) for column in lists.values())
+    return pd.DataFrame({name: column for name, column in lists.items() if len(column) == size})
 
 
 def _table_of(

@@ -254,11 +254,11 @@ def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
     import pandas as pd
 
     codes, distinct = pd.factorize(cells, use_na_sentinel=True)
-    texts = [str(one).strip()[:_LONGEST].lower().removesuffix(".0") for one in distinct]
+    texts = [str(cell).strip()[:_LONGEST].lower().removesuffix(".0") for cell in distinct]
     return codes, texts
 
 
-def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
+def reading_of(sample: pd.Series[Any], column: Candidate) -> Reading | None:
     """Return how a column is read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
     rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
@@ -267,55 +267,60 @@ def reading_of(sample: pd.Series[Any], found: Candidate) -> Reading | None:
         often[text] = often.get(text, 0) + number
     empties = bool((codes < 0).any()) or any(text in _EMPTY for text in often)
     often = {text: number for text, number in often.items() if text not in _EMPTY}
-    if found.sense == "other":
+    if column.sense == "other":
         return None
-    if found.sense == "status":
-        return _status(found, often)
-    failure = _TIMEOUT if found.sense == "late" else _ERROR
-    fine = UNKNOWN if found.sense == "good" else _OK
+    if column.sense == "status":
+        return _status(column, often)
+    failure = _TIMEOUT if column.sense == "late" else _ERROR
+    fine = UNKNOWN if column.sense == "good" else _OK
     if not often:
-        return None if found.sense == "good" else Reading(found.column, "text", True, failure, _OK)
-    flipped = found.sense != "good"
+        return (
+            None if column.sense == "good" else Reading(column.column, "text", True, failure, _OK)
+        )
+    flipped = column.sense != "good"
     if set(often) <= _TRUE | _FALSE:
-        return Reading(found.column, "flags", flipped, failure, fine)
+        return Reading(column.column, "flags", flipped, failure, fine)
     if all(_REAL.fullmatch(text) for text in often):
-        if found.sense != "bad" or not all(_WHOLE.fullmatch(text) for text in often):
+        if column.sense != "bad" or not all(_WHOLE.fullmatch(text) for text in often):
             return None
         values = {int(float(text)) for text in often}
         if values <= _HTTP | {0, -1} and min(values - {0, -1}, default=400) < 400:
-            return Reading(found.column, "http", empty=_OK)
-        if found.family == "grpc" and values <= set(range(len(_GRPC_CODES))):
-            return Reading(found.column, "grpc", empty=_OK)
-        return Reading(found.column, "counts", empty=_OK) if 0 in values or empties else None
+            return Reading(column.column, "http", empty=_OK)
+        if column.family == "grpc" and values <= set(range(len(_GRPC_CODES))):
+            return Reading(column.column, "grpc", empty=_OK)
+        return Reading(column.column, "counts", empty=_OK) if 0 in values or empties else None
     understood = {
         text: _OK if flipped and text in _FALSE else outcome_of_word(text) for text in often
     }
     if None not in understood.values():
-        return Reading(found.column, "words", flipped, failure, fine)
-    if found.sense == "good" or not (empties or _OK in understood.values()):
+        return Reading(column.column, "words", flipped, failure, fine)
+    if column.sense == "good" or not (empties or _OK in understood.values()):
         return None
-    return Reading(found.column, "text", flipped, failure, _OK)
+    return Reading(column.column, "text", flipped, failure, _OK)
 
 
-def _status(found: Candidate, often: dict[str, int]) -> Reading | None:
+def _status(candidate: Candidate, often: dict[str, int]) -> Reading | None:
     """Codes or words in a column that is named as a status."""
-    column, total = found.column, sum(often.values())
+    column, total = candidate.column, sum(often.values())
     if not total:
         return None
     if all(_WHOLE.fullmatch(text) for text in often):
         values = {int(float(text)): number for text, number in often.items()}
         codes = set(values) - {0, -1}
-        if found.family == "grpc" and set(values) <= set(range(len(_GRPC_CODES))):
+        if candidate.family == "grpc" and set(values) <= set(range(len(_GRPC_CODES))):
             return Reading(column, "grpc")
-        if found.family == "exit" and not (codes and codes <= _HTTP and 200 in codes):
+        if candidate.family == "exit" and not (codes and codes <= _HTTP and 200 in codes):
             return Reading(column, "exit")
-        sure, good = found.strong and found.coded, sum(values[code] for code in codes if code < 400)
+        sure, good = (
+            candidate.strong and candidate.coded,
+            sum(values[code] for code in codes if code < 400),
+        )
         if codes and codes <= _HTTP and (sure or 2 * good > total):
             return Reading(column, "http")
         usual = sum(values[code] for code in codes & _HTTP)
         if sure and min(codes, default=0) >= 100 and max(codes) < 1000 and usual > 0.9 * total:
             return Reading(column, "http")
-        if found.strong and codes - {1} and 2 * values.get(0, 0) > total:
+        if candidate.strong and codes - {1} and 2 * values.get(0, 0) > total:
             return Reading(
                 column,
                 "exit",
@@ -325,9 +330,9 @@ def _status(found: Candidate, often: dict[str, int]) -> Reading | None:
     understood = {text: outcome_of_word(text) for text in often}
     good = sum(number for text, number in often.items() if understood[text] == _OK)
     strange = sum(number for text, number in often.items() if understood[text] is None)
-    if strange and (not found.strong or 2 * (total - strange) <= total):
+    if strange and (not candidate.strong or 2 * (total - strange) <= total):
         return None
-    if not good and not found.strong:
+    if not good and not candidate.strong:
         return None
     return Reading(column, "words", empty=UNKNOWN if good else _OK)
 
@@ -419,10 +424,10 @@ def combined(columns: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], int
     A timeout outranks an error, a failure a success, and any of them nothing; a request without an
     outcome counts as failed.
     """
-    found = np.array(columns[0], np.int8)
+    outcome = np.array(columns[0], np.int8)
     for other in columns[1:]:
-        better = ((found <= _OK) & (other > found)) | ((found == _ERROR) & (other > _ERROR))
-        found = np.where(better, other, found).astype(np.int8)
-    silent = found == UNKNOWN
-    found[silent] = _ERROR
-    return found, int(silent.sum())
+        better = ((outcome <= _OK) & (other > outcome)) | ((outcome == _ERROR) & (other > _ERROR))
+        outcome = np.where(better, other, outcome).astype(np.int8)
+    silent = outcome == UNKNOWN
+    outcome[silent] = _ERROR
+    return outcome, int(silent.sum())

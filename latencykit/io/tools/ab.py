@@ -56,7 +56,7 @@ _HINT = "ab -g writes every request: the distribution"
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the banner, or the report without it."""
+    """Recognise the banner, or the report without it."""
     text = plain_report(head.text)
     return certain(
         _BANNER.search(text)

@@ -224,7 +224,7 @@ def _whole(fields: Sequence[Sequence[str]]) -> _TimeField | None:
 
 
 def _same(fine: Floats, coarse: Floats, ratio: float) -> bool:
-    """Whether two columns are one time in two units, the coarse one truncated or rounded."""
+    """True if two columns are one time in two units, the coarse one truncated or rounded."""
     if fine.size != coarse.size or not coarse.any():
         return False
     apart = fine / ratio - coarse
@@ -232,7 +232,7 @@ def _same(fine: Floats, coarse: Floats, ratio: float) -> bool:
 
 
 def _goes_with(values: Floats, body: Floats) -> bool:
-    """Whether a number is the size of the body and a few headers."""
+    """True if a number is the size of the body and a few headers."""
     if values.size != body.size or not np.ptp(body):
         return False
     apart = values - body
@@ -306,7 +306,7 @@ def _format_of(head: Head) -> _Line | None:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize a line format with a time; one without is refused with a reason when it is read."""
+    """Recognise a line format with a time; one without is refused with a reason when it is read."""
     if _format_of(head) is not None:
         return Confidence.CERTAIN
     first = next((line for line in head.lines if line.strip()), "")
@@ -383,7 +383,7 @@ _NAMED = re.compile(r'(?<![\w.$%?&-])([A-Za-z_][\w.-]*)[=:] ?"?([^\s",;|)}\]=]+)
 
 
 def _details(lines: Sequence[bytes], chosen: _Line) -> pd.DataFrame:
-    """What lines say of each request: client, method, path, size, agent and labelled values."""
+    """Further columns of each request: client, method, path, size, agent and labelled values."""
     import pandas as pd
 
     texts = pd.Series([line.decode("utf-8", "replace") for line in lines], dtype=object)
@@ -414,8 +414,8 @@ def _nanoseconds_since_epoch(stamps: NDArray[Any]) -> Ints:
     """Times of seconds, or of ``21/Nov/2026:00:16:36 +0000``, or with milliseconds and no zone."""
     distinct, where = np.unique(stamps, return_inverse=True)  # each is parsed once
     if b"/" not in distinct[0]:
-        whole = np.rint(distinct.astype(np.float64) * 1e3).astype(np.int64) * 1_000_000
-        return whole[where.reshape(-1)]
+        micros = np.rint(distinct.astype(np.float64) * 1e3).astype(np.int64) * 1_000_000
+        return micros[where.reshape(-1)]
     iso, zone = [], []
     for stamp in distinct.tolist():
         text = stamp.decode("ascii")
@@ -480,7 +480,7 @@ def _server_of(head: Head) -> _Keys | None:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys of the first line."""
+    """Recognise the keys of the first line."""
     return certain(_server_of(head))
 
 
@@ -565,7 +565,7 @@ def _json_columns(
         import pandas as pd
 
         used = (server.time, *server.begin, *server.end, "connection")
-        rows = [{key: one for key, one in flat(row).items() if key not in used} for row in batch]
+        rows = [{key: cell for key, cell in flat(row).items() if key not in used} for row in batch]
         columns["columns"] = pd.DataFrame(rows, dtype=object)
     return columns
 

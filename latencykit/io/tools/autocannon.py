@@ -37,13 +37,13 @@ _SCALE = {"": 1, "k": 1000, "M": 1_000_000}
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys of percentiles that no other tool has."""
+    """Recognise the keys of percentiles that no other tool has."""
     keys = ('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
     return certain(all(key in head.text for key in keys))
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the row of latencies below its headings."""
+    """Recognise the row of latencies below its headings."""
     if sniff_json(head) or "Latency" not in head.text:
         return Confidence.NO
     return certain(any(_latency_rows(list(_rows(head.text)))))

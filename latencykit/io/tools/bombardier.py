@@ -42,13 +42,13 @@ _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the specification and the result; introduction and progress may precede them."""
+    """Recognise the specification and the result; introduction and progress may precede them."""
     keys = ('"result"', '"timeTakenSeconds"', '"req2xx"')
     return certain(_JSON.search(head.text) and all(key in head.text for key in keys))
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the table of statistics, or the first line of a run whose result is not JSON."""
+    """Recognise the table of statistics, or the first line of a run whose result is not JSON."""
     if sniff_json(head) is Confidence.CERTAIN:
         return Confidence.NO
     text = plain(head.text)

@@ -15,10 +15,10 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import text as jsontext
-from latencykit.io.build import base_unit, distinct, nanoseconds_of, several
+from latencykit.io.build import base_unit, distinct, nanoseconds_of
 from latencykit.io.source import Format
 from latencykit.io.text import certain, has_match
-from latencykit.units import NANOSECONDS
+from latencykit.units import NANOSECONDS, format_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,13 +47,13 @@ Row = tuple[float, float, int]  # lowest value, lowest value of the next bucket,
 
 
 def sniff_bpftrace(head: Head) -> Confidence:
-    """Recognize a map's name and a row below it."""
+    """Recognise a map's name and a row below it."""
     pairs = pairwise(head.lines)
     return certain(any(_MAP.match(line) and _ROW.match(after) for line, after in pairs))
 
 
 def sniff_bcc(head: Head) -> Confidence:
-    """Recognize the header of the table."""
+    """Recognise the header of the table."""
     return certain(any(_BCC_HEADER.match(line) for line in head.lines))
 
 
@@ -100,7 +100,7 @@ def _map(name: str, parts: Sequence[Sequence[Row]], options: ReadOptions) -> His
     )
     if grows:
         return _histogram(full[-1], run)
-    run = run.with_notes(f"the sum of {several(len(full), 'report')}")
+    run = run.with_notes(f"the sum of {format_items(len(full), 'report')}")
     return _histogram([row for part in full for row in part], run)
 
 
@@ -108,7 +108,7 @@ def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     """Rows added up by bucket; what has no upper end is censored, negative values are left out."""
     negative = sum(count for low, high, count in rows if high <= 0)
     if negative:
-        note = f"{several(negative, 'negative value')} left out: the clock was set back"
+        note = f"{format_items(negative, 'negative value')} left out: the clock was set back"
         run = run.with_notes(note)
     open_rows = [(low, count) for low, high, count in rows if not np.isfinite(high)]
     total: dict[tuple[float, float], int] = {}
@@ -148,7 +148,7 @@ def read_bcc(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
     for name, (word, parts) in tables.items():
         run = Run(tool="bcc", measure="service", corrected="none", unit=_BCC_UNITS[word])
         if len(parts) > 1:
-            run = run.with_notes(f"the sum of {several(len(parts), 'report')}")
+            run = run.with_notes(f"the sum of {format_items(len(parts), 'report')}")
         histogram = _histogram([row for part in parts for row in part], run)
         if histogram.count or histogram.censored:
             series[distinct(name, series)] = histogram

@@ -129,7 +129,7 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
 
 
 def sniff_scylla(head: Head) -> Confidence:
-    """Recognize the configuration, or the closing blocks."""
+    """Recognise the configuration, or the closing blocks."""
     text = head.text
     configured = text.startswith("Configuration\n") and "Partition count:" in text
     mode = re.search(r"^Mode:\s", text, re.MULTILINE)
@@ -169,7 +169,7 @@ def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 
 def sniff_latte(head: Head) -> Confidence:
-    """Recognize the keys of the report: its configuration is first."""
+    """Recognise the keys of the report: its configuration is first."""
     keyed = jsontext.has_keys(head, "conf", "workload")
     return certain(keyed and any(f'"{key}"' in head.text for key in _LATTE_KEYS))
 

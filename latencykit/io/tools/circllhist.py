@@ -16,11 +16,11 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import base_unit, distinct, nanoseconds_of, several
+from latencykit.io.build import base_unit, distinct, nanoseconds_of
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Format
 from latencykit.io.wire import follow
-from latencykit.units import printable
+from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ def _histograms(text: str) -> Iterator[tuple[int, Bins]]:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize a histogram in the text; a tool's own format that holds one is surer."""
+    """Recognise a histogram in the text; a tool's own format that holds one is surer."""
     return Confidence.LIKELY if any(_histograms(head.text)) else Confidence.NO
 
 
@@ -106,10 +106,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         order = np.lexsort((low, high))
         notes = ["a bin has two digits: each value is known within a tenth of itself"]
         if below:
-            notes.append(f"{several(int(below), 'negative value')} left out")
+            notes.append(f"{format_items(int(below), 'negative value')} left out")
         if odd > below:
-            one, more = "value that is not a number", "values that are not numbers"
-            notes.append(f"{several(int(odd - below), one, more)} left out")
+            singular, plural = "value that is not a number", "values that are not numbers"
+            notes.append(f"{format_items(int(odd - below), singular, plural)} left out")
         before = text[max(at - 120, 0, text.rfind("\n", 0, at) + 1) : at]
         label = _LABEL.search(before)
         name = printable(label[1] or label[2], 80) if label else f"histogram {number}"
@@ -126,8 +126,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if len(series) == 1:
         ((name, lone),) = series.items()
         series = {"" if name.startswith("histogram ") else name: lone}
-    note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
-    return {name: one.with_run(notes=(*one.run.notes, *note)) for name, one in series.items()}
+    note = (f"{format_items(empty, 'empty histogram')} left out",) if empty else ()
+    return {
+        name: histogram.with_run(notes=(*histogram.run.notes, *note))
+        for name, histogram in series.items()
+    }
 
 
 FORMATS = (

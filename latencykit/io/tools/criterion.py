@@ -49,7 +49,7 @@ _HINT = (
 
 
 def sniff_directory(head: Head) -> Confidence:
-    """Recognize a directory with ``…/new/sample.json`` in it."""
+    """Recognise a directory with ``…/new/sample.json`` in it."""
     if not head.is_dir or head.path is None:
         return Confidence.NO
     deeper = any(next(head.path.glob(f"{depth}/sample.json"), None) for depth in _DEPTHS)

@@ -43,19 +43,19 @@ _HINT = "run cyclictest with --histogram=N (or --json beside it) for the distrib
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the histogram's header, or a status line."""
+    """Recognise the histogram's header, or a status line."""
     histogram = "# Histogram" in head.text and _BUCKET.search(head.text)
     return certain(histogram or _STATUS.search(head.text))
 
 
 def sniff_verbose(head: Head) -> Confidence:
-    """Recognize the line before the first cycle."""
+    """Recognise the line before the first cycle."""
     thread = re.search(r"^Thread \d+ Interval: \d+", head.text, re.MULTILINE)
     return certain(thread and _CYCLE.search(head.text))
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys; the suite's other tests have no histogram per thread."""
+    """Recognise the keys; the suite's other tests have no histogram per thread."""
     versions = ("rt_test_version:", "rt_test_version")
     keyed = any(jsontext.has_keys(head, version, "thread") for version in versions)
     return certain(keyed and '"cyclictest' in head.text)

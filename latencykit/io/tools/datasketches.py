@@ -42,7 +42,7 @@ _EMPTY_NOTE = "the sketch holds no requests"
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the preamble, in bytes or as base64."""
+    """Recognise the preamble, in bytes or as base64."""
     return certain(head.data.startswith(_KLL + _TDIGEST) or _BASE64.match(head.text))
 
 
@@ -100,8 +100,8 @@ def _of_kll(data: bytes) -> Buckets | None:
         return None
     for width in (8, 4):
         kept, rest = divmod(len(data) - begin, width)
-        held = np.diff(levels, append=levels[0] + kept - 2)  # values of each level
-        if rest or held[-1] < 0 or depth > 60 or int((held << np.arange(depth)).sum()) != total:
+        sizes = np.diff(levels, append=levels[0] + kept - 2)  # values of each level
+        if rest or sizes[-1] < 0 or depth > 60 or int((sizes << np.arange(depth)).sum()) != total:
             continue
         values = _numbers(data[begin:], width)
         if values is None or not np.isfinite(values).all():
@@ -109,7 +109,7 @@ def _of_kll(data: bytes) -> Buckets | None:
         (least, most), kept_values = values[:2], values[2:]
         if (kept_values < least).any() or (kept_values > most).any():
             return None
-        weights = np.repeat(np.int64(1) << np.arange(depth), held)
+        weights = np.repeat(np.int64(1) << np.arange(depth), sizes)
         order = np.argsort(kept_values, kind="stable")
         value, weight = kept_values[order], weights[order]
         stats = {"min": float(least), "max": float(most)}

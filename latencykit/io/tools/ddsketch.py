@@ -52,7 +52,7 @@ _FLATTEST = {"LINEAR": 1.0, "QUADRATIC": 3 / 4, "CUBIC": 7 / 10}
 
 def _key(record: dict[str, Any], name: str) -> Any:
     """A field by its name in JSON or in the proto file (``zeroCount``, ``zero_count``)."""
-    snake = "".join(f"_{one.lower()}" if one.isupper() else one for one in name)
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return record.get(name, record.get(snake))
 
 
@@ -70,8 +70,8 @@ def _bins(store: dict[str, Any]) -> tuple[Floats, Floats]:
 
 def _power(log: Floats, form: str) -> Floats:
     """The value of which `log` is the interpolated logarithm to the base 2."""
-    whole = np.floor(log)
-    part = log - whole
+    exponent = np.floor(log)
+    part = log - exponent
     if form == "LINEAR":
         significand = 1 + part
     elif form == "QUADRATIC":
@@ -82,7 +82,7 @@ def _power(log: Floats, form: str) -> Floats:
         d1 = 2 * b**3 - 9 * a * b * c - 27 * a * a * part
         p = np.cbrt((d1 - np.sqrt(d1 * d1 - 4 * d0**3)) / 2)
         significand = 1 - (b + p + d0 / p) / (3 * a)
-    return np.ldexp(significand, whole.astype(np.int64))
+    return np.ldexp(significand, exponent.astype(np.int64))
 
 
 def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floats, Floats]:
@@ -118,7 +118,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_protobuf(head: Head) -> Confidence:
-    """Recognize the mapping, which comes first: its length, and a gamma above 1."""
+    """Recognise the mapping, which comes first: its length, and a gamma above 1."""
     begin = head.data[:22]
     if len(begin) < 11 or begin[0] != ord("\n") or begin[1] not in (9, 11, 18, 20) or begin[2] != 9:
         return certain(None)

@@ -55,7 +55,7 @@ _HINT = "--output-format=json+ holds the whole distribution"
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the first key; other outputs may precede it."""
+    """Recognise the first key; other outputs may precede it."""
     return certain('"fio version"' in head.text)
 
 
@@ -142,7 +142,7 @@ def bin_edges(middle: Ints) -> tuple[Ints, Ints]:
 
 
 def sniff_terse(head: Head) -> Confidence:
-    """Recognize a terse line, without JSON."""
+    """Recognise a terse line, without JSON."""
     return certain(_TERSE.search(head.text) and '"fio version"' not in head.text)
 
 
@@ -180,7 +180,7 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize a group of the normal output, where there are neither JSON nor terse lines."""
+    """Recognise a group of the normal output, where there are neither JSON nor terse lines."""
     other = '"fio version"' in head.text or _TERSE.search(head.text)
     return certain(_GROUP.search(head.text) and not other)
 
@@ -247,7 +247,7 @@ _OLD_BINS = 1216
 
 
 def sniff_log(head: Head) -> Confidence:
-    """Recognize time, value, direction and block size; the name says of what."""
+    """Recognise time, value, direction and block size; the name says of what."""
     lines = [line.strip() for line in head.lines[:100] if line.strip()]
     if not lines or not all(map(_ROW.fullmatch, lines)) or _HIST.fullmatch(lines[0]):
         return Confidence.NO
@@ -295,17 +295,17 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_histograms(head: Head) -> Confidence:
-    """Recognize time, direction, block size and a long row of counts."""
+    """Recognise time, direction, block size and a long row of counts."""
     line = head.lines[0].strip() if head.lines else ""
     return certain(_HIST.fullmatch(line) and _coarseness(line.count(",") - 2))
 
 
 def _coarseness(bins: int) -> tuple[int, int] | None:
     """How often fio halved the number of bins, and the number before; None for another number."""
-    for whole in (_BINS, _OLD_BINS):
+    for full in (_BINS, _OLD_BINS):
         for halved in range(7):
-            if whole >> halved == bins:
-                return halved, whole
+            if full >> halved == bins:
+                return halved, full
     return None
 
 
@@ -331,12 +331,12 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not rows:
         expected = f"rows of {width} numbers"
         raise source.corrupt(None, "no row is whole", expected, "run fio to its end")
-    halved, whole = _coarseness(width - 3) or (0, _BINS)
-    unit, unit_from = options.resolve_unit("ns" if whole == _BINS else "us")
+    halved, full = _coarseness(width - 3) or (0, _BINS)
+    unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
     run = Run(
         tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
     )
-    index = np.arange(whole, dtype=np.int64)
+    index = np.arange(full, dtype=np.int64)
     shift = np.maximum((index >> 6) - 1, 0)
     half = np.int64(1) << np.maximum(shift - 1, 0)
     middle = (np.int64(1) << (shift + 6)) + (index % 64 << shift) + half

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, distinct, several
+from latencykit.io.build import data_from_points, distinct
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text import certain, plain
-from latencykit.units import NANOSECONDS, parse_duration, printable
+from latencykit.units import NANOSECONDS, format_items, parse_duration, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,12 +57,12 @@ class _Table(NamedTuple):
 
 
 def sniff_flotilla(head: Head) -> Confidence:
-    """Recognize the table of consumers with their quartiles."""
+    """Recognise the table of consumers with their quartiles."""
     return certain(any(map(_is_flotilla, _tables(head.text))))
 
 
 def sniff_table(head: Head) -> Confidence:
-    """Recognize a table with two percentiles or more."""
+    """Recognise a table with two percentiles or more."""
     tables = list(_tables(head.text))
     if any(_has_percentiles(table) and not _is_flotilla(table) for table in tables):
         return Confidence.LIKELY
@@ -131,7 +131,7 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
             series[name] = _data(table, number, cells, unit, run, source)
     if not failed:
         return series
-    note = f"{several(failed, 'further consumer')} failed and received nothing"
+    note = f"{format_items(failed, 'further consumer')} failed and received nothing"
     return {name: data.with_run(notes=(*data.run.notes, note)) for name, data in series.items()}
 
 

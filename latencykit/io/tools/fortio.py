@@ -41,7 +41,7 @@ _NEAR = 1.0  # ns
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the keys."""
+    """Recognise the keys."""
     keyed = jsontext.has_keys(head, "DurationHistogram")
     return certain(keyed and ('"RunType"' in head.text or '"ActualQPS"' in head.text))
 
@@ -179,7 +179,7 @@ _JSON = re.compile(r'^\{\s*"RunType"', re.MULTILINE)
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the first line of a run, or the line above its histogram."""
+    """Recognise the first line of a run, or the line above its histogram."""
     text = plain_report(head.text)
     return certain(_BEGIN.search(text) or "\nAggregated Function Time : count " in f"\n{text}")
 

@@ -47,7 +47,7 @@ _STATS = {
 
 
 def sniff_log(head: Head) -> Confidence:
-    """Recognize the records; a binary log by its name and first byte."""
+    """Recognise the records; a binary log by its name and first byte."""
     binary = head.name == "simulation.log" and head.data[:1] == b"\0"
     return certain(_BEGIN.search(head.text) or binary)
 
@@ -96,8 +96,10 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     if options.columns:
         columns["columns"] = {
-            "request": np.array([one.decode("utf-8", "replace") for one in name.tolist()], object),
-            "group": np.array([one.decode("utf-8", "replace") for one in group.tolist()], object),
+            "request": np.array(
+                [text.decode("utf-8", "replace") for text in name.tolist()], object
+            ),
+            "group": np.array([text.decode("utf-8", "replace") for text in group.tolist()], object),
         }
     kept, left_out = without_negative(columns, options)
     version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"

@@ -52,13 +52,13 @@ _HINT = "ghz -O json and -O csv hold every call, and so the whole distribution"
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the heading, which follows a blank line."""
+    """Recognise the heading, which follows a blank line."""
     first = next((line for line in head.lines if line.strip()), "")
     return certain(first.strip() == "duration (ms),status,error")
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the summary."""
+    """Recognise the summary."""
     labels = ("Requests/sec", "Count")
     return certain(
         all(re.search(rf"^[ \t]+{label}:\t", head.text, re.MULTILINE) for label in labels)

@@ -32,7 +32,7 @@ _HINT = (
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the events of a test run that has benchmarks in it."""
+    """Recognise the events of a test run that has benchmarks in it."""
     first = head.text.lstrip()[:4000]
     keyed = first.startswith("{") and '"Action":' in first and '"Package":' in first
     return certain(keyed and "Benchmark" in head.text)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
-from latencykit.io.build import data_from_values, in_nanoseconds, nanoseconds_of, several
+from latencykit.io.build import data_from_values, in_nanoseconds, nanoseconds_of
 from latencykit.io.source import Format
 from latencykit.io.text import epoch_seconds, has_json_keys
-from latencykit.units import format_count
+from latencykit.units import format_count, format_items
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -67,7 +67,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
             run = run.with_notes(note) if calls > 1 else run
             series[name] = data_from_values(values, run)
     if failed and not series:
-        seen = f"{several(sum(failed.values()), 'benchmark')} failed, and none gave a result"
+        seen = f"{format_items(sum(failed.values()), 'benchmark')} failed, and none gave a result"
         raise source.corrupt(None, seen, "a benchmark that ran", "see error_message in the file")
     return series
 

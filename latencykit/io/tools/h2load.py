@@ -36,7 +36,7 @@ _HINT = "h2load --log-file=FILE holds every request, and so the whole distributi
 
 
 def sniff_log(head: Head) -> Confidence:
-    """Recognize the three columns: µs since the epoch, status, µs."""
+    """Recognise the three columns: µs since the epoch, status, µs."""
     fits = [_LINE.fullmatch(line) is not None for line in head.lines[:50]]
     return certain(fits and fits[0] and sum(fits) >= 0.8 * len(fits))
 

@@ -15,10 +15,10 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
 from latencykit.io import text as jsontext
-from latencykit.io.build import distinct, histogram_of_payload, several
+from latencykit.io.build import distinct, histogram_of_payload
 from latencykit.io.raw.cells import named, unit_in
 from latencykit.io.source import Confidence, Format
-from latencykit.units import printable
+from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,7 @@ def _strings(
 ) -> Iterator[tuple[str, str, str | None]]:
     """Payloads below a value: path, payload, and the unit that a key beside it states."""
     if isinstance(value, str):
-        own = next((found for key in path[::-1] if (found := named(key).unit)), unit)
+        own = next((own_unit for key in path[::-1] if (own_unit := named(key).unit)), unit)
         for _, payload in _blobs(value):
             yield ".".join(path), payload, own
     elif isinstance(value, dict):
@@ -142,7 +142,7 @@ def _in_bytes(data: bytes) -> Iterator[_Found]:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize a payload anywhere; a tool's own format that holds one is surer."""
+    """Recognise a payload anywhere; a tool's own format that holds one is surer."""
     if head.data.startswith(_COOKIES):
         return Confidence.CERTAIN
     return Confidence.LIKELY if any(_blobs(head.text)) else Confidence.NO
@@ -151,13 +151,13 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read histogram after histogram, named by key or by the words before it."""
     if source.head.data.startswith(_COOKIES):
-        found = _in_bytes(source.bytes())
+        texts = _in_bytes(source.bytes())
     else:
         text = source.text()
-        found = _in_json(text, source) if _JSON.match(text) else _in_text(text)
+        texts = _in_json(text, source) if _JSON.match(text) else _in_text(text)
     series: dict[str, Data] = {}
     empty = 0
-    for number, (label, line, payload, stated) in enumerate(found, 1):
+    for number, (label, line, payload, stated) in enumerate(texts, 1):
         unit, origin = options.resolve_unit("ns", "assumed")
         if stated:
             unit, origin = stated, "file"
@@ -175,8 +175,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if len(series) == 1:
         ((label, lone),) = series.items()
         series = {"" if label.startswith("histogram ") else label: lone}
-    note = (f"{several(empty, 'empty histogram')} left out",) if empty else ()
-    return {name: one.with_run(notes=(*one.run.notes, *note)) for name, one in series.items()}
+    note = (f"{format_items(empty, 'empty histogram')} left out",) if empty else ()
+    return {
+        name: histogram.with_run(notes=(*histogram.run.notes, *note))
+        for name, histogram in series.items()
+    }
 
 
 FORMATS = (

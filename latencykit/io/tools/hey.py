@@ -101,7 +101,7 @@ class Report:
 
 
 def is_report(text: str, heading: str) -> bool:
-    """Whether text has the summary, the histogram, and percentiles under this heading."""
+    """True if text has the summary, the histogram, and percentiles under this heading."""
     headings = {match[1] for match in _HEADING.finditer(text)}
     return headings >= {"Summary", "Response time histogram", heading} and "Fastest:" in text
 
@@ -226,7 +226,7 @@ _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit=
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the headings; the reports of oha and ghz have others."""
+    """Recognise the headings; the reports of oha and ghz have others."""
     text = plain_report(head.text)
     other = "Success rate:" in text or "  Count:\t" in text
     return certain(is_report(text, "Latency distribution") and not other)

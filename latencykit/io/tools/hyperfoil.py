@@ -37,7 +37,7 @@ _CSV = {  # column of total.csv → key of the JSON
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the schema, or a summary."""
+    """Recognise the schema, or a summary."""
     schema = "hyperfoil.io/run-schema" in head.text[:4000] and jsontext.has_keys(head)
     return certain(schema or jsontext.has_keys(head, "percentileResponseTime", "meanResponseTime"))
 

@@ -48,7 +48,7 @@ _ATTRIBUTE = {
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the header, or rows in the default order."""
+    """Recognise the header, or rows in the default order."""
     line = head.lines[0] if head.lines else ""
     if {"timeStamp", "elapsed", "label"} <= set(re.split(r"[,;\t|]", line)):
         return Confidence.CERTAIN
@@ -155,7 +155,7 @@ def _matching(column: pd.Series[Any], pattern: str) -> NDArray[np.bool_]:
 
 
 def sniff_xml(head: Head) -> Confidence:
-    """Recognize the root element."""
+    """Recognise the root element."""
     return certain(re.search(r"<testResults\b", head.text[:2000]))
 
 

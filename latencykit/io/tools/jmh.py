@@ -131,7 +131,7 @@ def _exact(
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the header, in JMH's quotes."""
+    """Recognise the header, in JMH's quotes."""
     return certain(re.match(r'"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"', head.text))
 
 

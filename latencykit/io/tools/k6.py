@@ -34,14 +34,13 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    several,
     without_negative,
 )
 from latencykit.io.rows import Layout, line_chunks, read_table
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import Section, certain, iso_nanoseconds, plain_report, starts_with
 from latencykit.io.tools.vegeta import TIMED_OUT
-from latencykit.units import parse_duration, printable
+from latencykit.units import format_items, parse_duration, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +91,7 @@ def _loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
     )  # fmt: skip
     if dropped:
         return run.replace(loop="open").with_notes(
-            f"{several(dropped, 'iteration')} dropped: the arrival rate ran out of VUs, "
+            f"{format_items(dropped, 'iteration')} dropped: the arrival rate ran out of VUs, "
             "and what was due then is missing"
         )
     if busy and vus and busy >= _BUSY * vus:
@@ -101,7 +100,7 @@ def _loop_of(busy: float | None, vus: float | None, dropped: int) -> Run:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize k6's metrics; what handleSummary writes to ``stdout`` is below the banner."""
+    """Recognise k6's metrics; what handleSummary writes to ``stdout`` is below the banner."""
     begin = _BEGIN.search(head.text)
     text = head.text[begin.start() :] if begin else head.text
     if text.lstrip()[:1] != "{" or '"type":"Point"' in text:
@@ -283,7 +282,7 @@ def _outcomes(
 
 
 def sniff_points_json(head: Head) -> Confidence:
-    """Recognize the first lines: definitions of metrics, and points."""
+    """Recognise the first lines: definitions of metrics, and points."""
     lines = [line for line in head.lines[:3] if line.strip()]
     return certain(
         lines
@@ -299,8 +298,8 @@ def sniff_points_json(head: Head) -> Confidence:
 
 def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the points of the main metric, or of those asked for by name."""
-    wanted, notes = _wanted(options), list[str]()
-    names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in wanted)
+    metric_names, notes = _wanted(options), list[str]()
+    names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in metric_names)
     pattern = re.compile(rb'^[^\n]*"metric":"(?:' + names + rb')"[^\n]*', re.MULTILINE)
     parts: list[dict[str, Points]] = []
     for first, chunk in line_chunks(source):
@@ -308,7 +307,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         if len(_LINE.findall(chunk)) == len(_BEGUN.findall(chunk)):
             try:
                 records = json.loads(b"[" + b",".join(pattern.findall(chunk)) + b"]")
-                part = _points(records, wanted, options)
+                part = _points(records, metric_names, options)
             except (ValueError, KeyError, TypeError):
                 part = None
         if part is None:
@@ -322,7 +321,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
                         good.append(record)
                 except (KeyError, TypeError, ValueError):
                     refuse_line(source, options, number, "a point without time and value", "both")
-            part = _points(good, wanted, options)
+            part = _points(good, metric_names, options)
         parts.append(part)
     metrics = {
         name: {
@@ -341,11 +340,11 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _points(
-    records: Sequence[Any], wanted: Sequence[str], options: ReadOptions
+    records: Sequence[Any], names: Sequence[str], options: ReadOptions
 ) -> dict[str, Points]:
     """Arrays of each metric's points."""
     metrics: dict[str, Points] = {}
-    for name in wanted:
+    for name in names:
         rows = [row["data"] for row in records if row["metric"] == name and row["type"] == "Point"]
         if rows:
             tags = [row.get("tags") or {} for row in rows]
@@ -419,7 +418,7 @@ _LOOPING = re.compile(
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize trends, or the progress before them, where no JSON of handleSummary follows."""
+    """Recognise trends, or the progress before them, where no JSON of handleSummary follows."""
     if sniff_json(head) is Confidence.CERTAIN:
         return Confidence.NO
     text = plain_report(head.text)

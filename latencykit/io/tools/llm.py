@@ -24,11 +24,11 @@ from latencykit.io.build import (
     in_nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    several,
     whole_nanoseconds,
 )
 from latencykit.io.source import Format
 from latencykit.io.text import certain, has_json_keys
+from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,8 +119,8 @@ def _per_request(
             before = np.cumsum(between) - between
             own = before - before[np.repeat(np.cumsum(size) - size, size)]
             begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
-        found = Samples(duration=between, start=begin, run=run.replace(failed=0))
-        series["itl"] = found.with_request(number[row])
+        samples = Samples(duration=between, start=begin, run=run.replace(failed=0))
+        series["itl"] = samples.with_request(number[row])
     return _in_order(series)
 
 
@@ -148,7 +148,7 @@ _MEANS = {"e2e_latency": "e2el"}
 
 
 def sniff_sglang(head: Head) -> Confidence:
-    """Recognize the arguments that come first, or SGLang's name of the total time."""
+    """Recognise the arguments that come first, or SGLang's name of the total time."""
     return certain(
         jsontext.has_keys(head, "request_rate", "max_concurrency", "random_range_ratio")
         or jsontext.has_keys(head, "mean_ttft_ms", "mean_e2e_latency_ms")
@@ -156,10 +156,10 @@ def sniff_sglang(head: Head) -> Confidence:
 
 
 def sniff_vllm(head: Head) -> Confidence:
-    """Recognize the keys of a result that is not SGLang's."""
+    """Recognise the keys of a result that is not SGLang's."""
     own = ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
-    found = any(jsontext.has_keys(head, *keys) for keys in own)
-    return certain(found and not sniff_sglang(head))
+    known = any(jsontext.has_keys(head, *keys) for keys in own)
+    return certain(known and not sniff_sglang(head))
 
 
 def read_vllm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -273,7 +273,7 @@ _GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the
 
 
 def sniff_guidellm(head: Head) -> Confidence:
-    """Recognize the keys of a report; the metrics may be far behind."""
+    """Recognise the keys of a report; the metrics may be far behind."""
     words = ("guidellm", '"generative_benchmark"', '"time_to_first_token_ms"')
     return certain(
         jsontext.has_keys(head, "benchmarks") and any(word in head.text for word in words)
@@ -368,16 +368,19 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     notes: list[str] = []
     records = _rows(source, options, notes)
     about = [jsontext.entry(record, "metadata", source) for record in records]
-    kept = [(one.get("phase_kind") or one.get("benchmark_phase")) != "warmup" for one in about]
+    kept = [
+        (metadata.get("phase_kind") or metadata.get("benchmark_phase")) != "warmup"
+        for metadata in about
+    ]
     left_out = len(kept) - sum(kept)
     if left_out:
-        notes.append(f"{several(left_out, 'request')} of the warm-up left out")
+        notes.append(f"{format_items(left_out, 'request')} of the warm-up left out")
     records, about = (list(itertools.compress(rows, kept)) for rows in (records, about))
     if not records:
         raise source.corrupt(None, "it has no requests", "the records of a run")
     outcome = [
-        _UNFINISHED if one.get("was_cancelled") else _ERROR if record.get("error") else _OK
-        for record, one in zip(records, about, strict=True)
+        _UNFINISHED if metadata.get("was_cancelled") else _ERROR if record.get("error") else _OK
+        for record, metadata in zip(records, about, strict=True)
     ]
     cells = [record.get("metrics") or {} for record in records]
     gaps = [_latencies(row, "inter_chunk_latency", source) for row in cells]
@@ -390,8 +393,8 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
         name: np.array([row[0] if row else math.nan for row in column], np.float64)
         for name, column in single.items()
     }
-    started = [one.get("request_start_ns", one.get("timestamp_ns")) for one in about]
-    ends = [one.get("request_end_ns") for one in about]
+    started = [metadata.get("request_start_ns", metadata.get("timestamp_ns")) for metadata in about]
+    ends = [metadata.get("request_end_ns") for metadata in about]
     start = None
     if None not in started:
         start = np.array(started, np.int64)
@@ -427,7 +430,7 @@ def _unit_of(metric: Any, key: str, source: Source) -> str:
 
 
 def sniff_nvidia_summary(head: Head) -> Confidence:
-    """Recognize metrics with unit, average and percentiles."""
+    """Recognise metrics with unit, average and percentiles."""
     keys = ('"request_latency"', '"time_to_first_token"')
     begin = re.search(r'"request_latency"\s*:\s*\{\s*"unit"', head.text)
     known = any(re.search(rf'{key}\s*:\s*\{{\s*"unit"\s*:', head.text) for key in keys)
@@ -540,7 +543,9 @@ def _chunks(request: dict[str, Any]) -> list[int]:
     outputs = request.get("response_outputs") or []
     if len(outputs) != len(moments):
         return moments
-    texts = [str(one.get("response", "x")) if isinstance(one, dict) else "x" for one in outputs]
+    texts = [
+        str(output.get("response", "x")) if isinstance(output, dict) else "x" for output in outputs
+    ]
     return [
         moment
         for moment, text in zip(moments, texts, strict=True)
@@ -569,11 +574,14 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
         for key in ("start_time", "end_time")
     )  # fmt: skip
     info = [row.get("info") or {} for row in rows]
-    about = [one.get("response_metrics") or one for one in info]
-    arrivals = [one.get("output_token_times") or [] for one in about]
+    about = [details.get("response_metrics") or details for details in info]
+    arrivals = [details.get("output_token_times") or [] for details in about]
     first, last = (_numbers([row[at] if row else None for row in arrivals], "s") for at in (0, -1))
     tokens = _numbers(
-        [one.get("output_tokens") or len(row) for one, row in zip(about, arrivals, strict=True)],
+        [
+            details.get("output_tokens") or len(row)
+            for details, row in zip(about, arrivals, strict=True)
+        ],
         "ns",
     )
     values = {"e2el": (ended - began).astype(np.float64)}
@@ -639,8 +647,8 @@ def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     outcome = [_OK if row.get("error_code") is None else _ERROR for row in rows]
     between = [row.get(_LLMPERF["tpot"]) for row in rows]
     keys, gaps = dict(_LLMPERF), []
-    if any(isinstance(one, list) for one in between):  # early versions kept every interval
-        gaps = [one if isinstance(one, list) else [] for one in between]
+    if any(isinstance(gap, list) for gap in between):  # early versions kept every interval
+        gaps = [gap if isinstance(gap, list) else [] for gap in between]
         del keys["tpot"]
     values = {name: _numbers([row.get(key) for row in rows], "s") for name, key in keys.items()}
     run = Run(

@@ -26,12 +26,11 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    several,
 )
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import below, certain, plain
-from latencykit.units import printable
+from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,7 +81,7 @@ def _heading(head: Head) -> list[str]:
 
 
 def sniff_stats(head: Head) -> Confidence:
-    """Recognize the heading of the closing table."""
+    """Recognise the heading of the closing table."""
     names = _heading(head)
     return certain(
         (names[:2] == ["type", "name"] and {"request count", "max response time"} <= set(names))
@@ -91,25 +90,25 @@ def sniff_stats(head: Head) -> Confidence:
 
 
 def sniff_history(head: Head) -> Confidence:
-    """Recognize the heading of the history."""
+    """Recognise the heading of the history."""
     names = _heading(head)
     return certain(names[:2] == ["timestamp", "user count"] and "request count" in names)
 
 
 def sniff_failures(head: Head) -> Confidence:
-    """Recognize the heading of the list of failures, or of exceptions."""
+    """Recognise the heading of the list of failures, or of exceptions."""
     names = _heading(head)
     failures = names[:4] == ["type", "name", "error", "occurrences"]
     return certain(failures or names[:3] == ["count", "message", "traceback"])
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys of an entry."""
+    """Recognise the keys of an entry."""
     return certain('"num_none_requests"' in head.text and '"response_times"' in head.text)
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the heading of the table of counts, where no JSON follows."""
+    """Recognise the heading of the table of counts, where no JSON follows."""
     if sniff_json(head) is Confidence.CERTAIN:
         return Confidence.NO
     heading = r"^(?:Type\s+)?Name\s+# reqs\s+# fails"
@@ -166,7 +165,7 @@ def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:
         for row in failures:
             if row[3].isdigit():
                 reason = printable(" ".join(row[:3]).strip(), 120)
-                notes.append(f"{several(int(row[3]), 'request')} failed: {reason}")
+                notes.append(f"{format_items(int(row[3]), 'request')} failed: {reason}")
     rows = {_name(row): row for row in _rows(source, options, notes)}
     run = _RUN.replace(notes=tuple(notes))
     return _aggregate_first({name: _data(row, run) for name, row in rows.items()}, source)

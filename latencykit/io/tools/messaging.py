@@ -80,7 +80,7 @@ _NOTES = {
 
 
 def sniff_raw(head: Head) -> Confidence:
-    """Recognize values with six decimals in a file that ends in .raw."""
+    """Recognise values with six decimals in a file that ends in .raw."""
     lines = head.lines[:50]
     if head.suffix == ".raw" and lines and all(map(_NATS_RAW.fullmatch, lines)):
         return Confidence.LIKELY
@@ -166,7 +166,7 @@ def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
 
 
 def sniff_distribution(head: Head, *, nats: bool = False) -> Confidence:
-    """Recognize a header whose columns are four blanks apart, above the percentiles of a tool."""
+    """Recognise a header whose columns are four blanks apart, above the percentiles of a tool."""
     header = _HEADER.search(head.text[:4000])
     if header is None or "#[" in head.text:
         return Confidence.NO

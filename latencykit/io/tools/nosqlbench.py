@@ -49,7 +49,7 @@ _HISTOSTATS = re.compile(
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the heading of a timer's file."""
+    """Recognise the heading of a timer's file."""
     names = head.lines[0].strip().split(",") if head.lines else [""]
     first = ["t", "count", "max", "mean", "min", "stddev"]
     return certain(names[:6] == first and names[-1] == "duration_unit")

@@ -138,7 +138,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the headings, and the success rate that hey does not print."""
+    """Recognise the headings, and the success rate that hey does not print."""
     text = plain_report(head.text)
     headings = ("Response time distribution", "Latency distribution")
     return certain("Success rate:" in text and any(is_report(text, name) for name in headings))

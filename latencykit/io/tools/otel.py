@@ -23,11 +23,12 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of, several
+from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.tools.prometheus import family_series, unit_of
 from latencykit.io.wire import Schema, messages
+from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,7 +170,7 @@ def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the key of the metrics."""
+    """Recognise the key of the metrics."""
     return certain(head.text.lstrip()[:1] in ("{", "[") and _KEYS.search(head.text))
 
 
@@ -180,7 +181,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_protobuf(head: Head) -> Confidence:
-    """Recognize the first metric: its name and its kind of data."""
+    """Recognise the first metric: its name and its kind of data."""
     try:
         message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
     except InvalidArgumentError:
@@ -239,7 +240,9 @@ def _series(
             unit_from=unit[1], notes=tuple(notes),
         )  # fmt: skip
         if negative[name, stated]:
-            run = run.with_notes(f"{several(negative[name, stated], 'negative value')} left out")
+            run = run.with_notes(
+                f"{format_items(negative[name, stated], 'negative value')} left out"
+            )
         parts = [
             (dict(labels), _data(points, cumulative[name, stated], run))
             for labels, points in members.items()

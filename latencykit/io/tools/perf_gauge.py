@@ -43,7 +43,7 @@ _ZEROED = "perf-gauge sets its metrics to zero at its end; --continuous keeps th
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the block of latencies."""
+    """Recognise the block of latencies."""
     text = plain(head.text)
     block = _BEGIN.search(text) and re.search(r"^Request rate: \S+ per second", text, re.MULTILINE)
     done = re.search(r"^Done gauging performance", text, re.MULTILINE)
@@ -51,7 +51,7 @@ def sniff_text(head: Head) -> Confidence:
 
 
 def sniff_metrics(head: Head) -> Confidence:
-    """Recognize its gauges of trimmed means."""
+    """Recognise its gauges of trimmed means."""
     gauge = re.search(r"^# TYPE \w*latency_tm9\d(?:_9)? gauge", head.text, re.MULTILINE)
     pushed = re.search(r"^# HELP error_latency Latency of failed requests", head.text, re.MULTILINE)
     return certain(gauge or (pushed and "success_latency" in head.text))

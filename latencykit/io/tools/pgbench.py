@@ -15,16 +15,11 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.io.build import (
-    in_nanoseconds,
-    outcome_codes,
-    per_operation,
-    several,
-    without_negative,
-)
+from latencykit.io.build import in_nanoseconds, outcome_codes, per_operation, without_negative
 from latencykit.io.rows import CUT_LINE, Layout, read_table
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import certain, fact
+from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -53,12 +48,12 @@ def _all_match(head: Head, pattern: re.Pattern[str]) -> bool:
 
 
 def sniff_log(head: Head) -> Confidence:
-    """Recognize six to eight numbers per line, the fifth of them seconds since the epoch."""
+    """Recognise six to eight numbers per line, the fifth of them seconds since the epoch."""
     return certain(_all_match(head, _ROW))
 
 
 def sniff_intervals(head: Head) -> Confidence:
-    """Recognize lines of seconds since the epoch whose sums, minima and maxima agree."""
+    """Recognise lines of seconds since the epoch whose sums, minima and maxima agree."""
     if not _all_match(head, _INTERVAL):
         return Confidence.NO
     rows = [list(map(int, line.split())) for line in head.lines[:20] if line.strip()]
@@ -66,7 +61,7 @@ def sniff_intervals(head: Head) -> Confidence:
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the closing report."""
+    """Recognise the closing report."""
     average = re.search(r"^latency average[ :=]", head.text, re.MULTILINE)
     return certain("transaction type:" in head.text and average)
 
@@ -168,7 +163,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         "std": fact(text, r"^latency stddev[ :=]+([\d.]+) ms", float),
     }
     over = fact(text, r"transactions above the [\d.]+ ms latency limit: (\d+)", int)
-    late = (f"{several(over, 'transaction')} above the latency limit",) if over else ()
+    late = (f"{format_items(over, 'transaction')} above the latency limit",) if over else ()
     run = Run(
         tool="pgbench", version=fact(text, r"^pgbench \(.*?(\d+\.\d+)", str),
         duration=fact(text, r"^duration: (\d+) s", float),

@@ -15,16 +15,10 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import text as jsontext
-from latencykit.io.build import (
-    nanoseconds,
-    nanoseconds_of,
-    several,
-    whole_nanoseconds,
-    without_negative,
-)
+from latencykit.io.build import nanoseconds, nanoseconds_of, whole_nanoseconds, without_negative
 from latencykit.io.source import Format
 from latencykit.io.text import certain, fact, has_json_keys, has_match
-from latencykit.units import parse_duration
+from latencykit.units import format_items, parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -72,7 +66,7 @@ _PING = re.compile(
 
 
 def sniff_ping(head: Head) -> Confidence:
-    """Recognize the first line, a reply, or the statistics, which ioping prints alike."""
+    """Recognise the first line, a reply, or the statistics, which ioping prints alike."""
     return certain("ioping statistics" not in head.text and _PING.search(head.text))
 
 
@@ -84,7 +78,7 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     sent, unreachable = _SENT.search(text), len(_UNREACHABLE.findall(text))
     notes = []
     if len(rows) > len(single):
-        count = several(len(rows) - len(single), "duplicate reply", "duplicate replies")
+        count = format_items(len(rows) - len(single), "duplicate reply", "duplicate replies")
         notes.append(f"{count} left out")
     if any(row[2] == "<" for row in single):
         notes.append("times printed as below a bound are taken at that bound")
@@ -122,7 +116,7 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_raw(head: Head) -> Confidence:
-    """Recognize lines of ten whole numbers that agree with each other as ioping's do."""
+    """Recognise lines of ten whole numbers that agree with each other as ioping's do."""
     lines = [line.strip() for line in head.lines if line.strip()]
     if not lines or not all(map(_IOPING_RAW.fullmatch, lines)):
         return certain(match=False)
@@ -144,7 +138,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         loop = "paced" if span > 2 * busy else "closed"
         run = run.replace(loop=loop, duration=round(span / 1e9, 9))
     if len(good) < len(rows):
-        number = several(len(rows) - len(good), "request")
+        number = format_items(len(rows) - len(good), "request")
         run = run.with_notes(f"{number} marked as warm-up, too fast or too slow left out")
     if good:
         values = [parse_duration(f"{number}{unit}") for number, unit, _ in good]
@@ -176,7 +170,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         run = run.replace(loop=loop, duration=load["time"] / 1e9, achieved=load.get("iops"))
     good = [row for row in requests if not row["io"].get("ignored")]
     if len(good) < len(requests):
-        number = several(len(requests) - len(good), "request")
+        number = format_items(len(requests) - len(good), "request")
         run = run.with_notes(f"{number} marked as ignored (warm-up) left out")
     if not good:
         keys = {"min": "min", "mean": "avg", "max": "max", "std": "mdev"}

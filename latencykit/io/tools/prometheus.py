@@ -29,13 +29,12 @@ from latencykit.io.build import (
     distinct,
     in_nanoseconds,
     nanoseconds_of,
-    several,
 )
 from latencykit.io.raw.cells import unit_in, word_set
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import certain, has_json_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
-from latencykit.units import format_value, printable
+from latencykit.units import format_items, format_value, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,9 +89,9 @@ def unit_of(
         return named.pop(), "format"
     if "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
         return None
-    said = unit_said(described)
-    if said is not None:
-        return said, "file"
+    in_text = unit_said(described)
+    if in_text is not None:
+        return in_text, "file"
     return None if _NO_TIME_SAID.search(described) else options.resolve_unit("s", "assumed")
 
 
@@ -118,7 +117,7 @@ def _label_text(labels: Mapping[str, Any]) -> str:
 
 
 def _is_failure(labels: Mapping[str, Any]) -> bool:
-    """Whether a label says that these requests failed: a status of 5xx, or an outcome in words."""
+    """True if a label says that these requests failed: a status of 5xx, or an outcome in words."""
     return any(
         (_STATUS.match(name) and _FAILURE.fullmatch(str(value)))
         or (name.lower() in ("outcome", "result") and str(value).lower() in _BAD_OUTCOMES)
@@ -410,7 +409,7 @@ _OF_REMOTE = {  # names of prompb/types.proto → those of metrics.proto
 
 
 def sniff_protobuf(head: Head) -> Confidence:
-    """Recognize the first family: its name, its type and a metric."""
+    """Recognise the first family: its name, its type and a metric."""
     if head.text.lstrip()[:1] in ("{", "["):
         return certain(_JSON_FAMILY.search(head.text) and jsontext.has_keys(head, "type", "metric"))
     if _BEGIN.match(head.text):
@@ -519,7 +518,7 @@ def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None
         run = run.with_notes("the counts are fractions, and rounded")
     number = round(plain.count) - round(counts.sum())
     if number > 0:
-        run = run.with_notes(f"{several(number, 'value')} below 0 or not a number left out")
+        run = run.with_notes(f"{format_items(number, 'value')} below 0 or not a number left out")
     stats = {}
     if number == 0 and math.isfinite(plain.sum):
         stats = in_nanoseconds({"mean": plain.sum / plain.count}, run.unit)
@@ -558,14 +557,14 @@ def _buckets(record: dict[str, Any], source: Source) -> tuple[Floats, Floats, Fl
 def _snake(value: Any) -> Any:
     """The same with keys as in the proto file; of a choice (``{"CountInt": 7}``) its value."""
     if isinstance(value, list):
-        return [_snake(one) for one in value] if value and isinstance(value[0], dict) else value
+        return [_snake(item) for item in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):
         return value
-    record = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): one for key, one in value.items()}
+    record = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower(): item for key, item in value.items()}
     for key in ("count", "zero_count"):
         if isinstance(record.get(key), dict):
             record[key] = next(iter(record[key].values()), 0)
-    return {_OF_REMOTE.get(key, key): _snake(one) for key, one in record.items()}
+    return {_OF_REMOTE.get(key, key): _snake(item) for key, item in record.items()}
 
 
 def _unpacked(record: dict[str, Any], source: Source) -> tuple[Floats, Floats]:
@@ -631,20 +630,20 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _of_remote(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """What remote read or remote write holds, in the form of a query's answer."""
+    """The content of remote read or remote write, in the form of a query's answer."""
     rows = []
     for result in answer.get("results") or [answer]:
         for series in result.get("timeseries") or ():
             row: dict[str, Any] = {
                 "metric": {pair["name"]: pair["value"] for pair in series.get("labels") or ()}
             }
-            for name, held in (("values", "samples"), ("histograms", "histograms")):
+            for name, key in (("values", "samples"), ("histograms", "histograms")):
                 row[name] = [
                     [
-                        int(one.get("timestamp") or 0) / 1e3,
-                        one if held == "histograms" else one.get("value", 0),
+                        int(item.get("timestamp") or 0) / 1e3,
+                        item if key == "histograms" else item.get("value", 0),
                     ]
-                    for one in series.get(held) or ()
+                    for item in series.get(key) or ()
                 ]
             rows.append(row)
     return rows
@@ -702,7 +701,7 @@ def _classic(rows: list[dict[str, Any]], run: Run, source: Source) -> Data | Non
 
 
 def _are_counters(table: Floats) -> bool:
-    """Whether numbers are sums since a start: whole ones that never shrink."""
+    """True if numbers are sums since a start: whole ones that never shrink."""
     return len(table) > 1 and bool(
         (table == np.rint(table)).all() and (np.diff(table, axis=0) >= 0).all()
     )
@@ -718,7 +717,7 @@ def _increments(table: Floats, times: Floats, run: Run) -> tuple[Floats, Floats,
     steps[reset] = table[1:][reset]
     number = int(reset.sum())
     if number:
-        run = run.with_notes(f"the counters were reset {several(number, 'time')} in the range")
+        run = run.with_notes(f"the counters were reset {format_items(number, 'time')} in the range")
     return steps, times[:-1], np.diff(times), run
 
 

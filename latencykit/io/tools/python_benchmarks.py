@@ -112,14 +112,14 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
             continue
         line = text.count("\n", 0, mean.start()) + 1
         cells = {"mean": mean["mean"], "std": mean["std"]}
-        found = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
+        percentiles = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
         extremes = {0.0: "min", 100.0: "max"}
         stats = durations(
-            cells | {extremes[p]: v for p, v in found.items() if p in extremes},
+            cells | {extremes[p]: v for p, v in percentiles.items() if p in extremes},
             source, "12.2 us", line=line,
         )  # fmt: skip
         points = durations(
-            {p: v for p, v in found.items() if 0 < p < 100}, source, "12.2 us", line=line
+            {p: v for p, v in percentiles.items() if 0 < p < 100}, source, "12.2 us", line=line
         )
         count = fact(report, r"^Total number of values: (\d+)", int)
         run = Run(

@@ -34,11 +34,10 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     printed_rows,
-    several,
 )
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import certain, fact, has_json_keys, plain
-from latencykit.units import printable
+from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +129,7 @@ def _memtier_data(
 
 
 def sniff_memtier(head: Head) -> Confidence:
-    """Recognize the table."""
+    """Recognise the table."""
     title = re.search(r"^ALL STATS$|^AGGREGATED AVERAGE RESULTS", head.text, re.MULTILINE)
     return certain(title and "Ops/sec" in head.text)
 
@@ -201,7 +200,7 @@ class _Test:
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the title of a test, a quiet line, or the progress that is overwritten."""
+    """Recognise the title of a test, a quiet line, or the progress that is overwritten."""
     text = plain(head.text)
     summary = re.search(r"^[ \t]*latency summary \(msec\):", text, re.MULTILINE)
     lines = (line for line in text.split("\n") if "requests per second" in line and len(line) < 500)
@@ -346,7 +345,7 @@ def _counted(
     if late:
         run = run.with_notes(
             "redis-benchmark counts what takes longer than 3 s as 3 s: "
-            f"{several(late, 'request')} took 3 s or more"
+            f"{format_items(late, 'request')} took 3 s or more"
         )
     highs = [nanoseconds(value, "ms") for value in values[~clipped]]
     return histogram_of_both(
@@ -356,7 +355,7 @@ def _counted(
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the heading, or rows of old versions."""
+    """Recognise the heading, or rows of old versions."""
     lines = [line for line in head.lines if line.startswith('"')]
     if lines and lines[0].startswith('"test","rps"'):
         return Confidence.CERTAIN

@@ -31,13 +31,13 @@ _HINT = (
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the closing table."""
+    """Recognise the closing table."""
     longest = re.search(r"Longest transaction:\s", head.text)
     return certain("Availability:" in head.text and longest)
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys; lines of advice may precede the object."""
+    """Recognise the keys; lines of advice may precede the object."""
     keys = ('"transactions":', '"availability":', '"longest_transaction":')
     return certain(all(key in head.text for key in keys))
 

@@ -43,12 +43,12 @@ def _header_line(head: Head) -> int | None:
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the header of the packets."""
+    """Recognise the header of the packets."""
     return certain(_header_line(head) is not None)
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize sockperf's percentiles, where no packets follow."""
+    """Recognise sockperf's percentiles, where no packets follow."""
     printed = "sockperf: " in head.text and "---> <MAX> observation" in head.text
     return certain(printed and _header_line(head) is None)
 

@@ -1,9 +1,9 @@
 """t-digest: the bytes that Dunning's Java library writes, also as base64, and JSON of centroids.
 
-A t-digest keeps means of neighbouring values and how many each stands for: a value lies between the
-neighbours of its centroid, where no bound is guaranteed. Both classes of the library (merging and
-AVL tree) write big-endian numbers, verbose or compact; Druid prints base64 of them. JSON comes from
-Elasticsearch's field type ``tdigest``, and from the packages tdigest for Python and for Rust.
+A t-digest stores centroids: means of neighbouring values with their counts. A value is taken to lie
+between the neighbours of its centroid: no bound is guaranteed. Both classes of the library (merging
+and AVL tree) write big-endian numbers, verbose or compact; Druid prints base64 of them. JSON comes
+from Elasticsearch's field type ``tdigest``, and from the packages tdigest for Python and for Rust.
 Sources: MergingDigest.asBytes and asSmallBytes, AVLTreeDigest.asBytes and asSmallBytes.
 """
 
@@ -67,9 +67,9 @@ def buckets_of_centroids(
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the encoding's number and a size that fits, base64 of them, or centroids."""
+    """Recognise the encoding's number and a fitting size, base64 of them, or centroids."""
     if head.data.startswith(_MAGIC):
-        # Of a long one, the extremes in order have to do.
+        # Of a long one only the extremes are checked.
         least, most = struct.unpack_from(">dd", head.data.ljust(20, b"\0"), 4)
         fits = not head.whole or len(head.data) in _EMPTY or _of_bytes(head.data) is not None
         return certain(fits and (least <= most or len(head.data) in _EMPTY))
@@ -94,9 +94,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
                 data = b""
             series[f"line {number}"] = _histogram(_of_bytes(data), source, number, options)
     else:
-        for name, one in _digests(jsontext.load(source), ""):
+        for name, digest in _digests(jsontext.load(source), ""):
             series[name or f"digest {len(series) + 1}"] = _histogram(
-                _of_json(one), source, None, options
+                _of_json(digest), source, None, options
             )
     return {"": next(iter(series.values()))} if len(series) == 1 else series
 
@@ -168,9 +168,12 @@ def _of_json(digest: dict[str, Any]) -> Buckets | None:
     listed = digest["centroids"]
     if listed and isinstance(listed[0], dict):
         keys = [next((key for key in kind if key in listed[0]), "") for kind in (_MEANS, _WEIGHTS)]
-        means, weights = ([float(one[key]) for one in listed] for key in keys)
+        means, weights = ([float(centroid[key]) for centroid in listed] for key in keys)
     else:
-        means, weights = [float(one) for one in listed], [float(n) for n in digest["counts"]]
+        means, weights = (
+            [float(centroid) for centroid in listed],
+            [float(n) for n in digest["counts"]],
+        )
     if len(means) != len(weights) or not means:
         return None
     ends = (digest.get("min"), digest.get("max"))

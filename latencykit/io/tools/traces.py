@@ -18,11 +18,11 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import several
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.wire import Schema, messages
+from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -80,8 +80,8 @@ def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
             notes.append(CUT_LINE)
             return
         first = False
-        for one in value if isinstance(value, list) else [value]:
-            yield from one if isinstance(one, list) else [one]
+        for entry in value if isinstance(value, list) else [value]:
+            yield from entry if isinstance(entry, list) else [entry]
 
 
 def _parent(given: Any) -> str:
@@ -138,7 +138,7 @@ def _key(span: dict[str, Any], name: str) -> Any:
 
 
 def _attributes(given: Any) -> dict[str, Any]:
-    return {str(one.get("key")): _plain(one.get("value")) for one in given or []}
+    return {str(attribute.get("key")): _plain(attribute.get("value")) for attribute in given or []}
 
 
 def _jaeger(source: Source, notes: list[str]) -> Iterator[_Span]:
@@ -149,15 +149,15 @@ def _jaeger(source: Source, notes: list[str]) -> Iterator[_Span]:
             for span in trace.get("spans") or lone:
                 process = span.get("process") or processes.get(span.get("processID")) or {}
                 tags = {
-                    str(one.get("key")): one.get("value")
-                    for one in [*(process.get("tags") or []), *(span.get("tags") or [])]
+                    str(item.get("key")): item.get("value")
+                    for item in [*(process.get("tags") or []), *(span.get("tags") or [])]
                 }
                 parent = next(
                     (
-                        one.get("spanID")
-                        for one in span.get("references") or []
-                        if one.get("refType") in ("CHILD_OF", "FOLLOWS_FROM")
-                        and one.get("traceID") == span.get("traceID")
+                        item.get("spanID")
+                        for item in span.get("references") or []
+                        if item.get("refType") in ("CHILD_OF", "FOLLOWS_FROM")
+                        and item.get("traceID") == span.get("traceID")
                     ),
                     span.get("parentSpanID") or "",
                 )
@@ -206,7 +206,7 @@ def _read(
     if not known.all():
         left = int((~known).sum())
         notes.append(
-            f"left out: {several(left, 'span')} without an end, or with one before the start"
+            f"left out: {format_items(left, 'span')} without an end, or with one before the start"
         )
     present = dict.fromkeys(zip(trace, own, strict=True))
     above = list(zip(trace, parent, strict=True))
@@ -230,12 +230,12 @@ def _read(
         further = {"service": np.array(service, object), "operation": name}
         further["kind"] = np.array(kind, object)
         counts: dict[str, int] = {}
-        for one in attributes:
-            for key in one:
+        for span in attributes:
+            for key in span:
                 counts[key] = counts.get(key, 0) + 1
         for key in sorted(counts, key=lambda key: -counts[key])[:_MOST]:
             cells = np.empty(len(rows), object)
-            cells[:] = [one.get(key) for one in attributes]
+            cells[:] = [span.get(key) for span in attributes]
             further.setdefault(key, cells)
     run = Run(
         tool=tool, measure="service", corrected="none", unit="ns", unit_from="format",
@@ -271,7 +271,7 @@ def _sniff_otlp(head: Head) -> Confidence:
 
 
 def _sniff_otlp_protobuf(head: Head) -> Confidence:
-    """Recognize the first span: its ids and its times."""
+    """Recognise the first span: its ids and its times."""
     try:
         message = next(messages(memoryview(head.data), _EXPORT, head=True), {})
     except InvalidArgumentError:

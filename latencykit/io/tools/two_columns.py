@@ -37,7 +37,7 @@ def _header(head: Head) -> re.Match[str] | None:
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the header, or the clock of bare numbers."""
+    """Recognise the header, or the clock of bare numbers."""
     lines = head.lines[1:21] if (header := _header(head)) else head.lines[:2000]
     if header is not None:
         fits = [re.fullmatch(r"\s*[\d.]+[ \t]+[\d.]+\s*", line) for line in lines]

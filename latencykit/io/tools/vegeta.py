@@ -72,7 +72,7 @@ _SECONDS_TO_1970 = 62_135_596_800  # from the year 1, where Go's time begins
 
 
 def sniff_csv(head: Head) -> Confidence:
-    """Recognize the first row: ns since the epoch, a status, a latency and two sizes."""
+    """Recognise the first row: ns since the epoch, a status, a latency and two sizes."""
     return certain(_ROW.match(head.text))
 
 
@@ -103,7 +103,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_json(head: Head) -> Confidence:
-    """Recognize the keys of the first object."""
+    """Recognise the keys of the first object."""
     line = head.text.partition("\n")[0]
     return certain(line.startswith("{") and all(f'"{key}":' in line for key in _KEYS))
 
@@ -138,7 +138,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def sniff_gob(head: Head) -> Confidence:
-    """Recognize the definition of vegeta's type of results, the first of a gob stream."""
+    """Recognise the definition of vegeta's type of results, the first of a gob stream."""
     begin = head.data[:300]
     return certain(b"\x06Result\x01" in begin[:24] and b"\x07Latency\x01" in begin)
 
@@ -228,7 +228,7 @@ def _parsed(
         stamps.append(stamp)
         rows.append((latency, code, error, attack))
         details.append({key: record.get(key) for key in _FURTHER})
-    found: Columns = {
+    columns: Columns = {
         "start": iso_nanoseconds(stamps),
         "duration": np.array([row[0] for row in rows], np.int64),
         "status": np.array([row[1] for row in rows], np.int64),
@@ -238,8 +238,8 @@ def _parsed(
     if options.columns:
         import pandas as pd
 
-        found["columns"] = pd.DataFrame(details, columns=list(_FURTHER), dtype=object)
-    return found
+        columns["columns"] = pd.DataFrame(details, columns=list(_FURTHER), dtype=object)
+    return columns
 
 
 _FURTHER = ("method", "url", "code", "bytes_in", "bytes_out")
@@ -303,7 +303,7 @@ _ANEW = "run vegeta report anew"
 
 
 def sniff_report_json(head: Head) -> Confidence:
-    """Recognize the keys."""
+    """Recognise the keys."""
     keys = ("latencies", "bytes_in", "status_codes", "success", "requests")
     keyed = all(f'"{key}":' in head.text for key in keys)
     return certain(keyed and plain_report(head.text).lstrip()[:1] == "{")
@@ -378,7 +378,7 @@ def _with_failures(
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the rows of requests and latencies."""
+    """Recognise the rows of requests and latencies."""
     text = plain_report(head.text)
     return certain(_REQUESTS.search(text) and re.search(r"^Latencies\s+\[", text, re.MULTILINE))
 
@@ -432,7 +432,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 
 def sniff_hist(head: Head) -> Confidence:
-    """Recognize the header and its first bucket."""
+    """Recognise the header and its first bucket."""
     text = plain_report(head.text)
     bucket = re.search(r"^\[\S+,\s+\S+\]\s+\d+", text, re.MULTILINE)
     return certain(_HIST.search(text) and bucket)
@@ -459,7 +459,7 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 
 def sniff_hdrplot(head: Head) -> Confidence:
-    """Recognize vegeta's header, which has no blank line below it."""
+    """Recognise vegeta's header, which has no blank line below it."""
     header = _HDRPLOT.search(plain_report(head.text)[:4000])
     first = r"\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]"
     return certain(header and re.match(first, head.text[header.end() :]))

@@ -27,12 +27,11 @@ from latencykit.io.build import (
     mixed_note,
     nanoseconds_of,
     nothing_answered,
-    several,
 )
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.source import Format
 from latencykit.io.text import certain, command_of, fact, plain_report, sections
-from latencykit.units import parse_duration
+from latencykit.units import format_items, parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -76,18 +75,18 @@ class _Report(NamedTuple):
 
 
 def _is_wrk(text: str) -> bool:
-    """Whether there is the table of thread statistics, which wrk and its forks share."""
+    """True if there is the table of thread statistics, which wrk and its forks share."""
     return _HEADER.search(text) is not None
 
 
 def _is_wrk2(text: str) -> bool:
-    """Whether there are lines that only wrk2 prints."""
+    """True if there are lines that only wrk2 prints."""
     calibration = re.search(r"^ +Thread calibration: ", text, re.MULTILINE)
     return "(HdrHistogram - " in text or calibration is not None
 
 
 def sniff(head: Head) -> Confidence:
-    """Recognize the table of thread statistics."""
+    """Recognise the table of thread statistics."""
     text = plain_report(head.text)
     return certain(_is_wrk(text) and not _is_wrk2(text))
 
@@ -142,7 +141,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
         if run.timeouts:
             limit = "--timeout" if run.timeout else "--timeout (2 s unless it was set)"
-            late = several(run.timeouts, "timeout")
+            late = format_items(run.timeouts, "timeout")
             run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
         count = None if requests is None else requests - mixed - run.timeouts
         if count is not None and count <= 0:
@@ -163,7 +162,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 
 
 def sniff_wrk2(head: Head) -> Confidence:
-    """Recognize the table of thread statistics, and the lines that only wrk2 prints."""
+    """Recognise the table of thread statistics, and the lines that only wrk2 prints."""
     text = plain_report(head.text)
     return certain(_is_wrk(text) and _is_wrk2(text))
 

@@ -56,13 +56,13 @@ _HINT = (
 
 
 def sniff_text(head: Head) -> Confidence:
-    """Recognize the closing lines."""
+    """Recognise the closing lines."""
     closing = "[OVERALL], RunTime(ms)," in head.text or _CLOSING.search(head.text)
     return certain(closing and _RAW_HEADER not in head.text)
 
 
 def sniff_raw(head: Head) -> Confidence:
-    """Recognize the header of the rows, or the rows."""
+    """Recognise the header of the rows, or the rows."""
     if _RAW_HEADER in head.text:
         return Confidence.CERTAIN
     lines = [line.encode("utf-8", "replace") for line in head.lines[:20] if line.strip()]
