@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -22,7 +23,12 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import PercentileRow, brackets_at, histogram_of
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.quantiles import highest_supported_percentile, is_resolved, running_sums
+from latencykit.core.quantiles import (
+    highest_supported_percentile,
+    is_resolved,
+    median,
+    running_sums,
+)
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import tail_counts, tail_shares
@@ -31,7 +37,7 @@ from latencykit.errors import DataNotAvailableError, InputTooLargeError, Invalid
 from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -103,12 +109,7 @@ def quorum(above: ArrayLike, k: int, n: int) -> Floats:
 def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Floats:
     """Return the survival of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, on common buckets."""
     times = [1] * len(aboves) if each is None else list(each)
-    with np.errstate(divide="ignore"):
-        logs = sum(
-            n * np.log1p(-np.asarray(above, np.float64))
-            for above, n in zip(aboves, times, strict=True)
-            if n
-        )
+    logs = sum(n * _log_below(above) for above, n in zip(aboves, times, strict=True) if n)
     return np.asarray(-np.expm1(logs))
 
 
@@ -128,15 +129,33 @@ def by_interval(
     total: int | None = None,
 ) -> Floats:
     """Return the distribution of the slowest of `n` calls in one interval, mixed over intervals."""
-    running, lengths = running_sums(counts), np.diff(indptr)
-    number = np.repeat(np.diff(running[indptr]), lengths)
-    above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / number
-    slow = slowest(above, n) if k is None else quorum(above, k, n)
-    before = np.empty_like(slow)
-    before[1:] = slow[:-1]
-    before[indptr[:-1][lengths > 0]] = 1.0
-    weight = number / (running[-1] if total is None else total)
-    return np.bincount(index, (before - slow) * weight, size).astype(np.float64)
+    _check(n, k)
+    everything = int(counts.sum()) if total is None else total
+    return _Within(indptr, index, counts, everything).mixed(n, size, k)
+
+
+class _Within:
+    """Survival within each interval of a block, which serves any number of calls."""
+
+    def __init__(self, indptr: Ints, index: Ints, counts: Ints, total: int) -> None:
+        running, lengths = running_sums(counts), np.diff(indptr)
+        number = np.repeat(np.diff(running[indptr]), lengths)
+        self._above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / number
+        self._first, self._index, self._weight = indptr[:-1][lengths > 0], index, number / total
+
+    @cached_property
+    def _log(self) -> Floats:
+        return _log_below(self._above)
+
+    def mixed(self, n: int, size: int, k: int | None = None) -> Floats:
+        """See `by_interval`."""
+        slow = -np.expm1(n * self._log) if k is None else quorum(self._above, k, n)
+        before = np.empty_like(slow)
+        before[1:] = slow[:-1]
+        before[self._first] = 1.0
+        before -= slow
+        before *= self._weight
+        return np.bincount(self._index, before, size).astype(np.float64)
 
 
 def share_above(tail: ArrayLike, count: ArrayLike, n: int) -> Floats:
@@ -186,8 +205,13 @@ def samples_needed(percentile: float, confidence: float = 0.95, *, two_sided: bo
 
 def _any_of(above: ArrayLike, n: ArrayLike) -> Floats:
     """``1 − (1 − S)ⁿ`` without loss where S is tiny."""
+    return np.asarray(-np.expm1(np.asarray(n) * _log_below(above)))
+
+
+def _log_below(above: ArrayLike) -> Floats:
+    """``log(1 − S)``."""
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.expm1(np.asarray(n) * np.log1p(-np.asarray(above, np.float64))))
+        return np.asarray(np.log1p(-np.asarray(above, np.float64)))
 
 
 def _check(n: int, k: int | None = None, correlation: float = 0.0) -> None:
@@ -579,9 +603,7 @@ def _log_of(data: Any) -> HistogramLog | None:
     log = data.to_unit("ns") if data.unit in NANOSECONDS else data
     log = log.in_succession()
     return (
-        log.with_tag("").resample(float(np.median(log.lengths)) or 1.0)
-        if len(log.tags) > 1
-        else log
+        log.with_tag("").resample(float(median(log.lengths)) or 1.0) if len(log.tags) > 1 else log
     )
 
 
@@ -676,8 +698,8 @@ def _mixtures(
 ) -> list[FanOut]:
     """Mix over the intervals: one pass per interval width; most fan-outs share one."""
     sizes = log.series()
-    crowd = float(np.median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
-    typical = float(np.median(log.lengths)) or 1.0
+    crowd = float(median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
+    typical = float(median(log.lengths)) or 1.0
     wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
     fan_outs_of: dict[int, FanOut] = {}
     for factor in sorted(set(wide.values())):
@@ -693,8 +715,8 @@ def _mixtures(
                 for n in mine
             }
             continue
-        folds = [_MixtureFold(leaf, n, k, hedge, shares) for n in mine]
-        view.scan(*folds)
+        fold = _MixtureFold(leaf, mine, k, hedge, shares)
+        view.scan(fold)
         width = factor * typical
         why = (
             ""
@@ -703,28 +725,36 @@ def _mixtures(
             "per call"
         )
         fan_outs_of |= {
-            n: replace(fold.result(), interval=width, note=why)
-            for n, fold in zip(mine, folds, strict=True)
+            n: replace(answer, interval=width, note=why)
+            for n, answer in zip(mine, fold.results(), strict=True)
         }
     return [fan_outs_of[n] for n in numbers]
 
 
 class _MixtureFold:
-    """Sums the survival of the slowest of n calls over the intervals."""
+    """Sums the survival of the slowest of n calls over the intervals, for each of the `numbers`."""
 
     def __init__(
-        self, leaf: Histogram, n: int, k: int | None, hedge: float | None, shares: Sequence[float]
+        self,
+        leaf: Histogram,
+        numbers: Sequence[int],
+        k: int | None,
+        hedge: float | None,
+        shares: Sequence[float],
     ) -> None:
-        self.leaf, self.n, self.k, self.hedge, self.shares = leaf, n, k, hedge, tuple(shares)
+        self.leaf, self.numbers, self.k, self.hedge = leaf, numbers, k, hedge
+        self.shares = tuple(shares)
         self.high = leaf.buckets.high(leaf.index)
         self._cut, self._part = tail_shares(leaf.counts, self.shares)
         self.low = _ascending(leaf.buckets.low(leaf.index))
-        self._bounds = np.zeros((2, len(self.shares)))
-        self._quick: tuple[Floats, Floats] | None = None
         self._places: dict[Buckets, Ints] = {}
-        self._mass = np.zeros(self.high.size)
-        self._hedged: tuple[Floats, Floats] | None = None
-        self._worse, self._total = np.zeros(len(self.shares)), 0.0
+        self._total = 0.0
+        # Of each number: the sum, or with a hedge values and sums; and shares of slower users, with
+        # the requests in the bucket that a percentile splits as they lie, all fast, and all slow.
+        self._mass = np.zeros((len(numbers), self.high.size))
+        self._hedged: dict[int, tuple[Floats, Floats]] = {}
+        self._quick: dict[int, tuple[Floats, Floats]] = {}
+        self._slower = np.zeros((len(numbers), 3, len(self.shares)))
 
     def add(self, block: Block) -> None:
         """Take a block in."""
@@ -738,76 +768,62 @@ class _MixtureFold:
             places = self._places[block.buckets] = np.minimum(at, self.high.size - 1)
         index = places[block.index]
         if self.hedge is None:
-            self._mass += by_interval(
-                block.indptr, index, block.counts, self.n, self.high.size, self.k, total=1
-            )
+            within = _Within(block.indptr, index, block.counts, 1)
+            for mass, n in zip(self._mass, self.numbers, strict=True):
+                mass += within.mixed(n, self.high.size, self.k)
         else:
-            values, above = hedged_by_interval(
-                block.indptr, index, block.counts, self.high, self.hedge, self.n, self.k
-            )
-            self._hedged = (values, above + (0.0 if self._hedged is None else self._hedged[1]))
-            delay = _least_delay(self.leaf, self.hedge)
-            values, above = hedged_by_interval(
-                block.indptr, index, block.counts, self.low, delay, self.n, self.k
-            )
-            self._quick = (values, above + (0.0 if self._quick is None else self._quick[1]))
+            self._add_hedged(block, index, self.hedge)
         sizes = np.diff(running_sums(block.counts)[block.indptr]).astype(np.float64)
         filled, cut = sizes > 0, self._cut
         sizes = sizes[filled]
         # None, or all, of the requests in the bucket that a percentile splits may be the slower
         # ones of an interval.
-        tails = (
-            tail_counts(block.indptr, index, block.counts, cut, part)[filled]
-            for part in (self._part, 0.0 * self._part, 0.0 * self._part + 1)
-        )
-        for k, tail in enumerate(tails):
+        for way, part in enumerate((self._part, 0.0 * self._part, 0.0 * self._part + 1)):
+            tail = tail_counts(block.indptr, index, block.counts, cut, part)[filled]
             share = np.minimum(tail / sizes[:, None], 1.0)
-            slow = sizes @ (
-                slowest(share, self.n) if self.k is None else quorum(share, self.k, self.n)
-            )
-            if k:
-                self._bounds[k - 1] += slow
-            else:
-                self._worse += slow
+            for slower, n in zip(self._slower, self.numbers, strict=True):
+                slower[way] += sizes @ (
+                    slowest(share, n) if self.k is None else quorum(share, self.k, n)
+                )
         self._total += float(sizes.sum())
 
-    def result(self) -> FanOut:
-        """Return the fan-out of all blocks."""
+    def _add_hedged(self, block: Block, index: Ints, hedge: float) -> None:
+        """Add the survival with a hedge, at the upper ends of the buckets and at the lower."""
+        for sums, ends, delay in (
+            (self._hedged, self.high, hedge),
+            (self._quick, self.low, _least_delay(self.leaf, hedge)),
+        ):
+            for n in self.numbers:
+                values, above = hedged_by_interval(
+                    block.indptr, index, block.counts, ends, delay, n, self.k
+                )
+                sums[n] = values, above + (sums[n][1] if n in sums else 0.0)
+
+    def results(self) -> Iterator[FanOut]:
+        """Yield the fan-out of all blocks for each number."""
         leaf, lows = self.leaf, self.leaf.buckets.low(self.leaf.index)
-        if self._hedged is not None:
-            values, above = self._hedged[0], self._hedged[1] / self._total
-            users = _model(leaf, np.append(0.0, values[:-1]), values, above)
-            worse = {p: users.share_above(float(leaf.percentile(p))) for p in self.shares}
-            added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
-            assert self._quick is not None
-            fastest = _model(leaf, self._quick[0], self._quick[0], self._quick[1] / self._total)
-            between = _between(leaf, fastest, users, self.shares)
-            return FanOut(
-                self.n,
-                "mixture",
-                users,
-                leaf,
-                worse,
-                self.k,
-                added_load=added,
-                fastest=fastest,
-                above_between=between,
-            )
-        above = np.maximum(1.0 - np.cumsum(self._mass) / self._mass.sum(), 0.0)
-        worse = dict(zip(self.shares, (self._worse / self._total).tolist(), strict=True))
-        between = {}
-        if self.n > 1:
-            bounds = zip(*(self._bounds / self._total).tolist(), strict=True)
-            between = dict(zip(self.shares, bounds, strict=True))
-        return FanOut(
-            self.n,
-            "mixture",
-            _model(leaf, lows, self.high, above),
-            leaf,
-            worse,
-            self.k,
-            above_between=between,
-        )
+        for n, mass, slower in zip(self.numbers, self._mass, self._slower, strict=True):
+            if n in self._hedged:
+                values, above = self._hedged[n][0], self._hedged[n][1] / self._total
+                users = _model(leaf, np.append(0.0, values[:-1]), values, above)
+                worse = {p: users.share_above(float(leaf.percentile(p))) for p in self.shares}
+                added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
+                quick = self._quick[n]
+                fastest = _model(leaf, quick[0], quick[0], quick[1] / self._total)
+                between = _between(leaf, fastest, users, self.shares)
+                yield FanOut(
+                    n, "mixture", users, leaf, worse, self.k,
+                    added_load=added, fastest=fastest, above_between=between,
+                )  # fmt: skip
+                continue
+            above = np.maximum(1.0 - np.cumsum(mass) / mass.sum(), 0.0)
+            users = _model(leaf, lows, self.high, above)
+            exact, *bounds = (slower / self._total).tolist()
+            worse = dict(zip(self.shares, exact, strict=True))
+            between = {}
+            if n > 1:
+                between = dict(zip(self.shares, zip(*bounds, strict=True), strict=True))
+            yield FanOut(n, "mixture", users, leaf, worse, self.k, above_between=between)
 
 
 # ---------------------------------------------------------------- one after the other

@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
 from latencykit.core.kernel import add_counts, fold
-from latencykit.core.quantiles import distinct, row_mean_std, running_sums
+from latencykit.core.quantiles import distinct, occupied, row_mean_std, running_sums
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ class TotalsFold:
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""
-        if block.encoded and self._groups == 1:
+        if block.encoded and self.room(block.buckets) is not None:
             block.folded((), self)
         else:
             self.put(block)
@@ -425,9 +425,9 @@ class TotalsFold:
         """Yield (group, layout, index, counts) for every group and layout with counts."""
         for buckets, dense in self._dense.items():
             for group in range(self._groups):
-                index = np.flatnonzero(dense[group])
+                index = occupied(dense[group])
                 if index.size:
-                    yield group, buckets, index, dense[group, index]
+                    yield group, buckets, index, dense[group][index]
         yield from self._aside()
 
 
@@ -521,7 +521,7 @@ class SlidingSums:
         """Make the sums of a group sparse; add up those of one layout now and then."""
         aside = self._aside.setdefault(number, {})
         for buckets, dense in self._open.pop(number, {}).items():
-            index = np.flatnonzero(dense)
+            index = occupied(dense)
             parts = aside.setdefault(buckets, [])
             parts.append((index, dense[index]))
             dense[index] = 0

@@ -17,6 +17,7 @@ import numpy as np
 
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.quantiles import occupied
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import NANOSECONDS
 
@@ -107,7 +108,7 @@ class Counter:
 
     def counts(self) -> tuple[Ints, Ints]:
         """Return the indices of the buckets that hold values, ascending, and their counts."""
-        fine = np.flatnonzero(self._total)
+        fine = occupied(self._total)
         power, half = fine >> self._half, self._half
         low = ((1 << half) | (fine & ((1 << half) - 1))) >> np.clip(half + 1 - power, 0, half + 1)
         index = np.where(power > half, fine - (half << half), np.where(power > 0, low, 0))

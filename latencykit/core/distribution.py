@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -85,12 +86,17 @@ class Distribution(Value):
     def _index_at(self, q: Floats) -> NDArray[np.int64]:
         if not ((q >= 0) & (q <= 1)).all():
             raise InvalidArgumentError(f"quantiles must be from 0 to 1, not {q.tolist()}")
+        index, cumulative = self._cumulative
+        at = np.searchsorted(cumulative, q, "left")
+        return np.asarray(index[np.minimum(at, cumulative.size - 1)], np.int64)
+
+    @cached_property
+    def _cumulative(self) -> tuple[NDArray[np.int64], Floats]:
+        """The occupied buckets, and the probability of a value in or below each."""
         occupied = self.probabilities > 0
-        cumulative = np.cumsum(self.probabilities[occupied])
         # A sum of probabilities may fall short of its exact value by rounding; the margin is far
         # below any sample's.
-        at = np.searchsorted(cumulative * (1 + 1e-12), q, "left")
-        return np.asarray(self.index[occupied][np.minimum(at, cumulative.size - 1)], np.int64)
+        return self.index[occupied], np.cumsum(self.probabilities[occupied]) * (1 + 1e-12)
 
     def bracket(self, percentile: float) -> tuple[float, float]:
         """Return the edges of a percentile's bucket; infinite above if it is only a lower bound."""

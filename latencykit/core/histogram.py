@@ -24,6 +24,7 @@ from latencykit.core.buckets import (
 )
 from latencykit.core.counting import count_values
 from latencykit.core.dependence import normal_quantile
+from latencykit.core.kernel import add_counts
 from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
@@ -947,6 +948,9 @@ class Histogram(Value):
 # Sums of histograms: equal layouts add their counts, unlike ones use the finest steps of all.
 
 
+_DENSE = 1 << 16  # buckets up to which sums are added up in one array of all of them
+
+
 def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
     """Return the sum of histograms; unlike HDR layouts use the finest steps and fewest digits.
 
@@ -962,13 +966,28 @@ def merge_histograms(parts: Sequence[Histogram]) -> Histogram:
         layout, index, counts = add_up([(part.buckets, part.index, part.counts) for part in parts])
         run = _noted(run, parts, layout, index)
     else:
-        index = distinct(np.concatenate([part.index for part in parts]))
-        counts = np.zeros(index.size, np.int64)
-        for part in parts:
-            np.add.at(counts, np.searchsorted(index, part.index), part.counts)
+        index, counts = _sum_of_counts(parts)
     return Histogram(
         layout, index, counts, parts[0].unit, run, _sum_of_reported(parts), **_censored(parts)
     )
+
+
+def _sum_of_counts(parts: Sequence[Histogram]) -> tuple[Ints, Ints]:
+    """Indices and counts of histograms of one layout, added up."""
+    width = 1 + max(int(part.index.max(initial=-1)) for part in parts)
+    least = min(int(part.index.min(initial=0)) for part in parts)
+    if least >= 0 and width <= _DENSE:
+        total, named = np.zeros(width, np.int64), np.zeros(width, np.bool_)
+        for part in parts:
+            add_counts(total, part.index, part.counts)
+            named[part.index] = True
+        index = named.nonzero()[0]
+        return index, total[index]
+    index = distinct(np.concatenate([part.index for part in parts]))
+    counts = np.zeros(index.size, np.int64)
+    for part in parts:
+        np.add.at(counts, np.searchsorted(index, part.index), part.counts)
+    return index, counts
 
 
 def _noted(run: Run, parts: Sequence[Histogram], layout: Buckets, index: Ints) -> Run:

@@ -375,7 +375,10 @@ class HistogramLog(HistogramBacked, Value):
 
     def with_run(self, **changes: object) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
-        return self.rows(np.arange(len(self)), run=self.run.replace(**changes))
+        same = HistogramLog.__new__(HistogramLog)
+        facts = {"run": self.run.replace(**changes), "_whole": None, "_tails": None}
+        vars(same).update(vars(self) | facts)
+        return same
 
     def _mapped_through(self, view: Callable[[Part], Part]) -> HistogramLog:
         """Return the same intervals with their payloads changed by `view` when they are decoded."""

@@ -41,6 +41,7 @@ __all__ = [
     "is_resolved",
     "mean_std",
     "median",
+    "occupied",
     "percentile_frame",
     "percentile_table",
     "poisson_at_least",
@@ -259,6 +260,11 @@ def median(values: NDArray[np.generic]) -> Floats:
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted distinct values; ``np.unique`` would import `numpy.ma` for that."""
     return np.unique(values, return_counts=True)[0]
+
+
+def occupied(counts: NDArray[np.integer[Any]]) -> Ints:
+    """Return where counts are not 0; numpy finds that ten times as fast among booleans."""
+    return np.asarray((counts != 0).nonzero()[0], np.int64)
 
 
 def rank_interval(

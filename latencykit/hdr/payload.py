@@ -20,6 +20,7 @@ from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.quantiles import occupied
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.hdr.errors import PayloadError, RowError
 
@@ -870,7 +871,7 @@ def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
     if numbers.min() < 0:
         raise PayloadError(f"a count is negative: {numbers.min()}")
     ends = rows.ends // word
-    at = np.flatnonzero(numbers)
+    at = occupied(numbers)
     indptr = np.concatenate(([0], np.searchsorted(at, ends)))
     counts = numbers[at]
     _check_sums(indptr, counts, int(counts.max(initial=0)))

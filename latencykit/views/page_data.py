@@ -26,6 +26,7 @@ from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram, brackets_at
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
+from latencykit.core.quantiles import occupied
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
@@ -320,7 +321,7 @@ def _merged(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     if (keys[1:] < keys[:-1]).any():
         order = np.argsort(keys, kind="stable")
         row, index, keys, counts = row[order], index[order], keys[order], counts[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    first = occupied(np.diff(keys, prepend=-1))
     total = np.add.reduceat(counts, first) if first.size else np.zeros(0, np.int64)
     return row[first], index[first], total
 
