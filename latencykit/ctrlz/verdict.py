@@ -553,12 +553,12 @@ def _limit(data: Data, truth: Histogram, stall: float, due: float) -> float | No
     piled = max(near, default=0.0)
     if not reported:
         piled = histogram.count_above(0.8 * top) / (histogram.count + histogram.censored)
-    even = 0.2 * top / stall * due
-    if piled >= 3 * even and piled * histogram.count >= 10 and 0.05 <= top / truth.max < 0.9:
+    even, known = 0.2 * top / stall * due, np.isfinite(histogram.bracket("max")[1])
+    if known and piled >= max(3 * even, 10 / histogram.count) and 0.05 <= top / truth.max < 0.9:
         return top
     if reported:
         tied = [p for p, value in reported.items() if value >= top and p < 100]
-        if len(tied) < (1 if np.isfinite(histogram.bracket("max")[1]) else 2):
+        if len(tied) < (1 if known else 2):
             return None
         pile = histogram.count * (1 - min(tied) / 100)
     elif histogram.censored:

@@ -190,7 +190,7 @@ def test_percentiles_against_load(ax):
 def test_the_load_chart_says_the_capacity():
     figure = drawn(plot.load_curve, sweep(300, 600, 750, 780, 950), slo="99=20ms")
     assert any(
-        "requests/s within the SLO: between 750 (met) and 950 (not)" in word
+        "requests/s within the SLO: between 750 (met) and 780 (not)" in word
         for word in words_of(figure)
     )
     assert_tidy(figure)
