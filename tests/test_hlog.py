@@ -382,7 +382,7 @@ def facts(path: Path, *, lenient: bool = False) -> tuple[object, ...]:
     except CorruptInputError as error:
         return (str(error),)
     arrays = (log.starts, log.lengths, series.count, series.max, series.values)
-    # for NaN is no NaN
+    # for NaN is not NaN
     return (
         *(repr(array.tolist()) for array in arrays),
         log.tag_of_rows(),

@@ -797,7 +797,9 @@ def _judged(
         )
         why += f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         judgement = Judgement("unknown", judgement.rows, (why,))
-    reasons = (*judgement.reasons, *_remarks(plan, observed, model, rate, duration))
+    remarks = _remarks(plan, observed, model, rate, duration)
+    new = [text for text in remarks if not any(text in reason for reason in judgement.reasons)]
+    reasons = (*judgement.reasons, *new)
     accused = judgement.verdict in ("omits", "partly", "loses")
     if accused and model == "open" and (plan.url or "").startswith("https:"):
         seen = reasons[0].partition(": ")[0]
@@ -1017,7 +1019,11 @@ def _remarks(
     if observed.requests is not None and rate is not None:
         due, sent = round(rate * duration), observed.requests
         remark = f"{format_count(sent)} of {format_count(due)} scheduled requests were sent"
-        if not 0.97 * due <= sent <= _MANY * due:
+        if sent > _MANY * due:
+            remarks.append(
+                f"{format_count(sent)} requests were sent where {format_count(due)} were scheduled"
+            )
+        elif sent < 0.97 * due:
             remarks.append(remark)
         elif model in ("paced", "closed"):
             remarks.append(f"{remark}, those of the stall late: it catches up")

@@ -11,6 +11,7 @@ from latencykit.core.columns import Columns, Words, encoded
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
+from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.errors import PayloadError, RowError
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit.core.columns import Cells
-    from latencykit.core.run import Run
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, ReadOptions, Source
 
     Floats = NDArray[np.float64]
+    SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
+    """Edges, counts, statistics that the sketch states, and notes."""
 
 __all__ = [
     "EMPTY",
@@ -41,6 +43,7 @@ __all__ = [
     "further_columns",
     "histogram_of_both",
     "histogram_of_payload",
+    "histogram_of_sketch",
     "in_nanoseconds",
     "log_of_payloads",
     "mixed_note",
@@ -320,6 +323,17 @@ def nothing_answered(source: Source, run: Run) -> CorruptInputError:
 
 # ------------------------------------------------------------
 # HdrHistogram payloads inside other outputs: one as a histogram, one an interval as a log.
+
+
+def histogram_of_sketch(buckets: SketchBuckets, tool: str, options: ReadOptions) -> Histogram:
+    """Return the histogram of a sketch, whose unit is not stated."""
+    low, high, counts, stats, notes = buckets
+    unit, origin = options.resolve_unit("s", "assumed")
+    run = Run(tool=tool, unit=unit, unit_from=origin, notes=notes)
+    return Histogram.from_buckets(
+        nanoseconds_of(low, unit), nanoseconds_of(high, unit), counts, base_unit(unit), run=run,
+        reported_stats={name: nanoseconds(value, unit) for name, value in stats.items()},
+    )  # fmt: skip
 
 
 def histogram_of_payload(

@@ -177,6 +177,12 @@ def _explanations(records: Sequence[dict[str, Any]], out_unit: str | None) -> li
                     f"{name}{spec} = {value}, the {meaning} ({form}); "
                     f"leaves out {trim['leaves_out']}"
                 )
+    with_findings = sum(bool(record["findings"]) for record in records)
+    if with_findings and len(records) > _FEW:
+        lines.append(
+            f"findings on {with_findings} of {len(records)} series (not steady, a timeout, "
+            "averages …): see --format json, or select with --series"
+        )
     return lines
 
 

@@ -35,7 +35,7 @@ def test_percentiles_are_those_printed(read_text):
         2e6,
         40e6,
     )
-    # the row at 0 is no minimum: what lies below the first row is not known
+    # the row at 0 is not a minimum: what lies below the first row is not known
     assert h.percentile(0) == 0
     assert (h.run.tool, h.run.unit, h.run.unit_from, h.run.measure) == (
         "bench",

@@ -379,7 +379,7 @@ def test_a_corrupt_line_of_a_table_is_an_error(case, tmp_path):
     copy = case.corrupt(
         tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
     )
-    # a line that does not begin with a version is no terse line: fio prints others, too
+    # a line that does not begin with a version is not a terse line: fio prints others, too
     if case.format == "fio-terse":
         assert counts(case.read(copy)) < counts(case.read())
         return

@@ -40,10 +40,10 @@ def test_a_login_that_is_missing(storage):
     storage(NoCredentialsError("Unable to locate credentials"))
     with pytest.raises(
         lk.InputError, match=r"vault://a/x.hlog: no credentials were found; "
-    ) as told:
+    ) as refused:
         lk.read("vault://a/x.hlog")
-    assert "AWS_PROFILE" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "AWS_PROFILE" in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_access_that_is_refused(storage):

@@ -173,3 +173,15 @@ def test_requests_that_began_at_once_are_judged_as_without_times(run, tmp_path):
     path = tmp_path / "calls.csv"
     path.write_text("start_s,duration_ns\n" + "".join(f"5,{ns:.0f}\n" for ns in took))
     assert "intervals of" not in run("summary", path)[1]
+
+
+def test_summary_of_many_series_counts_those_with_findings(tmp_path):
+    rng = np.random.default_rng(1)
+    paths = [tmp_path / f"{k}.txt" for k in range(8)]
+    for k, path in enumerate(paths):
+        np.savetxt(path, np.r_[rng.exponential(0.1, 2000), np.full(20 * (k < 2), 30.0)])
+    arguments = ["summary", "--unit", "s", *map(str, paths)]
+    text = CliRunner().invoke(cli, arguments).output
+    assert "findings on 2 of 8 series" in text
+    assert "a timeout?" not in text
+    assert "a timeout?" in CliRunner().invoke(cli, arguments[:6]).output

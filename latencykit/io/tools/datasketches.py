@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
-from latencykit.io.build import base_unit, nanoseconds, nanoseconds_of
+from latencykit.io.build import histogram_of_sketch
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.tools.tdigest import buckets_of_centroids
@@ -26,10 +24,11 @@ from latencykit.io.tools.tdigest import buckets_of_centroids
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from latencykit.core.histogram import Histogram
+    from latencykit.io.build import SketchBuckets
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Floats = NDArray[np.float64]
-    Buckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
 
 __all__ = ["FORMATS"]
 
@@ -74,17 +73,11 @@ def _histogram(data: bytes, source: Source, line: int | None, options: ReadOptio
     if buckets is None:
         expected = "an intact KLL or t-digest sketch of numbers"
         raise source.corrupt(line, f"{len(data):,} bytes that do not fit", expected, "")
-    low, high, counts, stats, notes = buckets
-    unit, origin = options.resolve_unit("s", "assumed")
-    run = Run(tool="DataSketches", unit=unit, unit_from=origin, notes=notes)
-    return Histogram.from_buckets(
-        nanoseconds_of(low, unit), nanoseconds_of(high, unit), counts, base_unit(unit), run=run,
-        reported_stats={name: nanoseconds(value, unit) for name, value in stats.items()},
-    )  # fmt: skip
+    return histogram_of_sketch(buckets, "DataSketches", options)
 
 
-def _of_kll(data: bytes) -> Buckets | None:
-    """Buckets of a KLL sketch; None where the bytes fit no type of numbers."""
+def _of_kll(data: bytes) -> SketchBuckets | None:
+    """SketchBuckets of a KLL sketch; None where the bytes fit no type of numbers."""
     if data[3] & _SINGLE:
         values = _numbers(data[8:])
         return None if values is None or values.size != 1 else _exact(values)
@@ -127,8 +120,8 @@ def _of_kll(data: bytes) -> Buckets | None:
     return None
 
 
-def _of_tdigest(data: bytes) -> Buckets | None:
-    """Buckets of a t-digest; None where the bytes fit no type of numbers."""
+def _of_tdigest(data: bytes) -> SketchBuckets | None:
+    """SketchBuckets of a t-digest; None where the bytes fit no type of numbers."""
     if data[5] & 0b10:
         values = _numbers(data[8:])
         return None if values is None or values.size != 1 else _exact(values)
@@ -148,7 +141,7 @@ def _of_tdigest(data: bytes) -> Buckets | None:
     return None
 
 
-def _exact(values: Floats) -> Buckets | None:
+def _exact(values: Floats) -> SketchBuckets | None:
     """A single value."""
     if not np.isfinite(values).all():
         return None

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.histogram import Histogram
-from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import text as jsontext
-from latencykit.io.build import base_unit, nanoseconds, nanoseconds_of
+from latencykit.io.build import histogram_of_sketch
 from latencykit.io.source import Format
 from latencykit.io.text import certain
 from latencykit.io.wire import varints
@@ -30,10 +28,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit.core.histogram import Histogram
+    from latencykit.io.build import SketchBuckets
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Floats = NDArray[np.float64]
-    Buckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
 
 __all__ = ["FORMATS", "buckets_of_centroids"]
 
@@ -48,7 +47,7 @@ _WEIGHTS, _MEANS = ("c", "n", "weight", "count"), ("m", "mean")
 
 def buckets_of_centroids(
     mean: ArrayLike, weight: ArrayLike, least: float, most: float
-) -> Buckets | None:
+) -> SketchBuckets | None:
     """Return the buckets of means with weights, and what is known; None if they make no sense."""
     means, weights = np.asarray(mean, np.float64), np.asarray(weight, np.float64)
     if not means.size or not np.isfinite([*means, *weights, least, most]).all():
@@ -103,22 +102,16 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _histogram(
-    buckets: Buckets | None, source: Source, line: int | None, options: ReadOptions
+    buckets: SketchBuckets | None, source: Source, line: int | None, options: ReadOptions
 ) -> Histogram:
     if buckets is None:
         seen = "the t-digest is corrupt, or holds no requests"
         raise source.corrupt(line, seen, "centroids between the extremes", "")
-    low, high, counts, stats, notes = buckets
-    unit, origin = options.resolve_unit("s", "assumed")
-    run = Run(tool="t-digest", unit=unit, unit_from=origin, notes=notes)
-    return Histogram.from_buckets(
-        nanoseconds_of(low, unit), nanoseconds_of(high, unit), counts, base_unit(unit), run=run,
-        reported_stats={name: nanoseconds(value, unit) for name, value in stats.items()},
-    )  # fmt: skip
+    return histogram_of_sketch(buckets, "t-digest", options)
 
 
-def _of_bytes(data: bytes) -> Buckets | None:
-    """Buckets of one of the four encodings, which differ in the size that they announce."""
+def _of_bytes(data: bytes) -> SketchBuckets | None:
+    """SketchBuckets of one of the four encodings, which differ in the size that they announce."""
     if len(data) < 30 or not data.startswith(_MAGIC):
         return None
     verbose = data.startswith(_MAGIC[0])
@@ -144,7 +137,7 @@ def _of_bytes(data: bytes) -> Buckets | None:
     return _rounded(means, weights, least, most) if weights.size == number else None
 
 
-def _rounded(mean: ArrayLike, weight: ArrayLike, least: float, most: float) -> Buckets | None:
+def _rounded(mean: ArrayLike, weight: ArrayLike, least: float, most: float) -> SketchBuckets | None:
     """The same of means in single precision, which may round them beyond the extremes."""
     with np.errstate(invalid="ignore"):  # corrupt bytes that are not a number
         means = np.asarray(mean, np.float64)
@@ -165,8 +158,8 @@ def _digests(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield from _digests(inner, f"{name}.{key}" if name else str(key))
 
 
-def _of_json(digest: dict[str, Any]) -> Buckets | None:
-    """Buckets of centroids as objects, or as two lists."""
+def _of_json(digest: dict[str, Any]) -> SketchBuckets | None:
+    """SketchBuckets of centroids as objects, or as two lists."""
     listed = digest["centroids"]
     if listed and isinstance(listed[0], dict):
         keys = [next((key for key in kind if key in listed[0]), "") for kind in (_MEANS, _WEIGHTS)]
