@@ -696,19 +696,17 @@ def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     if run.loop != "closed" and not math.isnan(offered + achieved):
         # Of many loads none must be called saturated by chance.
         z, error, under_way = normal_quantile(1 - (1 - confidence) / 20), 0.0, 0.0
-        growth = _backlog_growth(timed) if isinstance(timed, Samples) and known else None
-        if counted.count:
-            # As of random arrivals, or as the counts vary over time.
-            spread = 0.0
-            if evidence is not None and evidence.dependence is not None:
-                spread = evidence.dependence.spread_of_count
-            error = z * max(achieved / math.sqrt(counted.count), achieved * spread)
-        if growth is not None:
+        if isinstance(timed, Samples) and known and (growth := _backlog_growth(timed)) is not None:
             achieved -= growth[0]
             error = z * math.hypot(growth[1], math.sqrt(max(achieved, 0.0) / timed.elapsed))
-        elif counted.count and run.duration and counted.unit == "ns":
-            # Requests under way at the end are not counted: by Little's law, L = λW.
-            under_way = offered * counted.mean / 1e9 / run.duration
+        elif counted.count:
+            # As of random arrivals, or as the counts vary over time.
+            varies = None if evidence is None else evidence.dependence
+            spread = 0.0 if varies is None else varies.spread_of_count
+            error = z * max(achieved / math.sqrt(counted.count), achieved * spread)
+            if run.duration and counted.unit == "ns":
+                # Requests under way at the end are not counted: by Little's law, L = λW.
+                under_way = offered * counted.mean / 1e9 / run.duration
         low, high = max(0.0, achieved - error), achieved + error + under_way
     lost = not math.isnan(high) and bool(saturated(offered, high))
     return LoadRow(name, rate, offered, achieved, lost, counted, evidence, low, high)

@@ -21,6 +21,7 @@ that goes with slow requests only because it goes with another one does not stan
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -547,31 +548,16 @@ def _combination(
     active: Flags,
 ) -> tuple[float, _Cause] | None:
     """The combination of two values that says more than either of them, if there is one."""
-    from scipy import special  # here: reports import this module, and most have no use for it
-
     looks = sum(
         one.looks * two.looks for k, one in enumerate(attributes) for two in attributes[k + 1 :]
     )
-    late = world.late & active
     candidates: list[tuple[float, int, int, int, int]] = []
-    for i in range(len(attributes)):
-        for j in range(i + 1, len(attributes)):
-            for u in np.flatnonzero(standing[i])[:8].tolist():
-                first = local[i] == u
-                size = len(attributes[j].values)
-                slow = np.bincount(local[j][late & first], minlength=size) / max(late.sum(), 1)
-                whole = np.bincount(local[j][active & first], minlength=size) / active.sum()
-                second = np.bincount(local[j][late], minlength=size) / max(late.sum(), 1)
-                usual = np.bincount(local[j][active], minlength=size) / active.sum()
-                lift = slow / np.maximum(whole, 1e-12)
-                alone = max(slow.sum() / max(whole.sum(), 1e-12), 0.0)
-                more = (lift >= _BETTER * alone) & (
-                    lift >= _BETTER * second / np.maximum(usual, 1e-12)
-                )
-                more &= (slow - whole >= _LEAST_EXCESS) & standing[j]
-                for v in np.flatnonzero(more).tolist():
-                    weight = float(special.rel_entr(slow[v], whole[v]))
-                    candidates.append((weight, i, u, j, v))
+    for i, j in itertools.combinations(range(len(attributes)), 2):
+        for u in np.flatnonzero(standing[i])[:8].tolist():
+            size = len(attributes[j].values)
+            weights = _divergence(local[i] == u, local[j], size, world.late & active, active)
+            weights[~standing[j]] = 0.0
+            candidates += [(weights[v], i, u, j, v) for v in np.flatnonzero(weights).tolist()]
     best: tuple[float, _Cause] | None = None
     for _, i, u, j, v in sorted(candidates, reverse=True)[:_MOST_PAIRS]:
         first, second = local[i] == u, local[j] == v
@@ -591,6 +577,25 @@ def _combination(
             parts = (attributes[i], u), (attributes[j], v)
             best = float(deviance[1]), _Cause(parts, both)
     return best
+
+
+def _divergence(first: Flags, codes: NDArray[Any], size: int, late: Flags, active: Flags) -> Floats:
+    """Each code's term of the Kullback–Leibler divergence of slow requests from all, with `first`.
+
+    Zero where the lift is not clearly above that of `first` and of the code alone.
+    """
+    from scipy import special  # here: reports import this module, and most have no use for it
+
+    def shares(rows: Flags, total: Flags) -> Floats:
+        return np.bincount(codes[rows], minlength=size) / max(total.sum(), 1)
+
+    slow, usual = shares(late & first, late), shares(active & first, active)
+    lift = slow / np.maximum(usual, 1e-12)
+    of_first = slow.sum() / max(usual.sum(), 1e-12)
+    of_code = shares(late, late) / np.maximum(shares(active, active), 1e-12)
+    more = (lift >= _BETTER * of_first) & (lift >= _BETTER * of_code)
+    more &= slow - usual >= _LEAST_EXCESS
+    return np.asarray(np.where(more, special.rel_entr(slow, usual), 0.0))
 
 
 # ------------------------------------------------------------

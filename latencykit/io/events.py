@@ -627,22 +627,7 @@ def _table(source: Source) -> Events:
         rows = [[_cell(record.get(name)) for name in header] for record in records]
         numbers = list(range(1, len(rows) + 1))
     else:
-        lines = [
-            (number, line)
-            for number, line in enumerate(text.split("\n"), 1)
-            if line.strip() and not line.startswith("#")
-        ]
-        first = lines[0][1] if lines else ""
-        mark = next((mark for mark in "\t;,|" if mark in first), ",")
-        numbers = [number for number, _ in lines]
-        parsed = csv.reader((line for _, line in lines), delimiter=mark, skipinitialspace=True)
-        rows = [[cell.strip() for cell in row] for row in parsed]
-        header = rows[0] if rows else []
-        if _moments(header[:1], 0.0) is None and header:
-            rows, numbers = rows[1:], numbers[1:]
-        else:
-            second = len(header) > 1 and _moments(header[1:2], 0.0) is not None
-            header = ["start", *(["end"] if second else []), "label"]
+        header, rows, numbers = _delimited(text)
     roles = [_role_of(name) for name in header]
     columns: dict[str, tuple[list[str], float]] = {}
     for k, (role, factor) in enumerate(roles):
@@ -682,6 +667,25 @@ def _table(source: Source) -> Events:
     label = columns["label"][0] if "label" in columns else [""] * len(rows)
     notes = ("its times state no zone; taken as UTC",) if clock == "local" else ()
     return _events(source, "times", start, end, label, clock, notes)
+
+
+def _delimited(text: str) -> tuple[list[str], list[list[str]], list[int]]:
+    """Header, rows and their lines; without a header: start, end (if that is a time), label."""
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    first = lines[0][1] if lines else ""
+    mark = next((mark for mark in "\t;,|" if mark in first), ",")
+    numbers = [number for number, _ in lines]
+    parsed = csv.reader((line for _, line in lines), delimiter=mark, skipinitialspace=True)
+    rows = [[cell.strip() for cell in row] for row in parsed]
+    header = rows[0] if rows else []
+    if _moments(header[:1], 0.0) is None and header:
+        return header, rows[1:], numbers[1:]
+    second = len(header) > 1 and _moments(header[1:2], 0.0) is not None
+    return ["start", *(["end"] if second else []), "label"], rows, numbers
 
 
 def _cell(value: Any) -> str:

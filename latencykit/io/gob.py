@@ -15,7 +15,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.wire import follow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from numpy.typing import NDArray
 
@@ -51,27 +51,35 @@ def columns_of_structs(
             data += piece
             if len(data) > _LARGEST + _CHUNK:
                 raise InvalidArgumentError(f"a value of the file has more than {_LARGEST:,} bytes")
-            raw = np.frombuffer(data, np.uint8)
-            at = 0
-            while (message := _message(data, at)) is not None:
-                start, end, number = message
-                if number > 0:
-                    if number not in structs:
-                        raise InvalidArgumentError("a value is of a type that is not defined")
-                    starts, ends = _chain(data, raw, at, start)
-                    yield _fields(raw, starts, ends, structs[number], encoded, names)
-                    at = int(ends[-1])
-                    continue
-                cursor = _Cursor(data, start, end)
-                kind = cursor.number()
-                if kind == _STRUCT:
-                    structs[-number] = _struct(cursor)
-                elif kind in _ENCODED:
-                    encoded.add(-number)
-                at = end
-            data = data[at:]
+            used = yield from _values(data, structs, encoded, names)
+            data = data[used:]
     if data:
         notes.append("the last result is truncated; it was left out")
+
+
+def _values(
+    data: bytes, structs: dict[int, Fields], encoded: set[int], names: tuple[str, ...]
+) -> Generator[dict[str, NDArray[Any]], None, int]:
+    """Yield the columns of complete messages, remember types they define; return where they end."""
+    raw = np.frombuffer(data, np.uint8)
+    at = 0
+    while (message := _message(data, at)) is not None:
+        start, end, number = message
+        if number > 0:
+            if number not in structs:
+                raise InvalidArgumentError("a value is of a type that is not defined")
+            starts, ends = _chain(data, raw, at, start)
+            yield _fields(raw, starts, ends, structs[number], encoded, names)
+            at = int(ends[-1])
+            continue
+        cursor = _Cursor(data, start, end)
+        kind = cursor.number()
+        if kind == _STRUCT:
+            structs[-number] = _struct(cursor)
+        elif kind in _ENCODED:
+            encoded.add(-number)
+        at = end
+    return at
 
 
 class _Cursor:

@@ -58,7 +58,7 @@ from latencykit.io import native_json as json_native
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from latencykit.core.buckets import Buckets
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 __all__ = ["FORMATS", "write_parquet"]
@@ -103,11 +104,15 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
     pa, pq = _arrow()
     layouts: list[dict[str, Any]] = []
     frames: dict[str, Any] = {}
+    intervals: dict[str, tuple[HistogramLog | Histogram, Floats, Floats, Any]] = {}
+    tags: Sequence[str | None]
     for name, data in series.items():
         if isinstance(data, HistogramLog):
-            times = {"start": data.starts.tolist(), "length": data.lengths.tolist()}
-            facts = times | {"tags": data.tag_of_rows()}
+            starts, lengths, tags = data.starts, data.lengths, data.tag_of_rows()
+            facts = {"start": starts.tolist(), "length": lengths.tolist(), "tags": tags}
         elif isinstance(data, Histogram):
+            starts = lengths = np.array([np.nan])
+            tags = [None]
             facts = json_native.stated_by(data)
         else:
             raise InvalidArgumentError(
@@ -115,22 +120,14 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
                 "write .csv or .json for the others"
             )
         frames[name] = json_native.frame_of(data) | facts
+        intervals[name] = data, starts, lengths, pa.array(tags, pa.string())
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in _SCHEMA.items()])
     repeated = [name for name in _SCHEMA if name not in _ENCODINGS]
     with pq.ParquetWriter(
         path, schema, compression="zstd", use_dictionary=repeated, column_encoding=_ENCODINGS
     ) as writer:
-        for name, data in series.items():
-            if isinstance(data, HistogramLog):
-                starts, lengths, groups = data.starts, data.lengths, _groups(data)
-                tags = pa.array(data.tag_of_rows(), pa.string())
-            else:
-                assert isinstance(data, Histogram)
-                starts = lengths = np.array([np.nan])
-                tags = pa.array([None], pa.string())
-                row = np.zeros(data.index.size, np.int64)
-                groups = iter([(data.buckets, row, data.index, data.counts)])
-            for buckets, row, index, counts in groups:
+        for name, (data, starts, lengths, tags) in intervals.items():
+            for buckets, row, index, counts in _groups(data):
                 layout = json_native.layout_of(buckets)
                 if layout not in layouts:
                     layouts.append(layout)
@@ -153,12 +150,15 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
         writer.add_key_value_metadata({_KEY: metadata})
 
 
-def _groups(log: HistogramLog) -> Iterator[tuple[Any, ...]]:
+def _groups(data: HistogramLog | Histogram) -> Iterator[tuple[Any, ...]]:
     """Whole intervals of one layout, as many as a row group takes: layout, row, index, counts."""
+    if isinstance(data, Histogram):
+        yield data.buckets, np.zeros(data.index.size, np.int64), data.index, data.counts
+        return
     parts: list[tuple[Ints, Ints, Ints]] = []
     size = 0
     layout: Buckets | None = None
-    for block in log.blocks():
+    for block in data.blocks():
         if parts and (block.buckets != layout or size + block.index.size > _GROUP):
             yield layout, *map(np.concatenate, zip(*parts, strict=True))
             parts, size = [], 0

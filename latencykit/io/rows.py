@@ -21,6 +21,7 @@ from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lin
 from latencykit.units import printable
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from typing import Any
@@ -29,7 +30,15 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import ReadOptions, Source
 
-__all__ = ["CUT_LINE", "Layout", "line_chunks", "read_table", "row_texts", "table_chunks"]
+__all__ = [
+    "CUT_LINE",
+    "Layout",
+    "line_chunks",
+    "read_table",
+    "row_texts",
+    "table_chunks",
+    "unmatched_lines",
+]
 
 CUT_LINE = "the last line is cut; it was left out"
 """The note of a reader that left the end of a file out."""
@@ -413,3 +422,20 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
                 line, pending = line + pending.count(b"\n", 0, end), pending[end:]
         if pending:
             yield line, pending
+
+
+def unmatched_lines(
+    chunk: bytes, first: int, pattern: re.Pattern[bytes], notes: list[str]
+) -> Iterator[tuple[int, str]]:
+    """Yield (number, text) of each line of a chunk that is not blank and does not match.
+
+    One without a line break at the end of the file is cut, which is appended to `notes` instead.
+    """
+    lines = chunk.split(b"\n")
+    for number, line in enumerate(lines, first):
+        if not line.strip() or pattern.match(line):
+            continue
+        if number == first + len(lines) - 1:
+            notes.append(CUT_LINE)
+        else:
+            yield number, printable(line.decode("utf-8", "replace").strip())

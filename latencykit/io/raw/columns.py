@@ -205,18 +205,12 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
         )
     roles = roles_of(columns, chosen.column)
     if options.start_column is not None:
-        roles["start"] = named(_column(options.start_column, columns, source, "--start-column"))
-        roles = {
-            role: part
-            for role, part in roles.items()
-            if role == "start" or part.column != roles["start"].column
-        }
+        start = named(_column(options.start_column, columns, source, "--start-column"))
+        others = {role: part for role, part in roles.items() if part.column != start.column}
+        roles = others | {"start": start}
     if shape is not None:
-        roles = {
-            role: part
-            for role, part in roles.items()
-            if role in ("tag", "series") and part.column != shape.level
-        }
+        kept = {role: part for role, part in roles.items() if role in ("tag", "series")}
+        roles = {role: part for role, part in kept.items() if part.column != shape.level}
     taken: set[str | None] = {chosen.column, *(part.column for part in roles.values())}
     if shape is not None:
         taken |= {shape.count, shape.level, shape.low.column if shape.low else None}

@@ -36,10 +36,10 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.raw.cells import latency_columns, named, unit_in
-from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text import certain, flat, iso_nanoseconds
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -330,14 +330,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     for first, chunk in line_chunks(source):
         rows = chosen.pattern.findall(chunk)
         if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
-            lines = chunk.split(b"\n")
-            for number, line in enumerate(lines, first):
-                if not line.strip() or chosen.pattern.match(line):
-                    continue
-                if number == first + len(lines) - 1:  # no line break behind it: it is truncated
-                    notes.append(CUT_LINE)
-                    continue
-                seen = f"this line has no time: {printable(line.decode('utf-8', 'replace'))!r}"
+            for number, line in unmatched_lines(chunk, first, chosen.pattern, notes):
+                seen = f"this line has no time: {line!r}"
                 refuse_line(source, options, number, seen, f"{chosen.tool}'s line format")
         if not rows:
             continue

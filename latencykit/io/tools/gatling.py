@@ -18,10 +18,9 @@ from latencykit.io.build import (
     per_operation,
     without_negative,
 )
-from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text import certain, fact, has_json_keys
-from latencykit.units import printable
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -30,12 +29,14 @@ __all__ = ["FORMATS"]
 
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
 # comes second.
+_KIND = rb"^(?:[^\t\n]*\t\d*\t)?REQUEST\t"
 _REQUEST = re.compile(
-    rb"^(?:[^\t\n]*\t\d*\t)?REQUEST\t(?:\d+\t)?"
+    _KIND + rb"(?:\d+\t)?"
     rb"([^\t\n]*)\t([^\t\n]*)\t(\d{12,14})\t(-?\d+)\t(OK|KO)(?:\t([^\n]*))?$",
     re.MULTILINE,
 )
-_ANY_REQUEST = re.compile(rb"^(?:[^\t\n]*\t\d*\t)?REQUEST\t[^\n]*\n", re.MULTILINE)
+_ANY_REQUEST = re.compile(_KIND, re.MULTILINE)
+_VALID = re.compile(_REQUEST.pattern + rb"|^(?!" + _KIND + rb")", re.MULTILINE)  # any record
 _BEGIN = re.compile(
     r"^(?:RUN\t|[^\t\n]*\t[^\t\n]*\tRUN\t|(?:[^\t\n]*\t\d*\t)?REQUEST\t)", re.MULTILINE
 )
@@ -61,23 +62,14 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
             "read js/stats.json of the HTML report, which holds its percentiles",
         )  # fmt: skip
     rows: list[tuple[bytes, ...]] = []
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     for first, chunk in line_chunks(source):
         requests = _REQUEST.findall(chunk)
         rows += requests
-        expected = len(_ANY_REQUEST.findall(chunk))
-        if not chunk.endswith(b"\n"):
-            last = chunk[chunk.rfind(b"\n") + 1 :]
-            complete = _REQUEST.match(last) is not None
-            notes = () if complete or b"REQUEST" not in last else (CUT_LINE,)
-            expected += complete
-        if expected > len(requests):
-            for match in _ANY_REQUEST.finditer(chunk):
-                if _REQUEST.match(match[0].rstrip(b"\n")) is None:
-                    line = first + chunk.count(b"\n", 0, match.start())
-                    text = printable(match[0].decode("utf-8", "replace").rstrip())
-                    due = "REQUEST, groups, name, start, end, OK or KO"
-                    refuse_line(source, options, line, f"not a valid record: {text!r}", due)
+        if len(_ANY_REQUEST.findall(chunk)) > len(requests):
+            for number, line in unmatched_lines(chunk, first, _VALID, notes):
+                due = "REQUEST, groups, name, start, end, OK or KO"
+                refuse_line(source, options, number, f"not a valid record: {line!r}", due)
     if not rows:
         return {}
     group, name, start, end, status, message = (

@@ -23,7 +23,7 @@ from latencykit.io.build import (
     nothing_answered,
     without_negative,
 )
-from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text import below, certain, has_json_keys, iso_nanoseconds, plain
 from latencykit.units import parse_duration, printable
@@ -146,14 +146,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         values += [row[0] for row in rows]
         statuses += [row[1] for row in rows]
         if len(rows) < len(chunk.splitlines()):
-            for number, line in enumerate(chunk.split(b"\n"), first):
-                if not line.strip() or line.startswith(b"duration (ms)") or _ROW.match(line):
-                    continue
-                if number == first + chunk.count(b"\n"):
-                    notes.append(CUT_LINE)
-                    continue
-                seen = f"{printable(line.decode('utf-8', 'replace').strip())!r}"
-                refuse_line(source, options, number, seen, "duration,status,error")
+            for number, line in unmatched_lines(chunk, first, _ROW, notes):
+                if not line.startswith("duration (ms)"):
+                    refuse_line(source, options, number, repr(line), "duration,status,error")
     if not values:
         return {}
     duration = nanoseconds_of(np.array(values, "S").astype(np.float64), "ms")

@@ -15,6 +15,7 @@ A point's time is the end of its request; in CSV it is truncated to whole second
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import field
@@ -305,23 +306,12 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     for first, chunk in line_chunks(source):
         part = None
         if len(_LINE.findall(chunk)) == len(_BEGUN.findall(chunk)):
-            try:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
                 records = json.loads(b"[" + b",".join(pattern.findall(chunk)) + b"]")
                 part = _points(records, metric_names, options)
-            except (ValueError, KeyError, TypeError):
-                part = None
         if part is None:
-            # Line by line, so that corrupt lines are named
-            good = []
-            for number, record in jsontext.numbered(source, options, first, chunk, notes):
-                try:
-                    if record["type"] == "Point":
-                        iso_nanoseconds([str(record["data"]["time"])])
-                        float(record["data"]["value"])
-                        good.append(record)
-                except (KeyError, TypeError, ValueError):
-                    refuse_line(source, options, number, "a point without time and value", "both")
-            part = _points(good, metric_names, options)
+            records = _valid_points(source, options, first, chunk, notes)
+            part = _points(records, metric_names, options)
         parts.append(part)
     metrics = {
         name: {
@@ -337,6 +327,22 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             tables = [part[name]["columns"] for part in parts if name in part]
             points["columns"] = pd.concat(tables, ignore_index=True)
     return _series_of_points(metrics, notes, options, source)
+
+
+def _valid_points(
+    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
+) -> list[Any]:
+    """The points of a chunk, line by line, so that corrupt lines are named."""
+    points = []
+    for number, point in jsontext.numbered(source, options, first, chunk, notes):
+        try:
+            if point["type"] == "Point":
+                iso_nanoseconds([str(point["data"]["time"])])
+                float(point["data"]["value"])
+                points.append(point)
+        except (KeyError, TypeError, ValueError):
+            refuse_line(source, options, number, "a point without time and value", "both")
+    return points
 
 
 def _points(
@@ -448,16 +454,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             seen = printable(f"{name}: {row[2]}", 50)
             raise part.corrupt(row.start(1), seen, "numbers", "run k6 anew")
         if "avg" in cells or "med" in cells:
-            others = {key: cell for key, cell in cells.items() if key != "count"}
-            bad = next((key for key, cell in others.items() if not _TIME.fullmatch(cell)), None)
-            if bad is not None and _BUILT_IN.fullmatch(name):
-                seen, expected = f"{name}: {bad}={cells[bad]}", "a duration, such as 5.81s"
-                raise part.corrupt(row.start(1), printable(seen), expected, "run k6 anew")
-            if bad is None:
-                values = {key: round(parse_duration(cell), 3) for key, cell in others.items()}
-                if "count" in cells:
-                    values["count"] = float(cells["count"])
-                trends[name] = values, True
+            trend = _trend_row(name, cells, part, row.start(1))
+            if trend is not None:
+                trends[name] = trend, True
         elif name.startswith("vus"):
             most = float(cells.get("max", numbers[0]))
         elif name == "http_req_failed" and len(numbers) > 1:
@@ -468,6 +467,21 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             rates[name] = numbers[1] if rated else 0.0
     series = _series_of_summary(_Summary(trends, counts, rates, failed, most), source, options)
     return {name: data.with_run(**_scenarios(text, data.run)) for name, data in series.items()}
+
+
+def _trend_row(
+    name: str, cells: Mapping[str, str], part: Section, at: int
+) -> dict[str, float] | None:
+    """The statistics of a metric of type Trend; None for a user's own that is not of times."""
+    times = {key: cell for key, cell in cells.items() if key != "count"}
+    bad = next((key for key, cell in times.items() if not _TIME.fullmatch(cell)), None)
+    if bad is not None and _BUILT_IN.fullmatch(name):
+        seen, expected = f"{name}: {bad}={cells[bad]}", "a duration, such as 5.81s"
+        raise part.corrupt(at, printable(seen), expected, "run k6 anew")
+    if bad is not None:
+        return None
+    values = {key: round(parse_duration(cell), 3) for key, cell in times.items()}
+    return values | ({"count": float(cells["count"])} if "count" in cells else {})
 
 
 def _scenarios(text: str, run: Run) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -229,11 +230,8 @@ def _read(
     if options.columns:
         further = {"service": np.array(service, object), "operation": name}
         further["kind"] = np.array(kind, object)
-        counts: dict[str, int] = {}
-        for span in attributes:
-            for key in span:
-                counts[key] = counts.get(key, 0) + 1
-        for key in sorted(counts, key=lambda key: -counts[key])[:_MOST]:
+        counts = Counter(key for span in attributes for key in span)
+        for key, _ in counts.most_common(_MOST):
             cells = np.empty(len(rows), object)
             cells[:] = [span.get(key) for span in attributes]
             further.setdefault(key, cells)
@@ -260,8 +258,8 @@ def _read(
         raise source.corrupt(None, "no span has a start and an end", "times of spans", "")
     if options.series:
         timed = np.flatnonzero(known)
-        number = {one: k for k, one in enumerate(dict.fromkeys(name[timed].tolist()))}
-        group = np.array([number[one] for one in name[timed]])
+        number = {operation: k for k, operation in enumerate(dict.fromkeys(name[timed].tolist()))}
+        group = np.array([number[operation] for operation in name[timed]])
         ends = np.cumsum(np.bincount(group))[:-1]
         parts = np.split(timed[np.argsort(group, kind="stable")], ends)
         return dict(zip(number, map(samples, parts), strict=True))
