@@ -275,7 +275,7 @@ def test_bytes_are_not_latency(tmp_path, name, described):
     path.write_text(
         re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))
     )
-    with pytest.raises(LatencyKitError, match=r"(?:holds|contains) no latencies"):
+    with pytest.raises(LatencyKitError, match=r"contains no latencies"):
         lk.read(path)
 
 

@@ -157,7 +157,8 @@ def test_the_command_prints_one_line(tmp_path):
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert (
-        "this is a JVM GC log; it holds pauses, not latencies: `latencykit explain" in done.stderr
+        "this is a JVM GC log; it contains pauses, not latencies: `latencykit explain"
+        in done.stderr
     )
 
 

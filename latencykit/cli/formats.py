@@ -42,7 +42,7 @@ def command(style: str) -> None:
             {
                 "name": entry.name,
                 "what it is": entry.title,
-                "rung": entry.level,
+                "data type": entry.level,
                 "unit": entry.unit or "stated",
                 "writes": "yes" if entry.write else "",
                 "made by": entry.example,

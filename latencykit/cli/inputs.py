@@ -425,7 +425,7 @@ def runs_of(given: Inputs) -> dict[str, Any]:
         if len(chosen) > 1:
             names = ", ".join(entry.name for entry in chosen[:6])
             raise InvalidArgumentError(
-                f"{path}: holds several series ({names}); choose one with --series or --tag"
+                f"{path}: contains several series ({names}); choose one with --series or --tag"
             )
         runs.append((label or chosen[0].name, path, chosen[0].data))
     names_used = [name for name, _, _ in runs]

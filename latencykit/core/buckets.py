@@ -274,7 +274,7 @@ class EdgeBuckets(Value, Buckets):
         self.lows = read_only(np.array(low, np.float64))
         self.highs = read_only(np.array(high, np.float64))
         if self.lows.shape != self.highs.shape or self.lows.ndim != 1:
-            raise InvalidArgumentError("edges must come as many low as high ones")
+            raise InvalidArgumentError("there must be as many low edges as high ones")
         if not (np.isfinite(self.lows).all() and np.isfinite(self.highs).all()):
             raise InvalidArgumentError(
                 "edges must be finite; what lies above the last one is censored mass"

@@ -145,7 +145,7 @@ class Times:
             self.base = (
                 0.0  # BaseTime beside absolute stamps: the reference would add the base twice
             )
-            self.notes.append("BaseTime stands beside absolute time stamps; it was not added again")
+            self.notes.append("timestamps are absolute; BaseTime was not added to them again")
         if self.first_start is None:
             self.first_start = self.start
         self.decided = True
@@ -526,7 +526,7 @@ class HlogWriter:
         """Write one interval."""
         if tag and _BAD_IN_TAG & set(tag):
             raise InvalidArgumentError(
-                f"a tag in a log cannot hold commas, blanks or line breaks, as {tag!r} does; "
+                f"a tag in a log cannot contain commas, blanks or line breaks, as {tag!r} does; "
                 "rename it"
             )
         high = float(buckets.high(index[-1])) if index.size else 0.0
@@ -617,9 +617,8 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
             assert isinstance(layout, HdrBuckets)
             if not layout.reaches(index):
                 raise InvalidArgumentError(
-                    "an .hlog cannot hold values that differ by more than 2**63 in one interval; "
-                    "write shorter intervals, "
-                    "or .csv, .json or .parquet"
+                    "an .hlog cannot contain values that differ by more than 2**63 in one "
+                    "interval; write shorter intervals, or .csv, .json or .parquet"
                 )
             waiting[row] = (
                 HdrBuckets(layout.digits, layout.lowest, layout.scale / factor),
@@ -903,7 +902,7 @@ class _Scan:
         order = good[np.argsort(offsets[good], kind="stable")]
         if self.times.restarts:
             self.notes.append(
-                f"StartTime stands {self.times.restarts + 1} times: logs laid end to end, each on "
+                f"StartTime occurs {self.times.restarts + 1} times: logs laid end to end, each on "
                 "its own clock"
             )
         epoch = first if first is not None and first > EPOCH_FROM else None
@@ -928,8 +927,8 @@ class _Scan:
         ):
             column -= start - base
             self.notes.append(
-                "the second column holds end times (as HdrHistogram_c writes them); lengths were "
-                "taken from them"
+                "the second column contains end times (as HdrHistogram_c writes them); lengths "
+                "were taken from them"
             )
 
     def _run(self, epoch: float | None) -> tuple[Run, str]:

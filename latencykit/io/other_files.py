@@ -23,11 +23,11 @@ _EVENTS = (
 _PICTURE = "a picture has no numbers to read: give the file that it was drawn from"
 _PROGRAM = "run it under a load generator and give the output, such as `hey -o csv URL > out.csv`"
 _PAGE = "give the data that it shows: the tool's JSON, CSV or log"
-_UNPACK = "it has to be unpacked: give the file in it that holds the results"
-_PACKETS = "it holds packets, not requests: "
-_AVERAGES = "it holds rates and averages per interval, not the time of any request"
+_UNPACK = "it has to be unpacked: give the file in it that contains the results"
+_PACKETS = "it contains packets, not requests: "
+_AVERAGES = "it contains rates and averages per interval, not the time of any request"
 _FAILED = "the tool that should have measured ended with it: run it again, and give its results"
-_SCRIPT = "it says what to measure, and holds no results: "
+_SCRIPT = "it says what to measure, and contains no results: "
 
 _FIRST = 12  # lines
 
@@ -47,9 +47,9 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
         b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng)",
         _PACKETS + "`tshark -r FILE -Y http.time -T fields -e http.time > seconds.txt`",
     ),
-    (b"JAVA PROFILE", "a JVM heap dump", "it holds memory, not latencies"),
+    (b"JAVA PROFILE", "a JVM heap dump", "it contains memory, not latencies"),
     (b"FLR\0", "a JDK Flight Recorder file", "print its events: `jfr print --json FILE`"),
-    (b"PERFILE2", "a recording of perf", "it holds samples of the CPU, not latencies"),
+    (b"PERFILE2", "a recording of perf", "it contains samples of the CPU, not latencies"),
     (b"MDMP", "a Windows crash dump", _FAILED),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
     (b"\xd0\xcf\x11\xe0", "an old Office document", "save its table as CSV"),
@@ -72,7 +72,7 @@ _JSON: tuple[tuple[str, str, str], ...] = (
         (r"\A\s*\{(?=[\s\S]*\"(?:panels|rows)\"\s*:)"
         r"[\s\S]*\"(?:schemaVersion|templating|gridPos)\"\s*:"),
         "a Grafana dashboard",
-        ("it holds queries, not their results: save the answer of Prometheus' "
+        ("it contains queries, not their results: save the answer of Prometheus' "
         "/api/v1/query_range, and give that"),
     ),
 )  # fmt: skip
@@ -83,20 +83,20 @@ _TEXT: tuple[tuple[str, str, str], ...] = (
         r"^# A fatal error has been detected by the Java Runtime", "a crash report of the JVM",
         _FAILED,
     ),
-    (r"^Full thread dump ", "a thread dump of a JVM", "it holds stacks, not latencies"),
+    (r"^Full thread dump ", "a thread dump of a JVM", "it contains stacks, not latencies"),
     (
         (r"GC\(\d+\) |\] Safepoint \"|\[gc(?:,\w+)*\s*\]|^[^\n]{0,80}?\[(?:Full )?GC\b|"
         r"application threads were stopped: "),
-        "a JVM GC log", "it holds pauses, not latencies: `latencykit explain RUN --events FILE`",
+        "a JVM GC log", "it contains pauses, not latencies: `latencykit explain RUN --events FILE`",
     ),
     (
         r"^gc \d+ @\d+\.\d+s \d+%: ", "a Go GC trace",
-        "it holds pauses, not latencies: `latencykit explain RUN --events FILE`",
+        "it contains pauses, not latencies: `latencykit explain RUN --events FILE`",
     ),
     (
         r"^groups:[ \t]*$(?=[\s\S]*^[ \t]*(?:- )?(?:expr|alert|record):)",
         "a file of Prometheus' rules",
-        "it holds queries, not their results: `curl http://HOST:PORT/metrics > scrape.txt`",
+        "it contains queries, not their results: `curl http://HOST:PORT/metrics > scrape.txt`",
     ),
     (
         r"^scrape_configs:[ \t]*$", "a configuration of Prometheus",
@@ -150,7 +150,7 @@ _TEXT: tuple[tuple[str, str, str], ...] = (
     (r"^top - \d\d:\d\d:\d\d up ", "top's screen", _AVERAGES),
     (
         r"\A(?:[^\n; ]+;){2}[^\n]* \d+\n(?:[^\n; ]+;){2}[^\n]* \d+$", "folded stacks of a profiler",
-        "it counts samples of the CPU; it holds no latencies",
+        "it counts samples of the CPU; it contains no latencies",
     ),
     (
         r"\A\s*(?:<\?xml[^>]*>\s*)?<Error>\s*<Code>(?P<what>\w+)",

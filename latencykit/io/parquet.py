@@ -112,8 +112,7 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
             facts = {"start": starts.tolist(), "length": lengths.tolist(), "tags": tags}
         elif isinstance(data, Histogram):
             starts = lengths = np.array([np.nan])
-            tags = [None]
-            facts = json_native.stated_by(data)
+            tags, facts = [None], json_native.stated_by(data)
         else:
             raise InvalidArgumentError(
                 "only logs and histograms fit into the Parquet table of buckets; "
@@ -126,7 +125,7 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
     with pq.ParquetWriter(
         path, schema, compression="zstd", use_dictionary=repeated, column_encoding=_ENCODINGS
     ) as writer:
-        for name, (data, starts, lengths, tags) in intervals.items():
+        for name, (data, starts, lengths, tag) in intervals.items():
             for buckets, row, index, counts in _groups(data):
                 layout = json_native.layout_of(buckets)
                 if layout not in layouts:
@@ -136,7 +135,7 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
                     "row": row,
                     "start": starts[row],
                     "length": lengths[row],
-                    "tag": tags.take(pa.array(row)),
+                    "tag": tag.take(pa.array(row)),
                     "layout": np.full(row.size, layouts.index(layout), np.int32),
                     "index": index,
                     "low": buckets.low(index),

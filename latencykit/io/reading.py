@@ -241,7 +241,7 @@ def read_source(
         for data in series.values()
     ):
         raise CorruptInputError(
-            source.shown, None, f"this {chosen.title} holds no latencies", "at least one", ""
+            source.shown, None, f"this {chosen.title} contains no latencies", "at least one", ""
         )
     if options.unit is not None:
         series = {name: _in_stated_unit(data, options.unit) for name, data in series.items()}

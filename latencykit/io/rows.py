@@ -429,7 +429,7 @@ def unmatched_lines(
 ) -> Iterator[tuple[int, str]]:
     """Yield (number, text) of each line of a chunk that is not blank and does not match.
 
-    One without a line break at the end of the file is cut, which is appended to `notes` instead.
+    One at the end of the file without a line break is cut: `notes` get that instead.
     """
     lines = chunk.split(b"\n")
     for number, line in enumerate(lines, first):

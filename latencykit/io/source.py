@@ -308,7 +308,7 @@ class Unpacked(io.RawIOBase):
             if not rest or rest[1:4] == _SKIPPABLE:
                 return False
             if compression(rest) != self._kind:
-                raise self._corrupt("after the end of the compressed stream stand other bytes")
+                raise self._corrupt("other bytes follow the end of the compressed stream")
             self._begin(rest)
             return True
         piece = self._held or getattr(self._decoder, "unconsumed_tail", b"")

@@ -255,10 +255,10 @@ def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
         )
     except (ValueError, OverflowError, TypeError) as error:
         raise InvalidArgumentError(
-            f"a stamp is not a date ({printable(str(error), 60)})"
+            f"a timestamp is not a date ({printable(str(error), 60)})"
         ) from error
     if np.isnat(when).any():
-        raise InvalidArgumentError("a stamp is missing, or lies beyond the years 1678 to 2261")
+        raise InvalidArgumentError("a timestamp is missing, or lies beyond the years 1678 to 2261")
     return np.asarray(when.astype(np.int64))
 
 
@@ -444,7 +444,7 @@ def parse(
         raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
     except ValueError as error:  # a number of thousands of digits
         raise source.corrupt(
-            None, f"the JSON holds a number that cannot be read ({error})", "", ""
+            None, f"the JSON contains a number that cannot be read ({error})", "", ""
         ) from None
 
 
@@ -459,7 +459,10 @@ def _corrupt_json(
     line = lines_before + error.lineno
     if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
         return source.corrupt(
-            line, "the JSON ends in the middle: the file is cut", "the whole document", _WAY_OUT
+            line,
+            "the JSON ends in the middle: the file is cut",
+            "the whole document",
+            _WAY_OUT,
         )
     near = printable(error.doc[error.pos : error.pos + 20])
     return source.corrupt(line, f"the JSON is corrupt near {near!r} ({error.msg})", "", _WAY_OUT)
@@ -529,7 +532,10 @@ def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] =
             inner = inner[int(key)] if isinstance(inner, list) else inner[key]
         except (KeyError, IndexError, TypeError, ValueError):
             raise source.corrupt(
-                None, f"the JSON holds no {path}", "the output of one version of the tool", _WAY_OUT
+                None,
+                f"the JSON contains no {path}",
+                "the output of one version of the tool",
+                _WAY_OUT,
             ) from None
     if not isinstance(inner, kind) or isinstance(inner, bool):
         raise source.corrupt(None, f"{path} is {type(inner).__name__}", "something else", _WAY_OUT)

@@ -340,7 +340,7 @@ class Recorder(RowBuffer):
         assert tag is not None
         if set(tag) & set(", \r\n\t"):
             raise InvalidArgumentError(
-                f"a tag cannot hold commas, blanks or line breaks, as {tag!r} does; rename it"
+                f"a tag cannot contain commas, blanks or line breaks, as {tag!r} does; rename it"
             )
         with self._work:
             if len(self._counter.tags) >= MOST_TAGS:
@@ -361,7 +361,7 @@ class Recorder(RowBuffer):
                 self._counter.comment(_PROVENANCE[kind])
         if self._kind != kind:
             raise IncompatibleDataError(
-                f"this recorder holds {self._kind} times, into which {kind} times must not be "
+                f"this recorder contains {self._kind} times, into which {kind} times must not be "
                 "mixed; "
                 "make another Recorder for them"
             )
@@ -518,7 +518,7 @@ class Recorder(RowBuffer):
         if total > self._keep:
             raise InputTooLargeError(
                 f"{format_count(total)} measurements were recorded, and rows are kept up to "
-                f"{format_count(self._keep)}; log() and histogram() hold all, keep= keeps more rows"
+                f"{format_count(self._keep)}; log() and histogram() contain all; keep= keeps more"
             )
         nothing = np.zeros((0, COLUMNS), np.int64)
         start, end, due, outcome, tag = np.concatenate([nothing, *map(_rows_of, self._raw)]).T

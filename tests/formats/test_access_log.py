@@ -96,7 +96,7 @@ def test_corruption(read_text):
     assert any("cut" in note for note in cut.run.notes)
     with pytest.raises(CorruptInputError, match="no time of a request"):
         read_text(CLF.format(status=200, tail="").rstrip() + "\n")
-    with pytest.raises(CorruptInputError, match="not a valid stamp"):
+    with pytest.raises(CorruptInputError, match="not a valid timestamp"):
         read_text(good.replace("21/Nov", "99/Nov"))
 
 
@@ -173,7 +173,7 @@ def test_years_that_nanoseconds_cannot_hold_are_reported_not_wrapped_around(tmp_
     lines.write_text(
         f'{{"time_iso8601": "{year}-10-10T13:55:36+00:00", "status": 200, "request_time": 0.12}}\n'
     )
-    for path, said in ((log, "not a valid stamp"), (lines, "is not a valid time")):
+    for path, said in ((log, "not a valid timestamp"), (lines, "is not a valid time")):
         with pytest.raises(CorruptInputError, match=said):
             lk.read(path)
 

@@ -69,7 +69,7 @@ def test_zeros_negative_values_and_nan(read_text):
 
 
 def test_empty_and_truncated_ones(read_text):
-    with pytest.raises(CorruptInputError, match="holds no requests"):
+    with pytest.raises(CorruptInputError, match="contains no requests"):
         read_text(serialised([(0, 0, 0)] * 50))
     whole = SAMPLE.read_text().strip()
     for text in (whole[:-8], whole[:40], whole[8:]):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 WITHOUT_FIXTURE: dict[str, str] = dict.fromkeys(
-    ("locust-failures", "nats-bench-csv"), "it holds no latencies, and says so"
+    ("locust-failures", "nats-bench-csv"), "it contains no latencies, and says so"
 )
 """Formats that have no sample, each with the reason."""
 

@@ -65,7 +65,7 @@ def test_few_values_are_exact(read_text, kind, number):
 
 @sketches
 def test_an_empty_sketch_says_so_and_a_cut_one_is_an_error(read_text, kind):
-    with pytest.raises(CorruptInputError, match="holds no requests"):
+    with pytest.raises(CorruptInputError, match="contains no requests"):
         read_text(sketch_of(kind, np.zeros(0)), "latency.bin")
     whole = sketch_of(kind, WORLDS["lognormal"](500))
     for data in (whole[:-1], whole[:-8], whole + bytes(8), whole[:40], whole[:9]):

@@ -114,7 +114,7 @@ def test_interpolated_mappings_of_either_port(read_text, form, of_java, offset, 
 
 def test_an_empty_sketch_says_so(read_text):
     empty = b"\n\x09\x09" + np.array([1.02]).tobytes()
-    with pytest.raises(CorruptInputError, match="holds no requests"):
+    with pytest.raises(CorruptInputError, match="contains no requests"):
         read_text(empty, "sketch.pb")
     with pytest.raises(CorruptInputError, match="truncated"):
         read_text(empty + b"\x12\xff\xff\xff\xff\x07", "sketch.pb")

@@ -202,7 +202,7 @@ def test_a_row_that_fio_does_not_write_is_named_or_skipped(read_text, row):
 def test_a_histogram_log_without_a_whole_row_says_so(tmp_path):
     path = tmp_path / "x.log"
     path.write_text("\n\n")
-    with pytest.raises(CorruptInputError, match="no row is whole"):
+    with pytest.raises(CorruptInputError, match="no row is complete"):
         lk.read(path, format="fio-histograms")
 
 

@@ -24,12 +24,12 @@ def test_quartiles_of_each_consumer(read_text, text):
     assert (s.percentile(25), s.percentile(50), s.percentile(75)) == (415e6, 873e6, 1319e6)
     assert (s.min, s.max, s.mean, s.std) == (0, 1795e6, 877.406e6, 519.711e6)
     assert any("1 further consumer failed" in note for note in s.run.notes)
-    with pytest.raises(DataNotAvailableError, match="whole distribution"):
+    with pytest.raises(DataNotAvailableError, match="full distribution"):
         s.percentile(99)
 
 
 def test_only_failed_consumers(read_text):
-    with pytest.raises(CorruptInputError, match="holds no latencies"):
+    with pytest.raises(CorruptInputError, match="contains no latencies"):
         read_text(FLOTILLA.replace("false", "true "))
 
 

@@ -94,7 +94,9 @@ def test_failed_calls_are_taken_out(read_text):
 def test_nothing_and_corruption(read_text):
     with pytest.raises(CorruptInputError, match="no request was answered"):
         read_text(record(DurationHistogram={"Count": 0, "Data": None}), "out.json")
-    with pytest.raises(CorruptInputError, match=r"out\.json: the buckets do not hold 1,000 calls"):
+    with pytest.raises(
+        CorruptInputError, match=r"out\.json: the buckets do not contain 1,000 calls"
+    ):
         read_text(
             record().replace('"Count": 90,', '"Count": 9,').replace('"Count": 90}', '"Count": 9}'),
             "out.json",
@@ -150,7 +152,7 @@ def test_text_says_what_the_json_says(read_text):
 def test_text_that_is_cut_or_has_no_good_call(read_text):
     with pytest.raises(CorruptInputError, match="Aggregated Function Time"):
         read_text(TEXT[: TEXT.index("Aggregated")])
-    with pytest.raises(CorruptInputError, match="buckets do not hold 300"):
+    with pytest.raises(CorruptInputError, match="buckets do not contain 300"):
         read_text(TEXT[: TEXT.index("> 0.025")])
     with pytest.raises(CorruptInputError, match="300 failed"):
         read_text(TEXT.replace("Code 200", "Code 503").replace("Error cases : no data\n", ""))

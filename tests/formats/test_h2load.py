@@ -40,7 +40,7 @@ def test_text(read_text):
     s = read_text(TEXT)["out.txt"]
     assert (s.count, s.min, s.max, s.mean, s.std) == (1200, 1.19e6, 5.46e6, 1.64e6, 558_000)
     assert (s.run.connections, s.run.duration, s.run.achieved, s.run.unfinished) == (4, 6, 200, 4)
-    assert any("whole distribution" in note for note in s.run.notes)
+    assert any("full distribution" in note for note in s.run.notes)
 
 
 def test_newer_text_has_percentiles(read_text):

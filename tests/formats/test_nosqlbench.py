@@ -62,9 +62,7 @@ def test_log(read_text):
         111_292_415,
         4024.02,
     )
-    with pytest.raises(
-        DataNotAvailableError, match="--log-histograms keeps the whole distribution"
-    ):
+    with pytest.raises(DataNotAvailableError, match="--log-histograms keeps the full distribution"):
         s.percentile(99.99)
 
 

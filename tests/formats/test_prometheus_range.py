@@ -189,5 +189,5 @@ def test_an_answer_that_is_an_error(read_text):
     text = json.dumps({"status": "error", "errorType": "bad_data", "error": "invalid parameter"})
     with pytest.raises(CorruptInputError, match=r"error \(invalid parameter\)"):
         read_text(text)
-    with pytest.raises(CorruptInputError, match="the answer holds no series"):
+    with pytest.raises(CorruptInputError, match="the answer contains no series"):
         read_text(answer([], "vector"))

@@ -225,7 +225,7 @@ def test_what_is_left_out_is_reported(read_text):
 
 
 def test_only_empty_cells_are_not_latencies(read_text):
-    with pytest.raises(CorruptInputError, match=r"(?:holds|contains) no latencies"):
+    with pytest.raises(CorruptInputError, match=r"contains no latencies"):
         read_text("start_s,latency_ms\n0,\n1,\n", "x.csv")
 
 

@@ -108,7 +108,7 @@ def test_base64_has_a_digest_per_line(read_text):
 
 @pytest.mark.parametrize("write", WRITERS[:4])
 def test_empty_or_corrupt(read_text, write):
-    with pytest.raises(CorruptInputError, match="holds no requests"):
+    with pytest.raises(CorruptInputError, match="contains no requests"):
         read_text(write(np.inf, -np.inf, [], []), "latency.bin")
     data = bytearray(write(*digest(np.random.default_rng(2).lognormal(-4, 1, 400))))
     line = base64.b64encode(bytes(data[:-3])) + b"\n"

@@ -199,7 +199,7 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
     unit, unit_from = _unit(stated, kind, unit_column, options, source, notes)
     if unit_column is None and kind == "number" and _are_moments(cells, chosen, unit):
         first = printable(str(cells.dropna().iloc[0]), 30)
-        seen = f"column {chosen.column!r} holds points in time ({first}), not latencies"
+        seen = f"column {chosen.column!r} contains points in time ({first}), not latencies"
         raise InvalidArgumentError(
             f"{source.shown}: {seen}; name the column of latencies with --column, or another --unit"
         )

@@ -170,7 +170,7 @@ def _of_seconds(fields: Sequence[Sequence[str]]) -> _TimeField | None:
         apart = column[2] - values if column[2].size == values.size else np.zeros(1)
         if apart[np.abs(apart) > _ROUNDED].sum() > 0:
             side, number, values = column
-    note = "lines hold several times; the one that is longest is taken as $request_time"
+    note = "lines contain more than one duration; the longest is taken as $request_time"
     left, right = (number, None) if side == "left" else (None, number)
     notes = (note,) if len(columns) > 1 else ()
     return _TimeField("s", "format", True, left=left, right=right, notes=notes)
@@ -251,13 +251,13 @@ _JUDGED = 200  # lines
 
 @record()
 class _Line:
-    """One line format: what to match, in the order stamp, status, time; `label` of the time."""
+    """One line format: what to match, in the order timestamp, status, time; `label` of the time."""
 
     tool: str
     pattern: re.Pattern[bytes]
     unit: str
     unit_from: UnitFrom
-    at_end: bool  # the stamp is that of the reply
+    at_end: bool  # the timestamp is that of the reply
     order: tuple[int, int, int] = (0, 1, 2)
     notes: tuple[str, ...] = ()
     label: str | None = None
@@ -324,7 +324,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
     notes = [*chosen.notes]
     if chosen is _HAPROXY:
-        notes = ["stamps without a time zone were taken as UTC"]
+        notes = ["timestamps without a time zone were taken as UTC"]
     parts = []
     details: list[pd.DataFrame] = []
     for first, chunk in line_chunks(source):
@@ -341,7 +341,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         try:
             start = _nanoseconds_since_epoch(stamp)
         except ValueError as error:
-            seen, expected = f"not a valid stamp ({error})", "such as 21/Nov/2026:00:16:36 +0000"
+            seen, expected = (
+                f"not a valid timestamp ({error})",
+                "such as 21/Nov/2026:00:16:36 +0000",
+            )
             raise source.corrupt(None, seen, expected) from None
         if chosen.at_end:
             start = start - np.rint(duration).astype(np.int64)
@@ -349,7 +352,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if options.columns:
             lines = [line for line in chunk.split(b"\n") if chosen.pattern.match(line)]
             details.append(_details(lines, chosen))
-        notes += [] if b"." in rows[0][chosen.order[0]] else ["stamps are whole seconds"]
+        notes += [] if b"." in rows[0][chosen.order[0]] else ["timestamps are whole seconds"]
     if not parts:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -550,7 +553,7 @@ def _json_columns(
             else:
                 columns[side] = iso_nanoseconds(values)
         except (TypeError, ValueError, OverflowError):
-            seen = f"{key} is not a valid time here, or in a line behind"
+            seen = f"{key} is not a valid time here, or in a later line"
             raise source.corrupt(first, seen, "a date or seconds") from None
     if "connection" in batch[0]:
         numbers = [_whole_number(row.get("connection"), -1) for row in batch]

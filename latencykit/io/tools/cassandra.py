@@ -39,14 +39,14 @@ _STRESS_LINE = re.compile(
     r"|operation time))\s*: +(\S+)(?: [a-z/]+)?\s*(?:\[(.*)\])?\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_STRESS_HINT = "-log hdrfile=run.hdr keeps the whole distribution"
+_STRESS_HINT = "-log hdrfile=run.hdr keeps the full distribution"
 _BLOCK = re.compile(
     r"^(raw latency|c-o fixed latency|latency) ?:[ \t]*\n((?:[ \t]+[\w.]+:\s+\S+[ \t]*\n?)+)",
     re.MULTILINE | re.IGNORECASE,
 )
 _ROW = re.compile(r"^[ \t]+(max|mean|median|[\d.]+th):\s+(\S+)", re.MULTILINE)
 _NAMES = {"raw latency": "raw", "c-o fixed latency": "co-fixed", "latency": ""}
-_SCYLLA_HINT = "-hdr-latency-file keeps the whole distribution"
+_SCYLLA_HINT = "-hdr-latency-file keeps the full distribution"
 _LATTE_PERCENTILES = (
     0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 100.0,
 )  # fmt: skip

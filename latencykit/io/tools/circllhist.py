@@ -122,7 +122,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             low, high, count[order], base_unit(unit), run=run
         )
     if empty and not series:
-        raise source.corrupt(None, "the histogram holds no requests", "at least one", "")
+        raise source.corrupt(None, "the histogram contains no requests", "at least one", "")
     if len(series) == 1:
         ((name, lone),) = series.items()
         series = {"" if name.startswith("histogram ") else name: lone}

@@ -44,7 +44,7 @@ _RUN = Run(
 )  # fmt: skip
 _HINT = (
     "estimates only; sample.json beside it (the directory target/criterion) "
-    "holds the distribution of the batches"
+    "contains the distribution of the batches"
 )
 
 

@@ -37,7 +37,7 @@ _KLL = (b"\x05\x01\x0f", b"\x02\x01\x0f", b"\x02\x02\x0f")
 _TDIGEST = (b"\x02\x01\x14", b"\x01\x01\x14")
 _BASE64 = re.compile(r"(?:BQEP|AgEP|AgIP|AgEU|AQEU)[A-Za-z0-9+/]+=*[ \t]*(?:\n|$)")
 _EMPTY, _SINGLE = 0b1, 0b100  # flags of KLL; a t-digest's single value is 0b10
-_EMPTY_NOTE = "the sketch holds no requests"
+_EMPTY_NOTE = "the sketch contains no requests"
 
 
 def sniff(head: Head) -> Confidence:

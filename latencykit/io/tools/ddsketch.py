@@ -154,7 +154,7 @@ def _read(record: dict[str, Any], source: Source, options: ReadOptions) -> dict[
         raise source.corrupt(None, "its counts are not whole", "counts of requests", "")
     if not counts.sum() + zeros:
         left = f" but {below:,.0f} negative ones" if below else ""
-        raise source.corrupt(None, f"the sketch holds no requests{left}", "at least one", "")
+        raise source.corrupt(None, f"the sketch contains no requests{left}", "at least one", "")
     index, counts = index[counts > 0], counts[counts > 0]
     offset = _key(mapping, "indexOffset")
     place = index - float(offset or 0)

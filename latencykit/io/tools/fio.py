@@ -51,7 +51,7 @@ _TERSE_WIDTH = {"3": 41, "4": 41, "5": 47}
 _GROUP = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)", re.MULTILINE)
 _SCALE = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _CLAT = "completion latency (clat)"
-_HINT = "--output-format=json+ holds the whole distribution"
+_HINT = "--output-format=json+ contains the full distribution"
 
 
 def sniff_json(head: Head) -> Confidence:
@@ -330,7 +330,7 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
             rows.append(np.array(fields, np.int64))
     if not rows:
         expected = f"rows of {width} numbers"
-        raise source.corrupt(None, "no row is whole", expected, "run fio to its end")
+        raise source.corrupt(None, "no row is complete", expected, "run fio to its end")
     halved, full = _coarseness(width - 3) or (0, _BINS)
     unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
     run = Run(

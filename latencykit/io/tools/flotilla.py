@@ -44,7 +44,7 @@ _NOTHING = ("", "-", "–", "N/A", "NaN")
 _SPELLINGS = {"msec": "ms", "sec": "s", "seconds": "s", "µs": "us", "μs": "us"}
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
-_HINT = "Flotilla prints quartiles only; tylertreat/bench writes a whole distribution"
+_HINT = "Flotilla prints quartiles only; tylertreat/bench writes a full distribution"
 
 
 class _Table(NamedTuple):

@@ -75,7 +75,7 @@ def _result(record: dict[str, Any], source: Source) -> Data:
         raise nothing_answered(source, run)
     buckets = _buckets(total)
     if buckets and sum(count for _, _, count in buckets) != calls:
-        seen = f"the buckets do not hold {calls:,} calls"
+        seen = f"the buckets do not contain {calls:,} calls"
         raise source.corrupt(None, seen, "as many as Count says", "run fortio anew")
     names = {"min": "Min", "max": "Max", "mean": "Avg", "std": "StdDev"}
     stats = in_nanoseconds({name: total.get(key) for name, key in names.items()}, "s")

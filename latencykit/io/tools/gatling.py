@@ -59,7 +59,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(
             None, "this is the binary simulation.log of Gatling 3.12 and later",
             "the text of versions up to 3.11",
-            "read js/stats.json of the HTML report, which holds its percentiles",
+            "read js/stats.json of the HTML report, which contains its percentiles",
         )  # fmt: skip
     rows: list[tuple[bytes, ...]] = []
     notes: list[str] = []

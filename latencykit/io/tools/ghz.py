@@ -48,7 +48,7 @@ _FACT = re.compile(
 _BLOCKS = {
     "Response time histogram:": _MARK, "Latency distribution:": _POINT, "Status code": _STATUS,
 }  # fmt: skip
-_HINT = "ghz -O json and -O csv hold every call, and so the whole distribution"
+_HINT = "ghz -O json and -O csv contain every call, and so the full distribution"
 
 
 def sniff_csv(head: Head) -> Confidence:

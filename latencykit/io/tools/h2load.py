@@ -32,7 +32,7 @@ _TABLE = re.compile(
     r"^ +(min +max +.*?)\s*$\n(?:.*\n)*?^(?:time for request|request *): *(.+?)\s*$", re.MULTILINE
 )
 _TITLES = {"min": "min", "max": "max", "mean": "mean", "sd": "std"}
-_HINT = "h2load --log-file=FILE holds every request, and so the whole distribution"
+_HINT = "h2load --log-file=FILE contains every request, and so the full distribution"
 
 
 def sniff_log(head: Head) -> Confidence:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS"]
 
-_HINT = "the run's all.json holds the distribution in finer steps"
+_HINT = "the run's all.json contains the distribution in finer steps"
 _STATS = {
     "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
     "std": "stdDevResponseTime",
@@ -100,7 +100,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         try:
             numbers = {key: float(value) for key, value in cells.items() if value}
         except (ValueError, TypeError):
-            seen = "a row that holds no numbers"
+            seen = "a row that contains no numbers"
             refuse_line(source, options, reader.line_num, seen, "nanoseconds and counts")
             continue
         summary: dict[str, Any] = {key: numbers.get(column) for column, key in _CSV.items()}

@@ -95,7 +95,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
         ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
         frame["timeStamp"] = pd.Series(ms, index=stamps.index)
-        notes += ("timeStamp holds dates without a time zone; they were taken as UTC",)
+        notes += ("timeStamp contains dates without a time zone; they were taken as UTC",)
     return _series(frame, notes, options)
 
 

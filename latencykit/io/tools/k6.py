@@ -201,7 +201,7 @@ def _trend(name: str, summary: _Summary, run: Run, source: Source) -> Data:
         raise nothing_answered(source, run)
     run = run.replace(failed=failed).with_notes(*mixed_note(mixed))
     if mixed and name == "http_req_duration" and _GOOD in summary.trends:
-        run = run.with_notes(f"the series {_GOOD} holds the good ones alone")
+        run = run.with_notes(f"the series {_GOOD} contains the good ones alone")
     if not timed:
         note = "k6 does not say that this is a time; it was taken as ms"
         run = run.replace(unit_from="assumed").with_notes(note)
@@ -263,7 +263,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             beside = [word for word in ("status", *further) if word in rows]
             metrics[name]["columns"] = rows[beside]
     if metrics and all((points["stamp"] % 1_000_000_000 == 0).all() for points in metrics.values()):
-        notes += ("time stamps are whole seconds: K6_CSV_TIME_FORMAT=unix_nano keeps the rest",)
+        notes += ("timestamps are whole seconds: K6_CSV_TIME_FORMAT=unix_nano keeps the rest",)
     return _series_of_points(metrics, notes, options, source)
 
 
@@ -378,7 +378,7 @@ def _series_of_points(
     missing = [name for name in options.series if name not in metrics]
     if missing:
         raise InvalidArgumentError(
-            f"{source.shown}: holds no points of {missing[0]!r}; "
+            f"{source.shown}: contains no points of {missing[0]!r}; "
             "names are those of k6's metrics, without tags"
         )
     busy = vus = None

@@ -520,7 +520,7 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
             values["ttft"] = (first - began).astype(np.float64)
             values["tpot"] = np.where(further > 0, (last - first) / np.maximum(further, 1), np.nan)
             gaps = [np.diff(np.array(row, np.int64)).tolist() for row in arrivals]
-            notes = ("its tokens are counted as chunks of the stream, which may hold several",)
+            notes = ("its tokens are counted as chunks of the stream, which may contain several",)
         run = Run(
             tool="GenAI-Perf", measure="service", corrected="none", unit="ns", unit_from="format",
             loop="closed" if mode == "concurrency" else "open" if mode == "request_rate"

@@ -42,7 +42,7 @@ __all__ = ["FORMATS"]
 _ROUNDED = "Locust rounds response times to two digits before it counts them"
 _WINDOW = (
     "percentiles of this history are those of the last 10 s; "
-    "NAME_stats.csv and --json hold the whole run's distribution"
+    "NAME_stats.csv and --json contain the whole run's distribution"
 )
 _AGGREGATES = ("Aggregated", "Total")
 _NAMES = {

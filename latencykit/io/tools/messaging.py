@@ -89,7 +89,9 @@ def sniff_raw(head: Head) -> Confidence:
 
 def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Refuse: a row is a client's run, not a message."""
-    raise source.corrupt(1, "this CSV of nats bench holds throughput only", "latencies", _NATS_HINT)
+    raise source.corrupt(
+        1, "this CSV of nats bench contains throughput only", "latencies", _NATS_HINT
+    )
 
 
 def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -186,7 +188,7 @@ def read_distribution(source: Source, options: ReadOptions) -> dict[str, Data]:
     elif source.shown != "-" and source.path.with_name(_BESIDE + name).exists():
         run = run.replace(corrected="tool", loop="paced").with_notes(
             "bench back-filled these counts for coordinated omission; "
-            f"{_BESIDE}{name} beside it holds the measured ones"
+            f"{_BESIDE}{name} beside it contains the measured ones"
         )
     elif source.shown != "-":
         run = run.with_notes(

@@ -29,7 +29,7 @@ __all__ = ["FORMATS"]
 
 _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "
-    "--log-histograms keeps the whole distribution"
+    "--log-histograms keeps the full distribution"
 )
 _UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
 _STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
@@ -153,7 +153,7 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
     parts: dict[str, list[Histogram]] = {}
     ends: list[float] = []
     note = "each interval's percentiles made these buckets"
-    notes = [f"{note}; --log-histograms keeps the whole distribution"]
+    notes = [f"{note}; --log-histograms keeps the full distribution"]
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue

@@ -93,7 +93,10 @@ def _block(body: str, line: int, source: Source) -> tuple[Run, int, Data]:
             raise source.corrupt(line + number - 1, seen, expected, "run it again")
     share = fact(body, r"^Success rate: ([\d.]+)%", float)
     if total is None or share is None or not {"Max", "p50"} <= set(rows):
-        seen, expected = "this block is corrupt, or cut", "Requests, and Latency with percentiles"
+        seen, expected = (
+            "this block is corrupt, or cut",
+            "Requests, and Latency with percentiles",
+        )
         raise source.corrupt(line, seen, expected, "run it again")
     values = durations(rows, source, "1.42ms", line=line)
     points = {float(name[1:]): value for name, value in values.items() if name[0] == "p"}

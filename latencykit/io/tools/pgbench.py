@@ -37,7 +37,7 @@ _CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": 
 _SCHEDULE: dict[str, Any] = {"loop": "open", "measure": "response", "corrected": "schedule"}
 _HINT = "pgbench -l writes every transaction: the distribution"
 _SUMS = (
-    "intervals hold sums only; "
+    "intervals contain sums only; "
     "pgbench -l without --aggregate-interval writes every transaction: the distribution"
 )
 

@@ -47,14 +47,14 @@ _UNIT = {"usec": "us", "sec": "s"}
 _CUT = (
     "the closing statistics are missing: the run was cut short, lost packets are those it reported"
 )
-_PING_HINT = "the single replies were not printed (-q); without -q ping holds the distribution"
+_PING_HINT = "the single replies were not printed (-q); without -q ping prints the distribution"
 _REQUEST = re.compile(r"request=\d+ time=([\d.]+) (\S+)(.*)$", re.MULTILINE)
 _IOPING_STATS = re.compile(r"min/avg/max/mdev = ([^\n]+)")
 _IOPING_COUNT = re.compile(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", re.MULTILINE)
 _IOPING_RAW = re.compile(r"\d{1,18}(?: \d{1,18}){9}")
 _IOPING = Run(tool="ioping", measure="service", corrected="none", connections=1, unit="ns")
 _IOPING_HINT = (
-    "the single requests were not printed (-q, -B); without that ioping holds the distribution"
+    "the single requests were not printed (-q, -B); without that ioping prints the distribution"
 )
 
 

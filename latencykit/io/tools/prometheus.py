@@ -207,7 +207,7 @@ _RUNTIME = (
     "net_conntrack_",
 )  # fmt: skip
 _NO_DISTRIBUTION = (
-    "this summary holds a sum and a count only; a histogram metric would hold the distribution"
+    "this summary contains only a sum and a count; a histogram metric would give the distribution"
 )
 
 
@@ -609,7 +609,7 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
         own = tuple(sorted((key, value) for key, value in labels.items() if key != "le"))
         families.setdefault(name, {}).setdefault(own, []).append(row)
     if not families:
-        seen = "no series has the label le" if results else "the answer holds no series"
+        seen = "no series has the label le" if results else "the answer contains no series"
         raise source.corrupt(
             None, seen, "buckets of a histogram",
             "query the buckets, such as sum by (le) (rate(x_bucket[1m])), "

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS"]
 
 _TOTALS = "Totals"
-_MEMTIER_HINT = "--json-out-file holds the whole distribution"
+_MEMTIER_HINT = "--json-out-file contains the full distribution"
 _TABLE_ROW = re.compile(r"^(\w[\w-]*)((?: +(?:[\d.]+|---|-?nan))+) *$", re.MULTILINE)
 _SPREAD_ROW = re.compile(r"^(\w[\w-]*) +([\d.]+) +([\d.]+) *$", re.MULTILINE)
 _BLOCK = re.compile(r"^====== (.{1,300}?) ======\s*$", re.MULTILINE)
@@ -64,7 +64,7 @@ _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
 _NAMES = {"avg": "mean", "min": "min", "max": "max"}
 _CLIP = 3000.0  # ms
 _COARSEST = 0.93  # a bucket of one digit is up to 1/16 of its value wide
-_HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the whole distribution"
+_HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the full distribution"
 
 
 def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -73,7 +73,7 @@ def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]: 
     sections = [key for key, row in record.items() if isinstance(row, dict) and _TOTALS in row]
     if not sections:
         hint = "run memtier_benchmark with --json-out-file"
-        raise source.corrupt(None, "the JSON holds no statistics", '"ALL STATS"', hint)
+        raise source.corrupt(None, "the JSON contains no statistics", '"ALL STATS"', hint)
     others = [key for key in sections if not key.startswith(("BEST", "WORST"))]
     chosen = "ALL STATS" if "ALL STATS" in sections else (others or sections)[0]
     section = record[chosen]
@@ -221,7 +221,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
             series[distinct(test.name, series)] = data
     if not series:
         expected = "a distribution, a summary or a p50"
-        raise source.corrupt(None, "it holds no latencies", expected, _HINT)
+        raise source.corrupt(None, "it contains no latencies", expected, _HINT)
     return series
 
 

@@ -25,7 +25,7 @@ _LINE = re.compile(
     r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE
 )
 _HINT = (
-    "siege keeps no distribution; its --log and verbose lines hold single requests to 10 ms at "
+    "siege keeps no distribution; its --log and verbose lines contain single requests to 10 ms at "
     "best: measure with a tool that prints percentiles"
 )
 
@@ -61,7 +61,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 def _summary(facts: dict[str, float], source: Source) -> Summary:
     for key in ("transactions", "response_time", "longest_transaction"):
         if key not in facts:
-            seen = f"the table holds no {key}"
+            seen = f"the table contains no {key}"
             raise source.corrupt(None, seen, "siege's closing table", "run siege anew")
     count, failed = int(facts["transactions"]), int(facts.get("failed_transactions", 0))
     if not count:

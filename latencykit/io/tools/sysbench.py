@@ -63,7 +63,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         return {"": Summary(known, percentiles, count, "ns", run.with_notes(_HINT))}
     middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
     if int(counts.sum()) != count:
-        seen = f"the histogram holds {int(counts.sum())} events, the statistics {count}"
+        seen = f"the histogram contains {int(counts.sum())} events, the statistics {count}"
         raise source.corrupt(None, seen, "equal numbers")
     step = np.rint(np.log(np.maximum(middle, 0.001) / 0.001) / _STEP)
     low, high = (

@@ -105,7 +105,7 @@ def _histogram(
     buckets: SketchBuckets | None, source: Source, line: int | None, options: ReadOptions
 ) -> Histogram:
     if buckets is None:
-        seen = "the t-digest is corrupt, or holds no requests"
+        seen = "the t-digest is corrupt, or contains no requests"
         raise source.corrupt(line, seen, "centroids between the extremes", "")
     return histogram_of_sketch(buckets, "t-digest", options)
 

@@ -50,7 +50,7 @@ _STATS = {
 }  # fmt: skip
 _APART = ("OVERALL", "CLEANUP")
 _HINT = (
-    "-p measurement.histogram.verbose=true prints the whole distribution, "
+    "-p measurement.histogram.verbose=true prints the full distribution, "
     "-p hdrhistogram.fileoutput=true logs it (.hdr)"
 )
 
