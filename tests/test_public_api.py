@@ -122,7 +122,7 @@ def values() -> dict[str, object]:
         "slo": lk.SLO.parse("99=20ms"),
         "explanation": lk.explain(tagged), "columns": samples.with_columns({"host": ["a"] * 3000}),
         "events": gc, "coincidence": lk.coincide(samples, [gc]),
-        "diagnosis": found, "stalls": found.found, "comparison": lk.compare(h, h),
+        "diagnosis": found, "stalls": found.detected_stalls, "comparison": lk.compare(h, h),
         "load curve": curve,
         "load row": curve.rows[0], "evidence": samples.evidence(),
         "change points": lk.change_points([1.0, 2.0] * 9),

@@ -432,15 +432,17 @@ class LoadCurve(Value):
         return fit_scalability(connections, [row.achieved for row in known])
 
     @staticmethod
-    def percentiles(row: LoadRow, wanted: Sequence[float] = _PERCENTILES) -> dict[float, float]:
+    def percentiles(
+        row: LoadRow, percentiles: Sequence[float] = _PERCENTILES
+    ) -> dict[float, float]:
         """Return percentiles of a run; of a summary only those that it has."""
         if isinstance(row.data, Summary):
             return {
                 p: row.data.reported_percentiles[p]
-                for p in wanted
+                for p in percentiles
                 if p in row.data.reported_percentiles
             }
-        return dict(zip(wanted, row.data.percentile(list(wanted)).tolist(), strict=True))
+        return dict(zip(percentiles, row.data.percentile(list(percentiles)).tolist(), strict=True))
 
 
 @record(eq=False)

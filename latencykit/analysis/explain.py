@@ -587,7 +587,7 @@ def _divergence(first: Flags, codes: NDArray[Any], size: int, late: Flags, activ
     from scipy import special  # here: reports import this module, and most have no use for it
 
     def shares(rows: Flags, total: Flags) -> Floats:
-        return np.bincount(codes[rows], minlength=size) / max(total.sum(), 1)
+        return np.asarray(np.bincount(codes[rows], minlength=size) / max(total.sum(), 1))
 
     slow, usual = shares(late & first, late), shares(active & first, active)
     lift = slow / np.maximum(usual, 1e-12)
@@ -595,7 +595,9 @@ def _divergence(first: Flags, codes: NDArray[Any], size: int, late: Flags, activ
     of_code = shares(late, late) / np.maximum(shares(active, active), 1e-12)
     more = (lift >= _BETTER * of_first) & (lift >= _BETTER * of_code)
     more &= slow - usual >= _LEAST_EXCESS
-    return np.asarray(np.where(more, special.rel_entr(slow, usual), 0.0))
+    terms: Floats = special.rel_entr(slow, usual)
+    terms[~more] = 0.0
+    return terms
 
 
 # ------------------------------------------------------------

@@ -152,13 +152,13 @@ class Diagnosis(Value):
     method: str | None
     rate: float | None
     duration: float | None
-    found: Stalls = field(repr=False)
+    detected_stalls: Stalls = field(repr=False)
     timed: Samples | HistogramLog | None = field(default=None, repr=False)
 
     @cached_property
     def stalls(self) -> pd.DataFrame:
         """The stalls: start, end, duration (s), worst (ns), missing (requests), share."""
-        return self.found.to_frame()
+        return self.detected_stalls.to_frame()
 
     @property
     def run(self) -> Run:
@@ -183,8 +183,8 @@ class Diagnosis(Value):
     @property
     def longest_stall(self) -> float:
         """Seconds of the longest stall, or of the longest request where no time is known."""
-        if len(self.found):
-            return float(self.found.worst.max()) / 1e9
+        if len(self.detected_stalls):
+            return float(self.detected_stalls.worst.max()) / 1e9
         top = self.raw.stats.get("max", 0.0) if isinstance(self.raw, Summary) else self.raw.max
         return float(top) / 1e9 if np.isfinite(top) and self.raw.unit in NANOSECONDS else 0.0
 
@@ -211,7 +211,7 @@ class Diagnosis(Value):
         also = [f"also: {', '.join(self.findings)}"] if self.findings else []
         tests = [f"{item.test}: {item.finding}" for item in self.evidence]
         title = self.run.source or self.run.tool or "this measurement"
-        lines = [*also, *tests, *self.found.notes, self.advice]
+        lines = [*also, *tests, *self.detected_stalls.notes, self.advice]
         return verdict_html(title, self.verdict, self.summary, rows, lines)
 
     def __repr__(self) -> str:
@@ -310,7 +310,7 @@ def diagnose(
         method=method,
         rate=facts.rate,
         duration=facts.duration,
-        found=stalls,
+        detected_stalls=stalls,
         timed=facts.data if facts.timed else None,
     )
 

@@ -35,7 +35,7 @@ _DEEP = 30.0
 
 
 def diagnosis(
-    found: Diagnosis,
+    result: Diagnosis,
     *,
     ax: Axes | None = None,
     name: str = "",
@@ -52,7 +52,7 @@ def diagnosis(
 
     Parameters
     ----------
-    found : Diagnosis
+    result : Diagnosis
         Of `latencykit.diagnose`.
     ax : Axes, optional
         The page; its own frame is hidden and its panels are laid inside. The current axes by
@@ -85,32 +85,32 @@ def diagnosis(
     page.set_axis_off()
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": ""}
     height = 1.0
-    if found.timed is not None and len(found.timed):
+    if result.timed is not None and len(result.timed):
         points = page.get_window_extent().height * 72.0 / page.figure.dpi
         gap = min(46 / points, 0.2)
         height = 0.5 - gap / 2
         upper = page.inset_axes((0.0, 0.5 + gap / 2, 1.0, height))
-        stalls = found.found
+        stalls = result.detected_stalls
         order = np.sort(np.argsort(stalls.duration)[::-1][:_MOST_STALLS])
         columns = (stalls.start[order], stalls.end[order], stalls.missing[order].astype(np.float64))
         spans = list(zip(*(column.tolist() for column in columns), strict=True))
-        timeline(found.timed, ax=upper, stalls=spans, **quiet)
+        timeline(result.timed, ax=upper, stalls=spans, **quiet)
     lower = page.inset_axes((0.0, 0.0, 1.0, height))
-    _draw_curves(lower, found, quiet | line_kwargs)
-    label = plain(shorten(name or found.run.source or found.run.tool or "the measurement", 40))
-    notes = [found.summary]
-    if found.expected_interval:
-        notes.append(f"expected interval {format_duration(found.expected_interval)}")
-    if found.method is not None:
-        notes.append(f"{_HOW[found.method]}, dashed where it is based on the stalls")
-    conditions = joined({label: found.raw}, plain(" · ".join(notes), 200))
-    head(page, f"{label}: {_VERDICTS[found.verdict]}", conditions, title, subtitle)
+    _draw_curves(lower, result, quiet | line_kwargs)
+    label = plain(shorten(name or result.run.source or result.run.tool or "the measurement", 40))
+    notes = [result.summary]
+    if result.expected_interval:
+        notes.append(f"expected interval {format_duration(result.expected_interval)}")
+    if result.method is not None:
+        notes.append(f"{_HOW[result.method]}, dashed where it is based on the stalls")
+    conditions = joined({label: result.raw}, plain(" · ".join(notes), 200))
+    head(page, f"{label}: {_VERDICTS[result.verdict]}", conditions, title, subtitle)
     return page
 
 
 def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
     """Draw raw and corrected curve, and the lower bound."""
-    raw, duration, stalls = result.raw, result.duration, result.found
+    raw, duration, stalls = result.raw, result.duration, result.detected_stalls
     series, dashed = {"raw": raw}, None
     if result.corrected is not None:
         series["corrected"] = result.corrected

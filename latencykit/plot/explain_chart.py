@@ -47,7 +47,7 @@ _MOST_PER_ATTRIBUTE = 4
 
 
 def explanation(
-    found: Explanation,
+    result: Explanation,
     *,
     ax: Axes | None = None,
     name: str = "",
@@ -66,7 +66,7 @@ def explanation(
 
     Parameters
     ----------
-    found : Explanation
+    result : Explanation
         Of `latencykit.explain`.
     ax, name, unit, **line_kwargs
         As in `diagnosis`.
@@ -93,16 +93,16 @@ def explanation(
     page = current_axes(ax)
     page.set_axis_off()
     points = page.get_window_extent().height * 72.0 / page.figure.dpi
-    timed = found.coincidence is not None and len(found.coincidence.lanes) > 0
-    bars = _chosen(found, max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR))))
-    latency, others, suspects = found.latency, found.without, found.suspects
+    timed = result.coincidence is not None and len(result.coincidence.lanes) > 0
+    bars = _chosen(result, max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR))))
+    latency, others, suspects = result.latency, result.without, result.suspects
     foot = 0.0
     if timed:
         if not bars:
-            return events(found.coincidence, ax=page, unit=unit, title=title, subtitle=subtitle)
+            return events(result.coincidence, ax=page, unit=unit, title=title, subtitle=subtitle)
         foot = _FOOT
         beneath = page.inset_axes((0.0, 0.0, 1.0, foot - 0.12))
-        events(found.coincidence, ax=beneath, unit=unit, title="", subtitle="")
+        events(result.coincidence, ax=beneath, unit=unit, title="", subtitle="")
     if bars and latency is not None:
         left, right = (
             page.inset_axes((0.17, foot, 0.3, 1.0 - foot)),
@@ -117,10 +117,10 @@ def explanation(
             series["without it" if len(suspects) == 1 else "without them"] = others
         look: dict[str, Any] = {"title": "", "subtitle": "", "unit": unit}
         percentiles(series, ax=right, **(look | line_kwargs))
-        right.axhline(found.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
+        right.axhline(result.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
         right.set_xlabel("percentile")
-    label = plain(shorten(name or found.name, 40))
-    words = "nothing in particular stands out" if len(found.attributes) else "nothing to compare"
+    label = plain(shorten(name or result.name, 40))
+    words = "nothing in particular stands out" if len(result.attributes) else "nothing to compare"
     if len(suspects):
         some = list(suspects.head(2).itertuples())
         shown = [
@@ -128,7 +128,7 @@ def explanation(
             for row in some
         ]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
-    slow = f"requests above {found.above} ({format_value(found.threshold, 'ns')})"
+    slow = f"requests above {result.above} ({format_value(result.threshold, 'ns')})"
     slow = f"upper bars: {slow}; lower bars: all" if bars else slow
     heading = f"{label}: {words}" if label else words
     head(page, plain(heading, 120), slow, title, subtitle)
@@ -183,7 +183,7 @@ _COLOURS = tuple(colour for colour in COLOURS if colour != COLOURS[4])
 
 
 def events(
-    found: Coincidence,
+    result: Coincidence,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
@@ -197,7 +197,7 @@ def events(
 
     Parameters
     ----------
-    found : Coincidence
+    result : Coincidence
         Of `coincide`.
     ax, unit
         As in `diagnosis`.
@@ -226,19 +226,19 @@ def events(
     >>> len(events(result, ax=Figure().add_subplot()).child_axes)
     2
     """
-    if found.data is None:
+    if result.data is None:
         raise DataNotAvailableError("this result does not contain its run; call coincide again")
     page = current_axes(ax)
     page.set_axis_off()
-    span = found.data.elapsed if isinstance(found.data, Samples) else found.data.duration
+    span = result.data.elapsed if isinstance(result.data, Samples) else result.data.duration
     suspects = [
         name
-        for name in dict.fromkeys(found.rows["source"])
-        if (found.stalls["suspect"] == name).any()
+        for name in dict.fromkeys(result.rows["source"])
+        if (result.stalls["suspect"] == name).any()
     ]
-    significant = list(found.rows["source"][found.rows["significant"].astype(bool)])
+    significant = list(result.rows["source"][result.rows["significant"].astype(bool)])
     lanes: list[tuple[str, Any]] = []
-    for source in found.lanes:
+    for source in result.lanes:
         kinds = [name for name in significant if name.startswith(f"{source.name}: ")]
         for name in kinds:
             label = name.removeprefix(f"{source.name}: ")
@@ -255,7 +255,7 @@ def events(
     foot = min(len(shown) * _LANE / points, 0.5)
     gap = min(26.0 / points, 0.15) if shown else 0.0
     upper = page.inset_axes((0.0, foot + gap, 1.0, 1.0 - foot - gap))
-    data = found.data
+    data = result.data
     if isinstance(data, Samples) and len(data.tags) > 1:  # all operations together
         data = Samples(
             start=data.start, duration=data.duration, intended=data.intended, outcome=data.outcome,
@@ -265,7 +265,7 @@ def events(
     limits = upper.get_xlim()
     width = page.get_window_extent().width * 72.0 / page.figure.dpi
     least = (limits[1] - limits[0]) / max(width, 1.0)  # narrower than a point, it may vanish
-    columns = (found.stalls[name].tolist() for name in ("start", "end", "suspect"))
+    columns = (result.stalls[name].tolist() for name in ("start", "end", "suspect"))
     for begin, until, suspect in zip(*columns, strict=True):
         shade, end = colour.get(suspect, GREY), max(until, begin + least)
         upper.axvspan(begin, end, color=shade, alpha=0.3, linewidth=0, zorder=0)
@@ -278,11 +278,11 @@ def events(
         upper.tick_params(labelbottom=False)
     left = format_count(len(lanes) - len(shown))
     notes = [f"{left} more sources are not drawn"] if len(lanes) > len(shown) else []
-    if found.stalls.shape[0] and shown:
+    if result.stalls.shape[0] and shown:
         notes.append("stalls in the colour of what coincides, grey without")
     finding = "Nothing coincides with the stalls" if shown else "Nothing stands out in time"
-    sentences = sorted(found.findings, key=lambda text: "coincides with" not in text)
-    names = sorted({source.name for source in found.lanes}, key=len, reverse=True)
+    sentences = sorted(result.findings, key=lambda text: "coincides with" not in text)
+    names = sorted({source.name for source in result.lanes}, key=len, reverse=True)
     for name in names:
         sentences = [text.replace(name, shorten(name, 40)) for text in sentences]
     if sentences:

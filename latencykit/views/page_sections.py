@@ -778,7 +778,7 @@ def corrected_series(
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
         start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
-        supplied = start, format_items(max(1, len(diagnosis.found)), "stall")
+        supplied = start, format_items(max(1, len(diagnosis.detected_stalls)), "stall")
         name = f"{own.name}, corrected"
         shadows.append(PageSeries(name, data, corrected, slots, look, True, supplied, log))
     return shadows
@@ -800,7 +800,7 @@ def verdict_badge(entry: Diagnosed) -> str:
 
 def _longest(diagnosis: Diagnosis, most: int) -> list[int]:
     """Positions of the longest stalls, in order of time."""
-    return sorted(np.argsort(-diagnosis.found.duration, kind="stable")[:most].tolist())
+    return sorted(np.argsort(-diagnosis.detected_stalls.duration, kind="stable")[:most].tolist())
 
 
 def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, Any]]:
@@ -809,7 +809,7 @@ def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, Any]]:
     for entry in diagnosed:
         if entry.diagnosis is None:
             continue
-        stalls = entry.diagnosis.found
+        stalls = entry.diagnosis.detected_stalls
         labelled = set(_longest(entry.diagnosis, _LABELLED)) if len(stalls) <= _LISTED else set()
         for k in _longest(entry.diagnosis, _SHADED):
             label = ""
@@ -832,7 +832,7 @@ def stall_spans(diagnosed: Sequence[Diagnosed]) -> list[tuple[float, float]]:
         slots = entry.series.slots
         if entry.diagnosis is None or slots is None:
             continue
-        interval, stalls = finest([entry.series]), entry.diagnosis.found
+        interval, stalls = finest([entry.series]), entry.diagnosis.detected_stalls
         if slots.width is None or slots.width < 2 * interval:
             continue
         for k in _longest(entry.diagnosis, _CLOSE_UP):
@@ -850,13 +850,13 @@ def stalls_section(diagnosed: Sequence[Diagnosed]) -> str:
     parts = [
         _stalls_table(entry.series, entry.diagnosis, several=len(diagnosed) > 1)
         for entry in diagnosed
-        if entry.diagnosis is not None and len(entry.diagnosis.found)
+        if entry.diagnosis is not None and len(entry.diagnosis.detected_stalls)
     ]
     return section("stalls", "Stalls", *parts)
 
 
 def _stalls_table(series: PageSeries, diagnosis: Diagnosis, *, several: bool) -> str:
-    stalls = diagnosis.found
+    stalls = diagnosis.detected_stalls
     rows: list[list[str]] = []
     for k in _longest(diagnosis, _LISTED):
         start, end = (float(side[k]) + series.begin for side in (stalls.start, stalls.end))

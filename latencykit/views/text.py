@@ -403,7 +403,7 @@ _SHOWN_STALLS = 10
 
 def diagnosis_record(name: str, diagnosis: Diagnosis) -> dict[str, Any]:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
-    stalls = diagnosis.found
+    stalls = diagnosis.detected_stalls
     columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
     return {
         "name": name,
