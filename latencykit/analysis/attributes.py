@@ -94,14 +94,14 @@ def _is_outcome(name: str, values: Sequence[str]) -> bool:
     return sure or (bool(unsure) and ends >= max(0.5 * len(known), 1))
 
 
-def restates_latency(values: Ints, mine: Flags) -> bool:
+def restates_latency(values: Ints, marked: Flags) -> bool:
     """Return whether some requests are those above a limit, as a flag of slow requests marks them.
 
     Latencies of a cause overlap with the others; where it has a least latency of its own, there are
     many above it and few below. A limit cuts through a crowd.
     """
     order = np.argsort(values, kind="stable")
-    ordered, flagged = values[order], mine[order]
+    ordered, flagged = values[order], marked[order]
     # Misplaced requests for a limit below each position: flagged ones before it, others after it.
     before = np.concatenate(([0], np.cumsum(flagged)))
     misplaced = before + (~flagged).sum() - (np.arange(before.size) - before)
@@ -178,9 +178,11 @@ def _is_copy(samples: Samples, name: str) -> bool:
             few = np.append(cells.names, "")[cells.codes[:2000]].astype(str)
         else:
             few = cells[:2000].astype(str)
-        one, two = (np.unique(array, return_inverse=True)[1].reshape(-1) for array in (own, few))
-        pairs = np.unique(one * (two.max() + 1) + two).size if one.size else 0
-        if pairs == one.max() + 1 == two.max() + 1:
+        first, second = (
+            np.unique(array, return_inverse=True)[1].reshape(-1) for array in (own, few)
+        )
+        pairs = np.unique(first * (second.max() + 1) + second).size if first.size else 0
+        if pairs == first.max() + 1 == second.max() + 1:
             return True
     return False
 

@@ -191,13 +191,13 @@ class Machines:
     most: int | None  # or only its low end
 
 
-def machines_needed(offered: float, one: Capacity, spare: int = 0) -> Machines:
+def machines_needed(offered: float, machine: Capacity, spare: int = 0) -> Machines:
     """Return the number of machines that sustain an offered load within the SLO."""
     if not offered > 0:
         raise InvalidArgumentError(
             f"an offered load must be above 0 requests per second, not {offered:g}"
         )
-    rates = (one.high, one.rate, one.low)
+    rates = (machine.high, machine.rate, machine.low)
     return Machines(
         *(
             math.ceil(offered / rate - 1e-9) + spare if math.isfinite(rate) and rate > 0 else None
@@ -553,11 +553,11 @@ def load_curve(
     """
     if not runs:
         raise InvalidArgumentError("a load curve needs runs at different loads")
-    given = (
+    measured = (
         data if isinstance(data, LoadRow) else load_row(str(name), data, confidence)
         for name, data in runs.items()
     )  # fmt: skip
-    rows = tuple(_with_queues(sorted(given, key=lambda row: row.rate)))
+    rows = tuple(_with_queues(sorted(measured, key=lambda row: row.rate)))
     if slo is None:
         return LoadCurve(rows)
     limits = for_all_series(slo)

@@ -146,20 +146,22 @@ def coincide(
     findings = own_findings(run, stalls)
     sources = _sources(run, tuple(events))
     results, notes = _tested(run, sources)
-    shown = [one for one in results if one.of_file or one.adds]
+    shown = [result for result in results if result.of_file or result.adds]
     suspects = np.full(len(stalls), "", dtype=object)
-    for one in sorted((one for one in shown if one.significant), key=lambda one: -one.surprise):
-        suspects[one.hit & (suspects == "")] = one.name
+    for result in sorted(
+        (result for result in shown if result.significant), key=lambda result: -result.surprise
+    ):
+        suspects[result.hit & (suspects == "")] = result.name
     table = [
         {
-            "source": one.name, "stalls": len(stalls), "coincide": int(one.hit.sum()),
-            "expected": one.expected, "p": one.p, "lag": one.lag * 1e9,
-            "share_above": one.share, "significant": one.significant,
+            "source": result.name, "stalls": len(stalls), "coincide": int(result.hit.sum()),
+            "expected": result.expected, "p": result.p, "lag": result.lag * 1e9,
+            "share_above": result.share, "significant": result.significant,
         }
-        for one in shown
+        for result in shown
     ]  # fmt: skip
-    detailed = {one.name.split(": ")[0] for one in shown if one.adds}
-    findings += _sentences(run, stalls, [one for one in shown if one.name not in detailed])
+    detailed = {result.name.split(": ")[0] for result in shown if result.adds}
+    findings += _sentences(run, stalls, [result for result in shown if result.name not in detailed])
     frame = stalls.to_frame()
     frame["suspect"] = suspects
     if table and len(stalls):
@@ -170,13 +172,18 @@ def coincide(
         else:
             notes.append(sentence)
     rhythm = period_of(stalls.start, run.span)
-    for one, source in zip(results, sources, strict=True) if rhythm else ():
-        own = None if one.significant else period_of(source.events.start, run.span)
-        if own and rhythm and one.hit.mean() > 0.5 and abs(own.seconds / rhythm.seconds - 1) < 0.02:
+    for result, source in zip(results, sources, strict=True) if rhythm else ():
+        own = None if result.significant else period_of(source.events.start, run.span)
+        if (
+            own
+            and rhythm
+            and result.hit.mean() > 0.5
+            and abs(own.seconds / rhythm.seconds - 1) < 0.02
+        ):
             notes.append(
-                f"{one.name} and the stalls have one period "
+                f"{result.name} and the stalls have one period "
                 f"({format_duration(own.seconds * 1e9)}), so only their phase is evidence: they "
-                f"coincide as well by chance with probability {one.p:.2g}; a run in which the "
+                f"coincide as well by chance with probability {result.p:.2g}; a run in which the "
                 "period of one of them is changed would show more"
             )
     columns = ["source", "stalls", "coincide", "expected", "p", "lag", "share_above", "significant"]
@@ -209,10 +216,10 @@ class _Source:
     p: float = 0.0  # of an offset that was estimated
 
 
-def _sources(run: SlowTimes, given: Sequence[Events]) -> list[_Source]:
+def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
     sources: list[_Source] = []
     names: dict[str, int] = {}
-    for events in given:
+    for events in logs:
         names[events.name] = names.get(events.name, 0) + 1
         again = names[events.name]
         name = events.name if again == 1 else f"{events.name} ({again})"
@@ -247,9 +254,9 @@ def _expanded(events: Events, run: SlowTimes) -> Events:
     around = 0.0 if events.clock == "epoch" else _ZONES
     begin = run.epoch - around - (events.offset or 0.0)
     end = begin + run.span + 2 * around
-    due = [one.between(begin, end) for one in events.schedule]
+    due = [entry.between(begin, end) for entry in events.schedule]
     at = np.concatenate(due) + (events.offset or 0.0)
-    label = np.repeat([one.command for one in events.schedule], [times.size for times in due])
+    label = np.repeat([entry.command for entry in events.schedule], [times.size for times in due])
     return replace(events, start=at, end=at, label=label, schedule=())
 
 
@@ -307,8 +314,10 @@ class _Look:
 def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list[str]]:
     notes = _clock_notes(run, sources)
     results = _results(run, sources)
-    if run.begin.size >= _MATCHED and not all(one.events.offset is not None for one in sources):
-        known = {one.name.split(": ")[0] for one in results if one.significant}
+    if run.begin.size >= _MATCHED and not all(
+        source.events.offset is not None for source in sources
+    ):
+        known = {result.name.split(": ")[0] for result in results if result.significant}
         moved = False
         for file, source in enumerate(sources):
             if (
@@ -317,7 +326,7 @@ def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list
                 or source.name in known
             ):
                 continue
-            members = [k for k, one in enumerate(sources) if k == file or one.parent == file]
+            members = [k for k, part in enumerate(sources) if k == file or part.parent == file]
             offset, p, why = _offset(run, [sources[k] for k in members])
             notes += [f"{source.name}: {why}"] if why else []
             if offset is None:
@@ -364,7 +373,7 @@ def _clock_notes(run: SlowTimes, sources: Sequence[_Source]) -> list[str]:
 
 
 def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
-    active = [k for k, one in enumerate(sources) if one.placed and len(one.events)]
+    active = [k for k, source in enumerate(sources) if source.placed and len(source.events)]
     number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
     shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
     rng = np.random.default_rng(2026)
@@ -409,12 +418,12 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         results.append(_result(run, source, [looks[j] for j in own], adjusted[own] if own else []))
     return [
         replace(
-            one,
+            result,
             adds=source.parent is not None
-            and one.significant
-            and one.surprise > 1.1 * results[source.parent].surprise,
+            and result.significant
+            and result.surprise > 1.1 * results[source.parent].surprise,
         )
-        for one, source in zip(results, sources, strict=True)
+        for result, source in zip(results, sources, strict=True)
     ]
 
 
@@ -432,10 +441,10 @@ def _periodic(at: Floats, span: float) -> bool:
     gaps = np.diff(times)
     if float(gaps.std()) < _EVEN * float(gaps.mean()):
         return True
-    whole = times.size < _RHYTHM
+    few = times.size < _RHYTHM
     return (
         period_of(
-            times - times[0], max(span, float(np.ptp(times))) if whole else float(np.ptp(times))
+            times - times[0], max(span, float(np.ptp(times))) if few else float(np.ptp(times))
         )
         is not None
     )
@@ -604,7 +613,7 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: A
         events.start + moved - run.tolerance, events.end + moved + look.within + run.tolerance
     )
     hit = _overlap(left, right, run.begin, run.end) if stalls else nothing.hit
-    plain = {(one.kind, one.within): one for one in looks}
+    plain = {(look.kind, look.within): look for look in looks}
     counted, slow = plain.get(("stalls", look.within)), plain.get(("slow", look.within))
     expected = stalls * float(counted.shifted.mean()) if counted else 0.0
     left, right = hulls(events.start + moved, events.end + moved + look.within)
@@ -624,7 +633,7 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: A
     by_chance = float(slow.shifted.mean()) if slow else 0.0
     more = hit.sum() > expected or share > by_chance
     by_kind = {
-        kind: float(min((p[k] for k, one in enumerate(looks) if one.kind in kinds), default=1.0))
+        kind: float(min((p[k] for k, look in enumerate(looks) if look.kind in kinds), default=1.0))
         for kind, kinds in (("stalls", ("stalls", "start", "lag")), ("slow", ("slow",)))
     }
     return replace(
@@ -720,26 +729,28 @@ def _signed(seconds: float) -> str:
 
 def _sentences(run: SlowTimes, stalls: Stalls, results: Sequence[_Result]) -> list[str]:
     sentences = []
-    for one in results:
-        if not one.significant:
+    for result in results:
+        if not result.significant:
             continue
         parts = []
-        number = int(one.hit.sum())
-        after = f" (within {format_duration(one.within * 1e9)} after it)" if one.within else ""
-        if number > one.expected and one.stall_p <= _ALPHA:
-            chance = f"{one.expected:.1f}" if one.expected < 10 else f"{one.expected:.0f}"
+        number = int(result.hit.sum())
+        after = (
+            f" (within {format_duration(result.within * 1e9)} after it)" if result.within else ""
+        )
+        if number > result.expected and result.stall_p <= _ALPHA:
+            chance = f"{result.expected:.1f}" if result.expected < 10 else f"{result.expected:.0f}"
             parts.append(
                 f"coincides with {number} of {format_items(len(stalls), 'stall')}{after} "
-                f"(by chance {chance}; {probability_text(max(one.p, one.stall_p))})"
+                f"(by chance {chance}; {probability_text(max(result.p, result.stall_p))})"
             )
-        if one.share > one.by_chance and (one.slow_p <= _ALPHA or not parts):
-            share = f"{100 * one.share:.0f} %"
-            chance = f"by chance {100 * one.by_chance:.0f} %"
-            extra = "" if parts else f"; {probability_text(one.p)}"
+        if result.share > result.by_chance and (result.slow_p <= _ALPHA or not parts):
+            share = f"{100 * result.share:.0f} %"
+            chance = f"by chance {100 * result.by_chance:.0f} %"
+            extra = "" if parts else f"; {probability_text(result.p)}"
             whose = "" if parts else "coincides with "
             after = "" if parts else after
             parts.append(
                 f"{whose}{share} of the requests above {run.name}{after} ({chance}{extra})"
             )
-        sentences.append(f"{one.name} {' and with '.join(parts)}")
+        sentences.append(f"{result.name} {' and with '.join(parts)}")
     return sentences

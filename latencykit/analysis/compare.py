@@ -377,25 +377,28 @@ def compare(
             "a confidence lies between 0 and 1, run noise from 0 to below 1, and a margin is 0 or "
             "more"
         )
-    given = _listed(base, "base"), _listed(new, "new")
+    inputs = _listed(base, "base"), _listed(new, "new")
     # Single runs are judged with all that is known of how their requests depend on each other.
     evidence: list[Any] = [None, None]
-    if len(given[0]) == len(given[1]) == 1 and not any(
-        isinstance(data, Summary) or not hasattr(data, "evidence") for (data,) in given
+    if len(inputs[0]) == len(inputs[1]) == 1 and not any(
+        isinstance(data, Summary) or not hasattr(data, "evidence") for (data,) in inputs
     ):
-        times = (data.to_unit("ns") if data.unit in NANOSECONDS else data for (data,) in given)
+        times = (data.to_unit("ns") if data.unit in NANOSECONDS else data for (data,) in inputs)
         evidence = [data.evidence() for data in times]
         pair = [histogram_of(side.whole, "a comparison") for side in evidence]
         sides: tuple[list[Side], list[Side]] = [pair[0]], [pair[1]]
     else:
-        sides = ([_comparable(data) for data in given[0]], [_comparable(data) for data in given[1]])
+        sides = (
+            [_comparable(data) for data in inputs[0]],
+            [_comparable(data) for data in inputs[1]],
+        )
     units = {data.unit for side in sides for data in side}
     if len(units) > 1:
         raise IncompatibleDataError(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the "
             "former with unit= (--unit)"
         )
-    (one, *more), (two, *others) = sides
+    (first, *more), (second, *others) = sides
     if more or others:
         names = _statistics(sides, percentiles, means, also, confidence)
         tables = [
@@ -406,15 +409,15 @@ def compare(
             tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed
         )
         result = Comparison(tuple(runs.changes), "runs", runs.verdict, runs.reasons)
-    elif isinstance(one, Summary) or isinstance(two, Summary):
+    elif isinstance(first, Summary) or isinstance(second, Summary):
         names = _statistics(sides, percentiles, means, also, confidence)
-        result = _of_summaries(one, two, names)
+        result = _of_summaries(first, second, names)
     else:
-        chosen = _default(one, two, confidence) if percentiles is None else list(percentiles)
+        chosen = _default(first, second, confidence) if percentiles is None else list(percentiles)
         chosen += [p for name in also if name[0] == "p" and (p := float(name[1:])) not in chosen]
         named = dict.fromkeys([*means, *(name for name in also if name[0] != "p")])
         result = _of_requests(
-            one, two, sorted(chosen), list(named), margin, run_noise=run_noise,
+            first, second, sorted(chosen), list(named), margin, run_noise=run_noise,
             dependence=tuple(None if side is None else side.dependence for side in evidence),
             confidence=confidence, replicates=replicates, seed=seed,
         )  # fmt: skip
@@ -422,10 +425,10 @@ def compare(
     return replace(result, warnings=_warnings(sides), unit=units.pop(), runs=numbers)
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    if hasattr(given, "run"):
-        return [given]
-    runs = given.values() if hasattr(given, "values") else given
+def _listed(side: Any, name: str) -> list[Any]:
+    if hasattr(side, "run"):
+        return [side]
+    runs = side.values() if hasattr(side, "values") else side
     series = list(runs) if hasattr(runs, "__iter__") else [runs]
     if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
@@ -440,17 +443,17 @@ def _comparable(data: Any) -> Side:
     return histogram_of(data, "a comparison")
 
 
-def _default(one: Histogram, two: Histogram, confidence: float) -> list[float]:
+def _default(base: Histogram, new: Histogram, confidence: float) -> list[float]:
     """The maximum, and the percentiles that both samples support and both sources resolve.
 
     Those are the usual ones, and those that both sources report.
     """
-    top = min(side.sample_limit(confidence) for side in (one, two))
-    reported = {p for p in one.reported_percentiles[0] if p in two.reported_percentiles[0]}
+    top = min(side.sample_limit(confidence) for side in (base, new))
+    reported = {p for p in base.reported_percentiles[0] if p in new.reported_percentiles[0]}
     reported = {p for p in reported if 0 < p < 100}
     candidates = {*_PERCENTILES, *(reported if len(reported) <= _REPORTED else ())}
     chosen = sorted(p for p in candidates if p <= top)
-    rows = zip(*(side.percentile_rows(chosen, confidence) for side in (one, two)), strict=True)
+    rows = zip(*(side.percentile_rows(chosen, confidence) for side in (base, new)), strict=True)
     known = [a.percentile for a, b in rows if a.resolved and b.resolved]
     return [*(known or chosen), 100.0]
 
@@ -486,11 +489,11 @@ def _statistics(
     )
 
 
-def _of_summaries(one: Side, two: Side, names: list[str]) -> Comparison:
+def _of_summaries(first: Side, second: Side, names: list[str]) -> Comparison:
     """Reported numbers have no intervals."""
     rows = []
     for name in names:
-        base, new = (statistic_of(side, name) for side in (one, two))
+        base, new = (statistic_of(side, name) for side in (first, second))
         change = new / base - 1 if base else math.nan
         rows.append(
             Change(name, base, new, change, -1.0, math.inf, new - base, -math.inf, math.inf)
@@ -624,7 +627,7 @@ def differences(
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
     """Differences between the sides, and among the runs of each."""
-    one, two = sides[0][0], sides[1][0]
+    base, new = sides[0][0], sides[1][0]
     runs = [data for side in sides for data in side]
     guessed = {data.run.unit_note for data in runs} - {None}
     texts = [f"of at least one side, {note}" for note in sorted(filter(None, guessed))]
@@ -635,7 +638,7 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
             middle = next((value for value in known if not math.isnan(value)), math.nan)
             middles.append(NANOSECONDS.get(data.unit, 1.0) * middle)
         texts += unit_doubts([data.run for data in runs], middles)
-    texts += differences(one.run, two.run, one.count, two.count)
+    texts += differences(base.run, new.run, base.count, new.count)
     for name, side in zip(("base", "new"), sides, strict=True):
         among = (
             text
@@ -656,18 +659,18 @@ def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
                 f"{copies} of the {len(side)} {name} runs repeat another's very numbers: copies do "
                 "not show how runs differ"
             )
-    if len(sides[0]) == len(sides[1]) == 1 and _alike(one, two):
+    if len(sides[0]) == len(sides[1]) == 1 and _alike(base, new):
         texts.append("both sides have the very same numbers")
     return tuple(texts)
 
 
-def _alike(one: Side, two: Side) -> bool:
-    if isinstance(one, Summary) or isinstance(two, Summary):
-        return one == two
+def _alike(first: Side, second: Side) -> bool:
+    if isinstance(first, Summary) or isinstance(second, Summary):
+        return first == second
     return (
-        one.buckets == two.buckets
-        and np.array_equal(one.index, two.index)
-        and np.array_equal(one.counts, two.counts)
+        first.buckets == second.buckets
+        and np.array_equal(first.index, second.index)
+        and np.array_equal(first.counts, second.counts)
     )
 
 
@@ -920,11 +923,11 @@ def _beyond(counted: Counted, cut: float) -> Counted:
 def _rows(group: _Group, noise: Floats, confidence: float, corrected: bool) -> list[Change]:
     """Point, interval and p-value of every change, ratios and differences alike."""
     base, new = group.draws
-    one, two = group.points
+    before, after = group.points
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio_low = np.nan_to_num(new.low / base.high * noise, nan=0.0, posinf=np.inf)
         ratio_high = np.nan_to_num(new.high / base.low * noise, nan=np.inf, posinf=np.inf)
-        change = two / one - 1
+        change = after / before - 1
         step_low = np.nan_to_num(
             new.low * noise - base.high, nan=-np.inf, neginf=-np.inf, posinf=np.inf
         )
@@ -950,7 +953,7 @@ def _rows(group: _Group, noise: Floats, confidence: float, corrected: bool) -> l
     p_value = np.where(np.where(slower < faster, left, right), p_value, 1.0)
     judged = np.array(group.judged or [True] * len(group.names)) & np.array(not corrected)
     p_value = np.where(judged, p_value, np.nan)
-    columns = (one, two, change, low, high, two - one, step, stop, p_value)
+    columns = (before, after, change, low, high, after - before, step, stop, p_value)
     numbers: Any = np.stack(columns, axis=1).tolist()
     return [Change(name, *row) for name, row in zip(group.names, numbers, strict=True)]
 
@@ -1085,8 +1088,8 @@ def _change(name: str, base: Floats, new: Floats, confidence: float) -> Change:
         low, high, step, stop = (
             float(part[at]) for part in (ratios, steps) for at in (out - 1, -out)
         )
-    one, two, ratio, middle = (float(np.median(part)) for part in (base, new, ratios, steps))
-    return Change(name, one, two, ratio, low, high, middle, step, stop)
+    before, after, ratio, middle = (float(np.median(part)) for part in (base, new, ratios, steps))
+    return Change(name, before, after, ratio, low, high, middle, step, stop)
 
 
 # ------------------------------------------------------------
@@ -1186,9 +1189,9 @@ def superiority(base: Counted, new: Counted) -> Superiority:
         below = np.where(touch, np.searchsorted(fast.high, slow.low, "right"), strictly)
         return float((running[below] * slow.counts).sum())
 
-    one, two = (side.occupied().at_worst() for side in (base, new))
-    pairs = float(one.cumulative[-1]) * float(two.cumulative[-1])
-    faster, slower = sure_wins(two, one) / pairs, sure_wins(one, two) / pairs
+    old, current = (side.occupied().at_worst() for side in (base, new))
+    pairs = float(old.cumulative[-1]) * float(current.cumulative[-1])
+    faster, slower = sure_wins(current, old) / pairs, sure_wins(old, current) / pairs
     high = max(faster, 1 - slower)  # rounding must not invert the bounds
     return Superiority((faster + high) / 2, faster, high)
 

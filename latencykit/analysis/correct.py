@@ -227,15 +227,15 @@ def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> An
 
 def expected_interval_of(
     data: Samples | HistogramLog | Histogram,
-    given: str | float | None = None,
+    stated: str | float | None = None,
     *,
     rate: float | None = None,
     connections: int | None = None,
 ) -> float:
     """Return the expected interval, ns: given, from rate and connections, or from the source."""
     run = data.run
-    if given is not None:
-        interval = parse_duration(given, None if data.unit in NANOSECONDS else "ns")
+    if stated is not None:
+        interval = parse_duration(stated, None if data.unit in NANOSECONDS else "ns")
     elif rate or not run.expected_interval:
         speed = rate or run.rate
         if not speed:
@@ -250,7 +250,7 @@ def expected_interval_of(
     if not interval > 0:
         raise InvalidArgumentError(
             "an expected interval must be longer than nothing, not "
-            f"{given if given is not None else interval}"
+            f"{stated if stated is not None else interval}"
         )
     return interval
 

@@ -166,7 +166,7 @@ def explained(
     events: Iterable[Events] = (),
 ) -> Explanation:
     """Return what `latencykit.explain` returns; events have been read."""
-    events, (wanted, level) = tuple(events), _threshold(above)
+    events, (limit, level) = tuple(events), _threshold(above)
     name, listed = data.run.source or "", [by] if isinstance(by, str) else by
     if not isinstance(data, Samples):
         if not isinstance(data, HistogramLog):
@@ -174,11 +174,11 @@ def explained(
                 "no single requests and no times: neither attributes nor events can be compared"
             )
         log = data if between is None else data.between(*between)
-        found = coincide(log, events, above=above)
+        result = coincide(log, events, above=above)
         lacks = "the log has no single requests: only events can be compared with its stalls"
         return Explanation(
-            name, wanted, found.threshold, _frame([]), mix_changes([], None, None, None)[0], found,
-            found.findings, (lacks, *found.notes),
+            name, limit, result.threshold, _frame([]), mix_changes([], None, None, None)[0], result,
+            result.findings, (lacks, *result.notes),
         )  # fmt: skip
     inside = np.ones(len(data), np.bool_)
     if between is not None:
@@ -197,7 +197,7 @@ def explained(
     if not slow.any() or slow.all():
         raise InvalidArgumentError(
             f"{name}{': ' if name else ''}{'every' if slow.all() else 'no'} request is slower than "
-            f"{format_duration(threshold)}; choose another threshold than {wanted}"
+            f"{format_duration(threshold)}; choose another threshold than {limit}"
         )
     notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
     chosen = data.select(kept)
@@ -217,11 +217,11 @@ def explained(
         elif between is None:
             mix = mix_changes(_named(accepted), chosen.offsets, slow, None)
         else:
-            everyone = data.select(answered)
-            late = everyone.values > threshold
-            others = attributes_of(everyone, everyone.values, listed, [])
-            causes, _ = _causes(_World.of(everyone, everyone.values, late, []), others)
-            mix = mix_changes(_named(causes), everyone.offsets, late, inside[answered])
+            at_all_times = data.select(answered)
+            late = at_all_times.values > threshold
+            others = attributes_of(at_all_times, at_all_times.values, listed, [])
+            causes, _ = _causes(_World.of(at_all_times, at_all_times.values, late, []), others)
+            mix = mix_changes(_named(causes), at_all_times.offsets, late, inside[answered])
     elif events:
         raise DataNotAvailableError(
             "these samples do not state when each request was sent, so that events cannot be "
@@ -233,9 +233,9 @@ def explained(
     top = np.zeros(slow.size, np.bool_)
     for cause in accepted:
         top |= cause.mask(slow.size)
-    findings = _findings(frame, accepted, world, attributes, wanted, threshold, level)
+    findings = _findings(frame, accepted, world, attributes, limit, threshold, level)
     return Explanation(
-        name, wanted, threshold, frame, mix[0], coincidence,
+        name, limit, threshold, frame, mix[0], coincidence,
         (*findings, *mix[1], *(() if coincidence is None else coincidence.findings)),
         (*notes, *(() if coincidence is None else coincidence.notes)),
         Histogram.of(values, unit=data.unit),
@@ -378,7 +378,7 @@ def _votes(world: _World, codes: NDArray[Any], values: int, active: Flags | None
         near, late, block, codes = near[active], late[active], block[active], codes[active]
     groups = int(world.near[-1]) + 1 if world.near.size else 0
     usual = np.bincount(near * values + codes, minlength=groups * values).reshape(groups, values)
-    everyone = np.maximum(usual.sum(axis=1), 1)
+    total = np.maximum(usual.sum(axis=1), 1)
     at = np.flatnonzero(late)
     if not at.size:
         empty = np.zeros((0, values))
@@ -392,7 +392,7 @@ def _votes(world: _World, codes: NDArray[Any], values: int, active: Flags | None
     distinct, number = np.unique(pair, return_counts=True)
     which, group = np.divmod(distinct, groups)
     due = np.add.reduceat(
-        usual[group] * (number / everyone[group])[:, None],
+        usual[group] * (number / total[group])[:, None],
         np.flatnonzero(np.diff(which, prepend=-1)),
     )
     return _Votes(cast.reshape(place.size, values) / size[:, None], due / size[:, None], size)
@@ -454,10 +454,10 @@ def _standing(
     size, late = len(attribute.values), world.late & active
     total = max(int(world.late.sum()), 1)
     p, deviance, blocks = _tested(_votes(world, codes, size, None if active.all() else active))
-    everyone = np.bincount(codes[active], minlength=size) / active.sum()
+    usual = np.bincount(codes[active], minlength=size) / active.sum()
     slow = np.bincount(codes[late], minlength=size) / total
-    lifted = (blocks >= _LEAST_BLOCKS) & (slow >= everyone * _LEAST_LIFT)
-    lifted &= slow - everyone * late.sum() / total >= _LEAST_EXCESS
+    lifted = (blocks >= _LEAST_BLOCKS) & (slow >= usual * _LEAST_LIFT)
+    lifted &= slow - usual * late.sum() / total >= _LEAST_EXCESS
     if attribute.folded:
         lifted[-1] = False
     sure = lifted & (p * attribute.looks * looks <= _LEVEL * (1 - _PAIRS))
@@ -495,8 +495,10 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
         ]
         if flags:
             marked = [
-                replace(one, outcome=True) if any(one is flag for flag in flags) else one
-                for one in attributes
+                replace(attribute, outcome=True)
+                if any(attribute is flag for flag in flags)
+                else attribute
+                for attribute in attributes
             ]
             return _causes(world, marked)
         accepted.append(_with_aliases(cause, tested, local, active))
@@ -506,14 +508,14 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
 
 def _outcomes(world: _World, attributes: Sequence[Attribute]) -> list[tuple[Attribute, int]]:
     """The value of each outcome that stands out most, of those that do."""
-    found = []
+    outcomes = []
     for attribute in attributes:
         if attribute.outcome:
-            everyone, codes = np.ones(world.rows.size, np.bool_), attribute.codes[world.rows]
-            sure, _ = _standing(world, attribute, codes, everyone, len(attributes))
+            active, codes = np.ones(world.rows.size, np.bool_), attribute.codes[world.rows]
+            sure, _ = _standing(world, attribute, codes, active, len(attributes))
             if sure.max() > 0:
-                found.append((attribute, int(np.argmax(sure))))
-    return found
+                outcomes.append((attribute, int(np.argmax(sure))))
+    return outcomes
 
 
 def _named(causes: Sequence[_Cause]) -> list[Attribute]:
@@ -526,14 +528,14 @@ def _with_aliases(
     cause: _Cause, attributes: Sequence[Attribute], local: Sequence[NDArray[Any]], active: Flags
 ) -> _Cause:
     """The cause with the values that nearly the same requests have."""
-    mine = cause.rows & active
+    rows = cause.rows & active
     alias = []
     for attribute, codes in zip(attributes, local, strict=True):
         if any(attribute is part for part, _ in cause.parts):
             continue
         size = len(attribute.values)
-        both = np.bincount(codes[mine], minlength=size)
-        either = np.bincount(codes[active], minlength=size) + mine.sum() - both
+        both = np.bincount(codes[rows], minlength=size)
+        either = np.bincount(codes[active], minlength=size) + rows.sum() - both
         code = int(both.argmax())
         if both[code] >= _SAME * either[code]:
             alias.append((attribute, code))
@@ -549,7 +551,7 @@ def _combination(
 ) -> tuple[float, _Cause] | None:
     """The combination of two values that says more than either of them, if there is one."""
     looks = sum(
-        one.looks * two.looks for k, one in enumerate(attributes) for two in attributes[k + 1 :]
+        first.looks * second.looks for first, second in itertools.combinations(attributes, 2)
     )
     candidates: list[tuple[float, int, int, int, int]] = []
     for i, j in itertools.combinations(range(len(attributes)), 2):
@@ -568,8 +570,8 @@ def _combination(
         if blocks[1] < _LEAST_BLOCKS or p[1] * looks > _LEVEL * _PAIRS:
             continue
         inner = [
-            _tested(_votes(world, other.astype(np.int32), 2, active & one))[0][1]
-            for one, other in ((first, second), (second, first))
+            _tested(_votes(world, other.astype(np.int32), 2, active & within))[0][1]
+            for within, other in ((first, second), (second, first))
         ]
         if max(inner) * max(len(candidates), 1) > _LEVEL:
             continue
@@ -628,8 +630,8 @@ def _rows(
             names = " & ".join(attribute.name for attribute, _ in cause.parts)
             value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
             mask = (~cause.mask(slow.size)).astype(np.int32)
-            one = Attribute(names, mask, [value, OTHERS], 1, folded=True)
-            rows += _rows_of(one, {0}, world, counter)
+            combined = Attribute(names, mask, [value, OTHERS], 1, folded=True)
+            rows += _rows_of(combined, {0}, world, counter)
     for attribute in attributes:
         significant = {
             code
@@ -650,9 +652,9 @@ def _rows_of(
     attribute: Attribute, significant: set[int], world: _World, counter: _Counterfactual
 ) -> list[dict[str, Any]]:
     size = len(attribute.values)
-    everyone = np.bincount(attribute.codes, minlength=size).astype(np.float64)
+    count = np.bincount(attribute.codes, minlength=size).astype(np.float64)
     late = np.bincount(attribute.codes[world.slow], minlength=size).astype(np.float64)
-    share, above = everyone / everyone.sum(), late / late.sum()
+    share, above = count / count.sum(), late / late.sum()
     shown = [
         code
         for code in np.argsort(-np.maximum(share, above), kind="stable").tolist()
@@ -668,9 +670,9 @@ def _rows_of(
     rest = len(shown) < size
     names = [attribute.values[code] for code in shown] + ([OTHERS] if rest else [])
     number = len(names)
-    every = np.bincount(codes, minlength=number).astype(np.float64)
+    counts = np.bincount(codes, minlength=number).astype(np.float64)
     seen = np.bincount(codes[world.slow], minlength=number).astype(np.float64)
-    shares, aboves = _whole_shares(every), _whole_shares(seen)
+    shares, aboves = _whole_shares(counts), _whole_shares(seen)
     low, high = _share_interval(world, codes, number, seen)
     rows = []
     for k, name in enumerate(names):
@@ -736,9 +738,9 @@ class _Counterfactual:
         self._above, self._threshold = 1 - level / 100, threshold
         self._load = np.bincount(period, minlength=_PERIODS).astype(np.float64)
 
-    def explains(self, mine: Flags) -> float | None:
+    def explains(self, rows: Flags) -> float | None:
         """Return the part of the threshold that these requests explain; None without others."""
-        rest = self._load - np.bincount(self._period[mine], minlength=_PERIODS)
+        rest = self._load - np.bincount(self._period[rows], minlength=_PERIODS)
         # Each other request stands for those of its time, too.
         weight = np.where(rest > 0, self._load / np.maximum(rest, 1), 0.0)
         due = self._above * float((weight * rest).sum())
@@ -748,7 +750,7 @@ class _Counterfactual:
         most = min(n, int(4 * self._above * n) + 1000)
         while True:
             some = self._order[:most]
-            above = np.cumsum(np.where(mine[some], 0.0, weight[self._period[some]]))
+            above = np.cumsum(np.where(rows[some], 0.0, weight[self._period[some]]))
             if above[-1] > due * (1 + 1e-9) or most == n:
                 break
             most = min(n, 4 * most)
@@ -781,11 +783,11 @@ def _findings(
     what = f"above {above}" if level is not None else f"above {format_duration(threshold)}"
     ends = []
     for attribute, code in _outcomes(world, attributes):
-        mine = attribute.codes == code
+        rows_with = attribute.codes == code
         ends.append(
             f"{attribute.name}={attribute.values[code]} is an outcome of slow requests, not a "
-            f"cause: {_percent(mine.mean())} of all requests, "
-            f"{_percent(mine[world.slow].mean())} of those {what}"
+            f"cause: {_percent(rows_with.mean())} of all requests, "
+            f"{_percent(rows_with[world.slow].mean())} of those {what}"
         )
     tested = sum(not attribute.outcome for attribute in attributes)
     if not accepted and tested:
@@ -804,14 +806,14 @@ def _findings(
             )
         return [text, *ends]
     rows = {(row.attribute, row.value): row for row in frame.itertuples()}
-    found = []
+    sentences = []
     for cause in accepted:
         names = " & ".join(attribute.name for attribute, _ in cause.parts)
         value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
         row: Any = rows[names, value]
-        label = " with ".join(f"{one.name}={one.values[code]}" for one, code in cause.parts)
+        label = " with ".join(f"{part.name}={part.values[code]}" for part, code in cause.parts)
         same = "".join(
-            f" (the same requests as {one.name}={one.values[code]})" for one, code in cause.alias
+            f" (the same requests as {part.name}={part.values[code]})" for part, code in cause.alias
         )
         text = (
             f"{label}{same} goes with slow requests: {_percent(row.share)} of all requests, "
@@ -829,8 +831,8 @@ def _findings(
                 f"{format_duration(threshold * (1 - row.explains))} instead of "
                 f"{format_duration(threshold)}"
             )
-        found.append(text)
-    return [*found, *ends]
+        sentences.append(text)
+    return [*sentences, *ends]
 
 
 def _percent(share: float) -> str:

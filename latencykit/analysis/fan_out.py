@@ -584,12 +584,12 @@ def fan_outs(
     if leaf.censored:  # their intervals are unknown
         log = None
     if log is None:
-        found = [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
+        results = [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
     else:
-        found = _mixtures(log, leaf, numbers, quorum, threshold, shares)
+        results = _mixtures(log, leaf, numbers, quorum, threshold, shares)
     # Of calls that were slow together there are fewer than their number says.
     evidence = leaf.evidence() if isinstance(data, Summary) else data.evidence()
-    return [replace(one, evidence=evidence) for one in found]
+    return [replace(result, evidence=evidence) for result in results]
 
 
 def _log_of(data: Any) -> HistogramLog | None:
@@ -703,7 +703,7 @@ def _mixtures(
     wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
     fan_outs_of: dict[int, FanOut] = {}
     for factor in sorted(set(wide.values())):
-        mine = [n for n in dict.fromkeys(numbers) if wide[n] == factor]
+        calls = [n for n in dict.fromkeys(numbers) if wide[n] == factor]
         view = log if factor == 1 else log.resample(factor * typical)
         if factor > 1 and len(view) < 2:
             why = (
@@ -712,10 +712,10 @@ def _mixtures(
             )
             fan_outs_of |= {
                 n: replace(_independent(leaf, n, k, hedge, 0.0, shares), note=why.format(n=n))
-                for n in mine
+                for n in calls
             }
             continue
-        fold = _MixtureFold(leaf, mine, k, hedge, shares)
+        fold = _MixtureFold(leaf, calls, k, hedge, shares)
         view.scan(fold)
         width = factor * typical
         why = (
@@ -726,7 +726,7 @@ def _mixtures(
         )
         fan_outs_of |= {
             n: replace(answer, interval=width, note=why)
-            for n, answer in zip(mine, fold.results(), strict=True)
+            for n, answer in zip(calls, fold.results(), strict=True)
         }
     return [fan_outs_of[n] for n in numbers]
 

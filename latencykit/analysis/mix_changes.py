@@ -105,9 +105,9 @@ def _points(share: float) -> str:
 def _decomposed(codes: Any, size: int, slow: Any, after: Any) -> dict[str, Floats]:
     sides = {}
     for name, rows in (("before", ~after), ("after", after)):
-        every = np.bincount(codes[rows], minlength=size).astype(np.float64)
+        counts = np.bincount(codes[rows], minlength=size).astype(np.float64)
         late = np.bincount(codes[rows & slow], minlength=size).astype(np.float64)
-        sides[name] = every / every.sum(), late / np.maximum(every, 1)
+        sides[name] = counts / counts.sum(), late / np.maximum(counts, 1)
     (share, rate), (share_after, rate_after) = sides["before"], sides["after"]
     # A value that is seen on one side only has the same rate on both.
     rate, rate_after = (

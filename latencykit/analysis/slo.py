@@ -449,15 +449,15 @@ class SLO:
     @classmethod
     def of(cls, limits: Iterable[Limit]) -> SLO:
         """Return the SLO of some limits, one per statistic."""
-        given = tuple(limits)
-        names = [(limit.series, limit.statistic) for limit in given]
-        if not given:
+        stated = tuple(limits)
+        names = [(limit.series, limit.statistic) for limit in stated]
+        if not stated:
             raise InvalidArgumentError(f"the SLO states no limit; {_HINT}")
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
             name = " ".join(filter(None, twice))
             raise InvalidArgumentError(f"the SLO limits {name} twice; keep the stricter one")
-        return cls(given)
+        return cls(stated)
 
     def of_series(self, names: Iterable[str]) -> dict[str, SLO]:
         """Return the limits of each series that has some.
@@ -654,15 +654,15 @@ def _series_and_statistic(name: str) -> tuple[str | None, str]:
 
 def for_all_series(slo: SLO | str) -> SLO:
     """Return an SLO whose limits hold for any series; one that is for a named series is refused."""
-    given = SLO.parse(slo) if isinstance(slo, str) else slo
-    for limit in given.limits:
+    parsed = SLO.parse(slo) if isinstance(slo, str) else slo
+    for limit in parsed.limits:
         if limit.series is not None:
             raise InvalidArgumentError(
                 f"the limit {f'{limit.series} {limit.statistic}'!r} is for one series, which only "
                 f"check judges apart; choose that series (--series {limit.series}) and leave its "
                 "name out of the limit"
             )
-    return given
+    return parsed
 
 
 def joint_share(

@@ -153,12 +153,12 @@ class HdrBuckets(Buckets):
         Integers go in as they are; a float is cut to the integer step below it, as recording it
         would.
         """
-        given = np.asarray(values)
-        flat = given.reshape(-1)
+        array = np.asarray(values)
+        flat = array.reshape(-1)
         out = np.empty(flat.shape, np.int64)
         for at in range(0, flat.size, _CHUNK):
             out[at : at + _CHUNK] = self._index_of_chunk(flat[at : at + _CHUNK])
-        return out.reshape(given.shape)
+        return out.reshape(array.shape)
 
     def _index_of_chunk(self, chunk: NDArray[Any]) -> Ints:
         """A float64's exponent and its top mantissa bits are the index, but for a constant."""

@@ -41,26 +41,26 @@ class _Table:
     """Complete columns, shared by all selections of rows; loaded and encoded once."""
 
     def __init__(
-        self, given: Mapping[str, Any] | None, load: Callable[[], Mapping[str, Any]] | None
+        self, columns: Mapping[str, Any] | None, load: Callable[[], Mapping[str, Any]] | None
     ) -> None:
-        self._given = {} if given is None and load is None else given
+        self._columns = {} if columns is None and load is None else columns
         self.load = load
         self._encoded: dict[str, Cells] = {}
 
     @property
     def loaded(self) -> bool:
-        return self._given is not None
+        return self._columns is not None
 
     @property
-    def given(self) -> Mapping[str, Any]:
-        if self._given is None:
+    def columns(self) -> Mapping[str, Any]:
+        if self._columns is None:
             assert self.load is not None
-            self._given = self.load()
-        return self._given
+            self._columns = self.load()
+        return self._columns
 
     def cells(self, name: str) -> Cells:
         if name not in self._encoded:
-            self._encoded[name] = encoded(self.given[name])
+            self._encoded[name] = encoded(self.columns[name])
         return self._encoded[name]
 
 
@@ -72,7 +72,7 @@ class Columns(Mapping[str, "NDArray[Any]"]):
 
     Parameters
     ----------
-    given : mapping of str to array_like, optional
+    columns : mapping of str to array_like, optional
     load : callable, optional
         Returns such a mapping; called once, when it is needed.
     rows : ndarray of int64, optional
@@ -81,12 +81,12 @@ class Columns(Mapping[str, "NDArray[Any]"]):
 
     def __init__(
         self,
-        given: Mapping[str, Any] | _Table | None = None,
+        columns: Mapping[str, Any] | _Table | None = None,
         *,
         load: Callable[[], Mapping[str, Any]] | None = None,
         rows: Ints | None = None,
     ) -> None:
-        self._table = given if isinstance(given, _Table) else _Table(given, load)
+        self._table = columns if isinstance(columns, _Table) else _Table(columns, load)
         self._rows = rows
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -97,17 +97,17 @@ class Columns(Mapping[str, "NDArray[Any]"]):
         return read_only(cells)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table.given)
+        return iter(self._table.columns)
 
     def __len__(self) -> int:
-        return len(self._table.given)
+        return len(self._table.columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._table.given
+        return name in self._table.columns
 
     def cells(self, name: str) -> Cells:
         """Return a column as an array of numbers, or as codes and words."""
-        if name not in self._table.given:
+        if name not in self._table.columns:
             raise InvalidArgumentError(
                 f"no column {name!r}; the columns are {', '.join(self) or 'none'}"
             )
@@ -120,7 +120,7 @@ class Columns(Mapping[str, "NDArray[Any]"]):
 
     def select(self, rows: NDArray[np.bool_] | Ints) -> Columns:
         """Return the columns of some rows: a boolean mask or positions; nothing is read."""
-        if self._table.loaded and not self._table.given:
+        if self._table.loaded and not self._table.columns:
             return self
         at = np.flatnonzero(rows) if rows.dtype.kind == "b" else np.asarray(rows, np.int64)
         return Columns(self._table, rows=at if self._rows is None else self._rows[at])
@@ -156,8 +156,8 @@ class Columns(Mapping[str, "NDArray[Any]"]):
         return f"Columns({', '.join(self)})"
 
 
-def _rebuilt(given: Any, load: Any, rows: Any) -> Columns:
-    return Columns(given, load=load, rows=rows)
+def _rebuilt(columns: Any, load: Any, rows: Any) -> Columns:
+    return Columns(columns, load=load, rows=rows)
 
 
 def encoded(values: Any) -> Cells:

@@ -18,12 +18,12 @@ _SPELLINGS = (
 )
 
 
-def series_named(wanted: str, names: Iterable[str]) -> list[str]:
+def series_named(name: str, names: Iterable[str]) -> list[str]:
     """Return the series that a name means: the one so called, else those of the latency type.
 
     Parameters
     ----------
-    wanted : str
+    name : str
         ``"ttft"`` also means ``time_to_first_token``, and ``"rate 2 ttft"`` where a file has
         several runs.
     names : iterable of str
@@ -38,12 +38,12 @@ def series_named(wanted: str, names: Iterable[str]) -> list[str]:
     []
     """
     known = list(names)
-    if wanted in known:
-        return [wanted]
-    spellings = next((row for row in _SPELLINGS if wanted.lower() in row), ())
-    last = {name: re.sub(r" \(\d+\)$", "", name).rsplit(" ", 1)[-1] for name in known}
-    for spelling in sorted(spellings, key=lambda name: name != wanted.lower()):
-        matching = [name for name in known if last[name] == spelling]
+    if name in known:
+        return [name]
+    spellings = next((row for row in _SPELLINGS if name.lower() in row), ())
+    last = {series: re.sub(r" \(\d+\)$", "", series).rsplit(" ", 1)[-1] for series in known}
+    for spelling in sorted(spellings, key=lambda spelling: spelling != name.lower()):
+        matching = [series for series in known if last[series] == spelling]
         if matching:
             return matching
     return []

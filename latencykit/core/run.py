@@ -149,14 +149,14 @@ class Run:
 
     def report(self, *notes: str) -> None:
         """Pass on notes that arise long after reading to the block of `reporting`, if any."""
-        say = _report.get()
-        if say is not None:
+        pass_on = _report.get()
+        if pass_on is not None:
             for note in notes:
-                say(f"{self.source}: {note}" if self.source else note)
+                pass_on(f"{self.source}: {note}" if self.source else note)
 
 
 @contextlib.contextmanager
-def reporting(say: Callable[[str], None]) -> Iterator[None]:
+def reporting(pass_on: Callable[[str], None]) -> Iterator[None]:
     """While the block runs, pass on each note that a run reports, once.
 
     A log is summed up long after it was read, when its other notes have been printed.
@@ -166,7 +166,7 @@ def reporting(say: Callable[[str], None]) -> Iterator[None]:
     def once(text: str) -> None:
         if text not in before:
             before.add(text)
-            say(text)
+            pass_on(text)
 
     token = _report.set(once)
     try:

@@ -102,10 +102,10 @@ def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
     """Return words as a column; as objects if one is not UTF-8, which pandas' strings require."""
     import pandas as pd
 
-    given = np.asarray(words, np.str_)
-    codes = given.view(np.uint32) if given.size and given.dtype.itemsize else np.zeros(0, np.uint32)
+    array = np.asarray(words, np.str_)
+    codes = array.view(np.uint32) if array.size and array.dtype.itemsize else np.zeros(0, np.uint32)
     halves = ((codes >= 0xD800) & (codes <= 0xDFFF)).any()
-    return pd.Series(given.astype(object), dtype=object) if halves else pd.Series(given)
+    return pd.Series(array.astype(object), dtype=object) if halves else pd.Series(array)
 
 
 def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
@@ -208,7 +208,7 @@ class Samples(HistogramBacked, Value):
         run: Run | None = None,
         **columns: ArrayLike,
     ) -> None:
-        given: dict[str, Any] = {
+        own: dict[str, Any] = {
             "duration": _nanoseconds(duration, unit),
             "start": None if start is None else _nanoseconds(start, unit),
             "intended": None if intended is None else _nanoseconds(intended, unit),
@@ -217,16 +217,14 @@ class Samples(HistogramBacked, Value):
             "tag": None if tag is None else np.asarray(tag, np.str_),
         }
         further = {name: _cells(values) for name, values in columns.items()}
-        sizes = {
-            name: array.shape for name, array in (given | further).items() if array is not None
-        }
-        if len(set(sizes.values())) > 1 or len(given["duration"].shape) != 1:
+        sizes = {name: array.shape for name, array in (own | further).items() if array is not None}
+        if len(set(sizes.values())) > 1 or len(own["duration"].shape) != 1:
             raise InvalidArgumentError(f"the columns of samples must be of one length, not {sizes}")
-        if (given["duration"] < 0).any():
+        if (own["duration"] < 0).any():
             raise InvalidArgumentError("durations must not be negative; drop such rows")
-        begins = [given[name] for name in ("start", "intended") if given[name] is not None]
-        if begins and given["duration"].size:  # distances must be int64, too
-            last = max(int(begin.max()) for begin in begins) + int(given["duration"].max())
+        begins = [own[name] for name in ("start", "intended") if own[name] is not None]
+        if begins and own["duration"].size:  # distances must be int64, too
+            last = max(int(begin.max()) for begin in begins) + int(own["duration"].max())
             if max(last, last - min(int(begin.min()) for begin in begins)) >= 1 << 63:
                 raise InvalidArgumentError(
                     "the times span more than 292 years; is their unit correct?"
@@ -234,7 +232,7 @@ class Samples(HistogramBacked, Value):
         facts = run or Run(unit=unit)
         if facts.measure == "unknown":
             facts = facts.replace(measure="service" if intended is None else "response")
-        for name, array in given.items():
+        for name, array in own.items():
             object.__setattr__(self, name, None if array is None else read_only(array))
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
         object.__setattr__(self, "run", facts)
@@ -352,14 +350,14 @@ class Samples(HistogramBacked, Value):
         >>> gaps.select(gaps.duration > 4_500_000).request.tolist()
         [0, 0]
         """
-        given = np.asarray(number, np.int64)
-        if given.shape != self.duration.shape:
+        numbers = np.asarray(number, np.int64)
+        if numbers.shape != self.duration.shape:
             raise InvalidArgumentError(
-                f"the numbers of the requests have the shape {given.shape}; the samples have "
+                f"the numbers of the requests have the shape {numbers.shape}; the samples have "
                 f"{len(self)} rows"
             )
         copy = self.with_run()
-        object.__setattr__(copy, "_request", read_only(given))
+        object.__setattr__(copy, "_request", read_only(numbers))
         return copy
 
     # ------------------------------------------------------------ latencies
@@ -779,28 +777,28 @@ def _cells(values: Any) -> Any:
 
 def _nanoseconds(values: ArrayLike, unit: str) -> Ints:
     """Times as int64 nanoseconds; floats are rounded, and dates and timedeltas have own units."""
-    given = np.asarray(values)
+    array = np.asarray(values)
     factor = NANOSECONDS.get(checked_unit(unit), 1.0)
-    if given.dtype.kind in "mM":
-        ns = given.astype(f"{given.dtype.kind}8[ns]")
-        if not (ns.astype(given.dtype) == given).all():  # NaT is not equal to itself
+    if array.dtype.kind in "mM":
+        ns = array.astype(f"{array.dtype.kind}8[ns]")
+        if not (ns.astype(array.dtype) == array).all():  # NaT is not equal to itself
             raise InvalidArgumentError("a time is missing, or beyond 64 bits of nanoseconds")
         return ns.astype(np.int64)
     if np.ma.is_masked(values):
         raise InvalidArgumentError("times are masked; leave those rows out of all columns")
-    if given.dtype.kind in "iu":
-        most = max(abs(int(given.min())), int(given.max())) if given.size else 0
+    if array.dtype.kind in "iu":
+        most = max(abs(int(array.min())), int(array.max())) if array.size else 0
         if most * int(factor) < 1 << 63:
-            return given.astype(np.int64) * np.int64(factor)
+            return array.astype(np.int64) * np.int64(factor)
     try:
-        if given.dtype.kind not in "iufO":
+        if array.dtype.kind not in "iufO":
             raise TypeError  # noqa: TRY301 - as objects that are not numbers
         with np.errstate(over="ignore"):
-            reals = given.astype(np.float64) * factor
+            reals = array.astype(np.float64) * factor
     except (TypeError, ValueError):
         raise InvalidArgumentError(
-            f"times must be numbers, timedeltas or datetimes, not {given.dtype}: "
-            f"{printable(repr(given.flat[0]) if given.size else '', 40)}"
+            f"times must be numbers, timedeltas or datetimes, not {array.dtype}: "
+            f"{printable(repr(array.flat[0]) if array.size else '', 40)}"
         ) from None
     if not np.isfinite(reals).all():
         raise InvalidArgumentError(
@@ -819,15 +817,15 @@ def _whole_numbers(values: ArrayLike) -> Ints:
 
 
 def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
-    given = np.asarray(outcome)
-    if given.dtype.kind in "iub":
-        codes = given.astype(np.int8)
+    array = np.asarray(outcome)
+    if array.dtype.kind in "iub":
+        codes = array.astype(np.int8)
         if codes.size and not (codes.min() >= 0 and codes.max() < len(OUTCOMES)):
             raise InvalidArgumentError(
                 f"outcomes are positions 0 to {len(OUTCOMES) - 1} in {OUTCOMES}"
             )
         return codes
-    names, inverse = np.unique(given.astype(np.str_), return_inverse=True)
+    names, inverse = np.unique(array.astype(np.str_), return_inverse=True)
     unknown = [name for name in names.tolist() if name not in OUTCOMES]
     if unknown:
         raise InvalidArgumentError(

@@ -25,25 +25,25 @@ def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return view
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(value: Any, other: Any) -> bool:
     """Return whether two values have the same content; NaN equals NaN."""
-    if one is other:
+    if value is other:
         return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        one, other = np.asarray(one), np.asarray(other)
-        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
-    if isinstance(one, Value):
-        return bool(one == other)
-    if is_dataclass(one) and type(one) is type(other):
-        names = [item.name for item in fields(one)]
-        return all(equal(getattr(one, name), getattr(other, name)) for name in names)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, tuple | list) and type(one) is type(other):
-        return len(one) == len(other) and all(map(equal, one, other))
-    if hasattr(one, "equals"):  # a table of pandas
-        return type(one) is type(other) and bool(one.equals(other))
-    return bool(one == other or (one != one and other != other))  # NaN
+    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+        value, other = np.asarray(value), np.asarray(other)
+        return np.array_equal(value, other, equal_nan=value.dtype.kind == other.dtype.kind == "f")
+    if isinstance(value, Value):
+        return bool(value == other)
+    if is_dataclass(value) and type(value) is type(other):
+        names = [item.name for item in fields(value)]
+        return all(equal(getattr(value, name), getattr(other, name)) for name in names)
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(equal(value[key], other[key]) for key in value)
+    if isinstance(value, tuple | list) and type(value) is type(other):
+        return len(value) == len(other) and all(map(equal, value, other))
+    if hasattr(value, "equals"):  # a table of pandas
+        return type(value) is type(other) and bool(value.equals(other))
+    return bool(value == other or (value != value and other != other))  # NaN
 
 
 class Value:

@@ -94,8 +94,8 @@ def compare(
     if isinstance(base, Comparison):
         comparison = base
     else:
-        given: dict[str, Any] = {"confidence": confidence} | options
-        comparison = compare_sides(base, () if new is None else new, **given)
+        arguments: dict[str, Any] = {"confidence": confidence} | options
+        comparison = compare_sides(base, () if new is None else new, **arguments)
     changes = [row for row in comparison.changes if row.percentile is not None]
     rows = [row for row in changes if row.base > 0 and row.new > 0]
     if not rows:
@@ -152,9 +152,9 @@ def _curve(
     runs = [side for side in (base, new) if hasattr(side, "run") and not isinstance(side, Summary)]
     if len(runs) < 2 or any(side.run.corrected in ("us", "tool") for side in runs):
         return None
-    one, two = (histogram_of(side, "a comparison").counted for side in runs)
+    first, second = (histogram_of(side, "a comparison").counted for side in runs)
     percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.02, last, 160))
-    result = shift(one, two, percentiles, confidence=confidence, replicates=400)
+    result = shift(first, second, percentiles, confidence=confidence, replicates=400)
     if result.percentile.size < 2:
         return None
     # The band is one of independent requests, which those of runs that know of time are not.

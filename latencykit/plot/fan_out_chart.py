@@ -165,8 +165,8 @@ def _name(
             labels.add(ax, name, own, at=0.15 + 0.1 * k, spread=0.7)
     top, last = max(curve.top for curve in curves), curves[-1]
     words = end_words(last) if last.bound is None else f"≥ {format_value(top, last.unit)}"
-    every = [line for own in lines for line in own]
-    labels.point(ax, words, (100.0, top), every, color=INK, fontsize=9)
+    handles = [line for own in lines for line in own]
+    labels.point(ax, words, (100.0, top), handles, color=INK, fontsize=9)
     ax.add_artist(labels)
 
 

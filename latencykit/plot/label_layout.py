@@ -254,16 +254,16 @@ def place(
         total, boxes = 0.0, np.zeros((0, 4))
         places: list[Placement | None] = [None] * count
         for k in order:
-            mine, costs, free = judged[k]
-            if not len(mine):
+            spots, costs, free = judged[k]
+            if not len(spots):
                 total += 1000.0
                 continue
-            padded = mine + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR])
+            padded = spots + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR])
             clear = ~overlap(padded, boxes).any(1)
             chosen = int(np.argmax(clear))
             total += float(costs[chosen]) + (0.0 if clear.any() else 500.0)
-            boxes = np.concatenate([boxes, mine[chosen : chosen + 1]])
-            x, y = mine[chosen, :2].tolist()
+            boxes = np.concatenate([boxes, spots[chosen : chosen + 1]])
+            x, y = spots[chosen, :2].tolist()
             places[k] = Placement(x, y, bool(free[chosen] and clear.any()))
         if best is None or total < best[0]:
             best = total, places
@@ -547,11 +547,11 @@ class SpanLabels(_Labels):
                         max(box.x1 - margin - width, box.x0),
                     )
                 )
-                mine = np.array([[left - margin, 0.0, left + width + margin, 1.0]])
-                if width < box.width and not (len(taken) and overlap(mine, taken).any()):
+                strip = np.array([[left - margin, 0.0, left + width + margin, 1.0]])
+                if width < box.width and not (len(taken) and overlap(strip, taken).any()):
                     text.set_position((left, box.y1 - margin - height))
                     placed = True
-                    taken = np.concatenate([taken, mine])
+                    taken = np.concatenate([taken, strip])
                     break
             text.set_visible(placed)
 

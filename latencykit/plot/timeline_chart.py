@@ -730,8 +730,8 @@ def _draw_requests(
     if stalls is None:
         from latencykit.analysis.stalls import stalls_of
 
-        found = stalls_of(samples)
-        columns = (found.start, found.end, found.missing)
+        table = stalls_of(samples)
+        columns = (table.start, table.end, table.missing)
         stalls = zip(*(column.tolist() for column in columns), strict=True)
     draw_stalls(ax, spans_of(stalls))
     time_axis(ax, 0.0, span)

@@ -48,13 +48,13 @@ def _split(line: str) -> tuple[argparse.Namespace, str]:
     parser.add_argument("-n", type=int)
     parser.add_argument("--rate", type=float)
     parser.add_argument("-o", dest="path")
-    given, rest = list[str](), line.strip()
+    arguments, rest = list[str](), line.strip()
     while rest.startswith("-"):
         option, _, rest = rest.partition(" ")
         value, _, rest = rest.lstrip().partition(" ") if "=" not in option else ("", "", rest)
-        given += [option, *shlex.split(value)]
+        arguments += [option, *shlex.split(value)]
         rest = rest.lstrip()
-    return parser.parse_args(given), rest
+    return parser.parse_args(arguments), rest
 
 
 def _measure(code: CodeType, names: dict[str, Any], options: argparse.Namespace) -> Samples:

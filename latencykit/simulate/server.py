@@ -276,9 +276,9 @@ class Server:
             done[taken] = list(map(answered, sent[taken].tolist(), work[taken].tolist()))
             return done
         for number in range(self.servers if self.sharded else 1):
-            mine = np.flatnonzero(taken & (shard == number))
+            own = np.flatnonzero(taken & (shard == number))
             answer = ideal_replies if self.ideal else fifo_replies
-            done[mine] = answer(sent[mine], work[mine], self.windows(number))
+            done[own] = answer(sent[own], work[own], self.windows(number))
         return done
 
 

@@ -91,7 +91,7 @@ def explain(
             f"to compare; {_hint(data.run)}"
         )
     several = [events] if isinstance(events, str | Path | Events) else events
-    read = [read_events(given) if isinstance(given, str | Path) else given for given in several]
+    read = [read_events(item) if isinstance(item, str | Path) else item for item in several]
     return explained(data, above, by, between, read)
 
 

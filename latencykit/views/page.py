@@ -307,7 +307,9 @@ def _file_of(series: PageSeries) -> tuple[str | None, str | None]:
 
 
 def _origin(
-    series: PageSeries, given: Mapping[str, Any], tagged: Collection[tuple[str | None, str | None]]
+    series: PageSeries,
+    options: Mapping[str, Any],
+    tagged: Collection[tuple[str | None, str | None]],
 ) -> dict[str, Any]:
     """How the series can be read again: the file, and the options of `latencykit.read`."""
     run = series.counted.run
@@ -316,7 +318,7 @@ def _origin(
     known = {"path": run.source or series.name, "series": run.series, "tag": tag}
     if run.unit_from == "option":
         known["unit"] = run.unit
-    known |= {key: value for key, value in given.items() if value is not None}
+    known |= {key: value for key, value in options.items() if value is not None}
     return {key: value for key, value in known.items() if value is not None}
 
 

@@ -259,8 +259,8 @@ class _SlotsFold:
         if width > index.size:
             return buckets.mid(index), *_coarser(buckets, index)
         if buckets not in self._tables or self._tables[buckets][0].size < width:
-            every = np.arange(width)
-            self._tables[buckets] = buckets.mid(every), *_coarser(buckets, every)
+            full = np.arange(width)
+            self._tables[buckets] = buckets.mid(full), *_coarser(buckets, full)
         middle, layout, coarse = self._tables[buckets]
         return middle[index], layout, coarse[index]
 
@@ -340,11 +340,11 @@ def numbers(values: ArrayLike) -> list[float | int | None]:
     """Return numbers as JSON has them; what is not finite becomes null."""
     array = np.asarray(values, np.float64)
     finite = np.isfinite(array)
-    whole = np.flatnonzero(finite & (np.trunc(array) == array) & (np.abs(array) < 2.0**62))
-    found = np.where(finite, array, None)  # type: ignore[call-overload]
-    found[whole] = array[whole].astype(np.int64)
-    found_list: list[float | int | None] = found.tolist()
-    return found_list
+    integers = np.flatnonzero(finite & (np.trunc(array) == array) & (np.abs(array) < 2.0**62))
+    cells = np.where(finite, array, None)  # type: ignore[call-overload]
+    cells[integers] = array[integers].astype(np.int64)
+    plain: list[float | int | None] = cells.tolist()
+    return plain
 
 
 def packed(slots: Slots) -> dict[str, Any]:
@@ -625,8 +625,8 @@ def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[Pa
 
 def fitted(series: list[PageSeries], limit: float = PAGE_SIZE) -> list[PageSeries]:
     """Return the series with slots coarse enough, and then wide enough, for a limit in bytes."""
-    while sum(one.packed_size for one in series) > limit:
-        largest = max(series, key=lambda one: one.packed_size)
+    while sum(part.packed_size for part in series) > limit:
+        largest = max(series, key=lambda part: part.packed_size)
         if largest.slots is None:
             break
         if largest.slots.rough is None and largest.slots.start.size <= 20:
@@ -635,15 +635,15 @@ def fitted(series: list[PageSeries], limit: float = PAGE_SIZE) -> list[PageSerie
             largest,
             slots=largest.slots.wider() if largest.slots.rough is None else largest.slots.coarser(),
         )
-        series = [smaller if one is largest else one for one in series]
+        series = [smaller if part is largest else part for part in series]
     return series
 
 
 def with_short_names(series: Sequence[PageSeries]) -> list[PageSeries]:
     """Return the series with the short names that distinguish them on this page."""
-    names = [one.name for one in series]
+    names = [part.name for part in series]
     apart = zip(series, short_names(names, _SHORT), short_names(names, _LABEL), strict=True)
-    return [replace(one, short=short, label=label) for one, short, label in apart]
+    return [replace(part, short=short, label=label) for part, short, label in apart]
 
 
 def short_names(names: Sequence[str], limit: int) -> list[str]:
@@ -707,19 +707,21 @@ def finer(series: Mapping[str, Any], start: float, end: float) -> dict[str, Any]
 
 def bin_width(series: Sequence[PageSeries]) -> float:
     """Return the usual length in seconds of the longest time bins; 0 without any."""
-    slots = [one.slots for one in series if one.slots is not None and one.slots.start.size]
-    return max((one.width or float(np.median(one.end - one.start)) for one in slots), default=0.0)
+    slots = [part.slots for part in series if part.slots is not None and part.slots.start.size]
+    return max(
+        (part.width or float(np.median(part.end - part.start)) for part in slots), default=0.0
+    )
 
 
 def finest(series: Sequence[PageSeries]) -> float:
     """Return the length in seconds of the shortest time bins that the data have; 0 without any."""
     lengths = [0.0]
-    for one in series:
-        if isinstance(one.data, HistogramLog) and len(one.data):
-            lengths.append(float(np.median(one.data.lengths)))
-        elif one.slots is not None and not one.shadow and len(one.data):
+    for part in series:
+        if isinstance(part.data, HistogramLog) and len(part.data):
+            lengths.append(float(np.median(part.data.lengths)))
+        elif part.slots is not None and not part.shadow and len(part.data):
             # A hundred requests or so, as `started` counts them.
-            lengths.append(100 * float(np.ptp(one.data.offsets)) / len(one.data))
+            lengths.append(100 * float(np.ptp(part.data.offsets)) / len(part.data))
     return min((length for length in lengths if length > 0), default=0.0)
 
 
@@ -729,7 +731,7 @@ def edges_of(series: Sequence[PageSeries]) -> list[float]:
     Between two of them lie entire slots of every series, and exactly those of its intervals that
     start there. They are the shortest such decimal numbers, so that they can be copied.
     """
-    timed = [one.slots for one in series if one.slots is not None]
+    timed = [part.slots for part in series if part.slots is not None]
     if not timed:
         return []
     starts = np.unique(np.concatenate([slots.start for slots in timed]))

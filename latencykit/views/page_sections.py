@@ -608,24 +608,26 @@ _FIRST = _CALLS.index(100)
 
 def fan_out_model(series: Sequence[PageSeries]) -> list[dict[str, Any]]:
     """Return the values behind the slider for each measured series; six series at most."""
-    counted = [one for one in series if isinstance(one.counted, Histogram) and one.counted.count]
+    counted = [
+        part for part in series if isinstance(part.counted, Histogram) and part.counted.count
+    ]
     model = []
-    for one in counted[:6]:
-        alone = fan_outs(one.counted, _CALLS, independent=True, shares=(99.0,))
+    for part in counted[:6]:
+        alone = fan_outs(part.counted, _CALLS, independent=True, shares=(99.0,))
         mixed: Sequence[FanOut | None] = [None] * len(_CALLS)
-        if one.slots is not None:
-            mixed = fan_outs(one.slots.log(one.counted.unit), _CALLS, shares=(99.0,))
+        if part.slots is not None:
+            mixed = fan_outs(part.slots.log(part.counted.unit), _CALLS, shares=(99.0,))
         rows = [
             {
                 "n": apart.n,
                 "words": _fan_out_sentences(apart, together),
-                "independent": _fan_out_values(apart, one.counted.max),
-                "mixture": [] if together is None else _fan_out_values(together, one.counted.max),
+                "independent": _fan_out_values(apart, part.counted.max),
+                "mixture": [] if together is None else _fan_out_values(together, part.counted.max),
             }
             for apart, together in zip(alone, mixed, strict=True)
         ]
-        timed = one.slots is not None
-        model.append({"name": one.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
+        timed = part.slots is not None
+        model.append({"name": part.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
     return model
 
 
@@ -672,7 +674,7 @@ def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
     """Return the section around the plot: slider, sentence and table."""
     if not model:
         return ""
-    mixed = any(one["mixed"] for one in model)
+    mixed = any(row["mixed"] for row in model)
     legend = (
         "Solid: all calls of a user fall into the same moment, as they do (mixed by the steps of "
         "the timeline). Dashed: as if slow calls came independently of each other."
@@ -683,7 +685,7 @@ def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
     choice = ""
     if len(model) > 1:
         options = "".join(
-            f"<option value='{k}'>{esc(one['name'], 60)}</option>" for k, one in enumerate(model)
+            f"<option value='{k}'>{esc(row['name'], 60)}</option>" for k, row in enumerate(model)
         )
         choice = f"<p><label>Series <select id='fan-out-series'>{options}</select></label></p>"
     slider = (

@@ -80,9 +80,9 @@ def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colou
             foot = 1e-3 * values[values > 0].min(initial=1.0)
             low = np.where(curve.resolved, np.nan, np.maximum(curve.low, foot))
             lines.append((np.repeat(place, 2)[:-1], np.repeat(low, 2)[1:], "", look))
-    every = 1 if size[0] / 9 >= end else 2
+    step = 1 if size[0] / 9 >= end else 2
     ticks = [(0.0, "0"), (0.30103, "50")]
-    for k in range(1, nines + 1, every):
+    for k in range(1, nines + 1, step):
         percentile = round(100 * (1 - 10.0**-k), k)
         ticks += [(float(k), format_percentile(percentile))]
     ticks.append((end, "100%"))
