@@ -106,24 +106,7 @@ def command(
     from latencykit.views.tables import Table
     from latencykit.views.text import percentile_name
 
-    if not yes and (test["pid"] is not None or test["container"] is not None):
-        from latencykit.ctrlz.freeze import program
-        from latencykit.errors import InvalidArgumentError
-
-        named = f"the container {test['container']}"
-        if test["pid"] is not None:
-            named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
-        if not click.confirm(f"freeze {named} for {test['stall']}?", err=True):
-            raise InvalidArgumentError("nothing was frozen")
-    if test["through"] is not None:
-        from latencykit.ctrlz.targets import ProxyTarget
-        from latencykit.errors import InvalidArgumentError
-
-        proxy = ProxyTarget(test["through"], test["url"], remote=True)
-        question = f"{proxy.host} is not this machine; do its owners agree to the load?"
-        if not (yes or proxy.local or click.confirm(question, err=True)):
-            raise InvalidArgumentError("nothing was sent")
-        test["remote"] = True
+    _require_consent(test, yes=yes)
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
         from latencykit.plot.diagnosis_chart import calibration
@@ -153,3 +136,25 @@ def command(
             click.echo("\n".join(f"  {text}" for text in (*result.reasons, *notes)) + "\n")
         click.echo(table.render())
     return 0 if result.verdict in ("honest", "unknown") else 1
+
+
+def _require_consent(test: dict[str, Any], *, yes: bool) -> None:
+    """Ask before a process of the user's is frozen, or another machine gets load."""
+    from latencykit.errors import InvalidArgumentError
+
+    if not yes and (test["pid"] is not None or test["container"] is not None):
+        from latencykit.ctrlz.freeze import program
+
+        named = f"the container {test['container']}"
+        if test["pid"] is not None:
+            named = f"{program(test['pid'])} (process {test['pid']}) and its child processes"
+        if not click.confirm(f"freeze {named} for {test['stall']}?", err=True):
+            raise InvalidArgumentError("nothing was frozen")
+    if test["through"] is not None:
+        from latencykit.ctrlz.targets import ProxyTarget
+
+        proxy = ProxyTarget(test["through"], test["url"], remote=True)
+        question = f"{proxy.host} is not this machine; do its owners agree to the load?"
+        if not (yes or proxy.local or click.confirm(question, err=True)):
+            raise InvalidArgumentError("nothing was sent")
+        test["remote"] = True

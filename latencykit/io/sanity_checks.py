@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
     from latencykit.io.source import Data, Source
 
+    _Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
+
 __all__ = ["believed", "settled", "stated", "too_long", "whole_count"]
 
 
@@ -53,7 +55,7 @@ _FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
 
 
 @record()
-class _Found:
+class _Flaw:
     """The fault of one stated value: a statistic's name or a percentile, in ns."""
 
     name: str | float
@@ -61,11 +63,11 @@ class _Found:
     seen: str
 
 
-class _Doubt(str):
+class _FlawNote(str):
     """A note that `settled` has still to join with the line."""
 
-    __slots__ = ("found",)
-    found: _Found
+    __slots__ = ("flaw",)
+    flaw: _Flaw
 
 
 def stated(
@@ -73,21 +75,21 @@ def stated(
 ) -> tuple[dict[float, float], dict[str, float], Run]:
     """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
-    wrong: list[_Found] = []
+    wrong: list[_Flaw] = []
     kept = dict(stats)
     for name in [name for name in _NAMES if name in kept]:
         kept[name] = _number(kept[name])
         if _impossible(kept[name]):
             wrong.append(_left_out(name, kept.pop(name), unit))
     inner: dict[float, float] = {}
-    for percentile, given in sorted(points.items()):
-        value = _number(given)
+    for percentile, number in sorted(points.items()):
+        value = _number(number)
         if _impossible(value):
             wrong.append(_left_out(percentile, value, unit))
         else:
             inner[percentile] = value
     for contradiction in _contradictions(
-        inner, kept, _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+        inner, kept, _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
     ):
         done = "it was raised to that"
         if isinstance(contradiction.name, str) and kept.pop(contradiction.name, None) is not None:
@@ -96,7 +98,7 @@ def stated(
     top = 0.0
     for percentile, value in inner.items():
         inner[percentile] = top = max(top, value)
-    return inner, kept, run.with_notes(*map(_doubt, wrong)) if wrong else run
+    return inner, kept, run.with_notes(*map(_note_of, wrong)) if wrong else run
 
 
 def whole_count(count: Any) -> int | None:
@@ -138,13 +140,13 @@ def _shown(value: float, unit: str) -> str:
     )
 
 
-def _left_out(name: str | float, value: float, unit: str) -> _Found:
+def _left_out(name: str | float, value: float, unit: str) -> _Flaw:
     seen = f"{_named(name)} is {_shown(value, unit)}, which is not a latency: it was left out"
-    return _Found(name, value, seen)
+    return _Flaw(name, value, seen)
 
 
 @record()
-class _Printed:
+class _Precision:
     """How values are printed: their unit, and the last place that they are rounded to, in ns."""
 
     unit: str
@@ -175,49 +177,29 @@ class _Printed:
 
 
 def _contradictions(
-    points: Mapping[float, float], stats: Mapping[str, float], reported_percentiles: _Printed
-) -> list[_Found]:
+    points: Mapping[float, float], stats: Mapping[str, float], precision: _Precision
+) -> list[_Flaw]:
     """Values that cannot be true together: each with the one that is not believed."""
-    wrong: list[_Found] = []
+    wrong: list[_Flaw] = []
     inner = list(points.items())
     at, top = inner[0] if inner else (0.0, 0.0)
     for percentile, value in inner[1:]:
-        wrong += [
-            _Found(percentile, value, seen)
-            for seen in reported_percentiles.order(percentile, value, at, top)
-        ]
+        seen = precision.order(percentile, value, at, top)
+        wrong += [_Flaw(percentile, value, text) for text in seen]
         at, top = (percentile, value) if value > top else (at, top)
-    least, mean, most = (stats.get(name) for name in ("min", "mean", "max"))
-    if most is not None and inner:
-        wrong += [
-            _Found("max", most, seen) for seen in reported_percentiles.order("max", most, at, top)
-        ]
-    if least is not None and inner:
-        wrong += [
-            _Found("min", least, seen)
-            for seen in reported_percentiles.order(*inner[0], "min", least)
-        ]
-    if least is not None and most is not None:
-        wrong += [
-            _Found("min", least, seen)
-            for seen in reported_percentiles.order("max", most, "min", least)
-        ]
-    if mean is not None and least is not None:
-        wrong += [
-            _Found("mean", mean, seen)
-            for seen in reported_percentiles.order("mean", mean, "min", least)
-        ]
-    if mean is not None and most is not None:
-        wrong += [
-            _Found("mean", mean, seen)
-            for seen in reported_percentiles.order("max", most, "mean", mean)
-        ]
+    least, mean, most = ((name, stats.get(name, math.nan)) for name in ("min", "mean", "max"))
+    pairs: list[tuple[_Stated, _Stated, _Stated]] = []
+    if inner:
+        pairs = [(most, (at, top), most), (inner[0], least, least)]
+    pairs += [(most, least, least), (mean, least, mean), (most, mean, mean)]
+    for lower, upper, doubted in pairs:
+        wrong += [_Flaw(*doubted, text) for text in precision.order(*lower, *upper)]
     return wrong
 
 
-def _doubt(found: _Found) -> _Doubt:
-    note = _Doubt(found.seen)
-    note.found = found
+def _note_of(flaw: _Flaw) -> _FlawNote:
+    note = _FlawNote(flaw.seen)
+    note.flaw = flaw
     return note
 
 
@@ -248,36 +230,11 @@ def believed(data: Data) -> Data:
     points, stats, run = stated(
         dict(zip(*data.reported_percentiles, strict=True)), data.reported_stats, data.run
     )
-    if data.index.size:
-        unit = "none" if data.unit == "none" else "ns"
-        reported_percentiles = _Printed(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
-        first, last = data.index[0], data.index[-1]
-        lows = {"max": float(data.buckets.low(last)), "mean": float(data.buckets.low(first))}
-        highs = (
-            {}
-            if data.censored
-            else {"min": float(data.buckets.high(first)), "mean": float(data.buckets.high(last))}
-        )
-        wrong = [
-            (name, f"below counted values, from {_shown(least, unit)} on")
-            for name, least in lows.items()
-            if name in stats and reported_percentiles.less(stats[name], least)
-        ] + [
-            (name, f"above counted values, up to {_shown(most, unit)}")
-            for name, most in highs.items()
-            if name in stats and reported_percentiles.less(most, stats[name])
-        ]
-        for name, where in wrong:
-            value = stats.pop(name)
-            run = run.with_notes(
-                _doubt(
-                    _Found(
-                        name,
-                        value,
-                        f"{_named(name)}, {_shown(value, unit)}, lies {where}: it was left out",
-                    )
-                )
-            )
+    wrong = list(_outside_buckets(data, stats, run)) if data.index.size else []
+    if wrong:
+        run = run.with_notes(*map(_note_of, wrong))
+        left_out = {flaw.name for flaw in wrong}
+        stats = {name: value for name, value in stats.items() if name not in left_out}
     if run is data.run:
         return data
     return replace(
@@ -286,6 +243,23 @@ def believed(data: Data) -> Data:
         reported_percentiles=(tuple(points), tuple(points.values())),
         run=run,
     )
+
+
+def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> Iterator[_Flaw]:
+    """Reported statistics below the counted values or above them, by more than rounding."""
+    unit = "none" if data.unit == "none" else "ns"
+    precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+    low, high = (edges(data.index[[0, -1]]) for edges in (data.buckets.low, data.buckets.high))
+    bounds = [("max", float(low[1]), "below"), ("mean", float(low[0]), "below")]
+    if not data.censored:
+        bounds += [("min", float(high[0]), "above"), ("mean", float(high[1]), "above")]
+    for name, bound, side in bounds:
+        value, edge = stats.get(name, bound), _shown(bound, unit)
+        lower, upper = (value, bound) if side == "below" else (bound, value)
+        if precision.less(lower, upper):
+            span = f"from {edge} on" if side == "below" else f"up to {edge}"
+            seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
+            yield _Flaw(name, value, f"{seen}: it was left out")
 
 
 def settled(data: Data, source: Source) -> Data:
@@ -312,15 +286,15 @@ def settled(data: Data, source: Source) -> Data:
         data = data.with_run(**changed)
     notes: list[str] = []
     for note in data.run.notes:
-        if isinstance(note, _Doubt):
-            line = _line_of(note.found, source)
+        if isinstance(note, _FlawNote):
+            line = _line_of(note.flaw, source)
             notes.append(str(note) if line is None else f"line {line}: {note}")
         else:
             notes.append(note)
     return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
 
 
-def _line_of(found: _Found, source: Source) -> int | None:
+def _line_of(flaw: _Flaw, source: Source) -> int | None:
     """The line of a value: the only one that states it, or the first that names the statistic."""
     if source.is_dir or source.size > _LARGEST:
         return None
@@ -328,9 +302,9 @@ def _line_of(found: _Found, source: Source) -> int | None:
         text = source.text() + "\n"
     except LatencyKitError:
         return None
-    places = [hit.start() for hit in re.finditer(_NUMBER, text) if _states(hit[0], found.value)]
+    places = [hit.start() for hit in re.finditer(_NUMBER, text) if _states(hit[0], flaw.value)]
     starts = sorted({text.rfind("\n", 0, at) + 1 for at in places})
-    name = found.name
+    name = flaw.name
     word = re.compile(
         _WORDS[name]
         if isinstance(name, str)

@@ -19,7 +19,7 @@ from latencykit.units import format_percentile, guarded, parse_percentile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,24 +30,21 @@ __all__ = ["checked_suffix", "write", "write_csv", "write_series"]
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
     """Write series of one kind as a table; the unit stands in the names of the columns."""
-    wanted_percentiles = (
-        None if percentiles is None else [parse_percentile(p) for p in percentiles.split(",")]
-    )
+    columns = None if percentiles is None else list(map(parse_percentile, percentiles.split(",")))
+    tables = ((name, table) for name, data in series.items() for table in _tables(data, columns))
     with path.open("w", encoding="utf-8", newline="") as stream:
-        for number, (name, data) in enumerate(series.items()):
-            _write_one(stream, guarded(name), data, wanted_percentiles, header=number == 0)
+        for number, (name, table) in enumerate(tables):
+            _rows(stream, table, guarded(name), header=number == 0)
 
 
-def _write_one(
-    stream: IO[str], name: str, data: Data, wanted: Sequence[float] | None, *, header: bool
-) -> None:
+def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[str, Any]]:
+    """The columns of a series; of a log's buckets a table per block."""
     guess = "_assumed" if data.run.unit_from == "assumed" else ""
     unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
-    table: dict[str, Any]
-    if isinstance(data, HistogramLog) and wanted is not None:
-        series = data.series(wanted)
+    if isinstance(data, HistogramLog) and percentiles is not None:
+        series = data.series(percentiles)
         values = dict(zip(series.percentiles, series.values.T, strict=True))
-        table = {
+        yield {
             "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
             "tag": _cells(data.tag_of_rows()), "count": series.count,
             **{f"p{format_percentile(p)}{unit}": column for p, column in values.items()},
@@ -55,22 +52,20 @@ def _write_one(
         }  # fmt: skip
     elif isinstance(data, HistogramLog):
         tags = _cells(data.tag_of_rows())
-        for number, block in enumerate(data.blocks()):
+        for block in data.blocks():
             row = block.rows[block.entry_rows]
-            table = {
+            yield {
                 "start_s": np.round(data.starts[row], 6),
                 "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
                 "index": block.index, f"low{unit}": block.buckets.low(block.index),
                 f"high{unit}": block.buckets.high(block.index), "count": block.counts,
             }  # fmt: skip
-            _rows(stream, table, name, header=header and number == 0)
-        return
     elif isinstance(data, Histogram):
         low, high, counts = data.buckets.low(data.index), data.buckets.high(data.index), data.counts
         if data.censored:  # a last row without an upper edge
             low, high = np.append(low, data.censored_at), np.append(high, np.nan)
             counts = np.append(counts, data.censored)
-        table = {f"low{unit}": low, f"high{unit}": high, "count": counts}
+        yield {f"low{unit}": low, f"high{unit}": high, "count": counts}
     elif isinstance(data, Samples):
         columns = {
             f"start{unit}": data.start, f"duration{unit}": data.duration,
@@ -79,19 +74,19 @@ def _write_one(
             "connection": data.connection,
             "tag": None if data.tag is None else _cells(data.tag.tolist()),
         }  # fmt: skip
-        table = {key: column for key, column in columns.items() if column is not None}
+        table: dict[str, Any] = {
+            key: column for key, column in columns.items() if column is not None
+        }
         for key in data.columns:
             cells = data.columns.cells(key)
             if isinstance(cells, Words):
-                words = np.array([*(guarded(name) for name in cells.names), ""], object)
-                table.setdefault(key, words[cells.codes])
-            else:
-                table.setdefault(key, cells)
+                cells = np.array([*map(guarded, cells.names), ""], object)[cells.codes]
+            table.setdefault(key, cells)
+        yield table
     else:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         numbers = [*data.stats.values(), *data.reported_percentiles.values()]
-        table = {"statistic": _cells(names), f"value{unit}": np.array(numbers, np.float64)}
-    _rows(stream, table, name, header=header)
+        yield {"statistic": _cells(names), f"value{unit}": np.array(numbers, np.float64)}
 
 
 def _cells(texts: Sequence[str]) -> NDArray[np.object_]:

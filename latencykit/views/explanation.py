@@ -170,6 +170,26 @@ def explanation_html(
 _WORDS = ("attribute", "value", "significant", "outcome")
 
 
+def _attribute_table(record: dict[str, Any], style: str, out_unit: str | None) -> Table:
+    table = Table(style, out_unit)
+    for row in record["attributes"]:
+        explains = row["explains"]
+        without = None if explains is None else record["threshold"] * (1 - explains)
+        lift = row["lift"]
+        span = "" if lift is None else f"{lift:.2f} ({row['low']:.2f}–{row['high']:.2f})"
+        table.add(
+            {
+                "attribute": row["attribute"],
+                "value": ("* " if row["significant"] else "") + row["value"],
+                "of all": percent(row["share"]),
+                f"above {record['above']}": percent(row["share_above"]),
+                "lift (95 %)": span,
+                "without it": "" if without is None else table.value(without, "ns"),
+            }
+        )
+    return table
+
+
 def explanation_text(
     records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
 ) -> str:
@@ -181,25 +201,7 @@ def explanation_text(
             for row in record["attributes"]:
                 rows.add({"series": record["name"]} | row)
             continue
-        rows = Table(style, out_unit)
-        for row in record["attributes"]:
-            explains = row["explains"]
-            without = None if explains is None else record["threshold"] * (1 - explains)
-            span = (
-                ""
-                if row["lift"] is None
-                else f"{row['lift']:.2f} ({row['low']:.2f}–{row['high']:.2f})"
-            )
-            rows.add(
-                {
-                    "attribute": row["attribute"],
-                    "value": ("* " if row["significant"] else "") + row["value"],
-                    "of all": percent(row["share"]),
-                    f"above {record['above']}": percent(row["share_above"]),
-                    "lift (95 %)": span,
-                    "without it": "" if without is None else rows.value(without, "ns"),
-                }
-            )
+        rows = _attribute_table(record, style, out_unit)
         mark = "- " if style == "markdown" else ""
         lines = [f"{mark}{text}" for text in record["findings"]]
         limit = rows.value(record["threshold"], "ns")

@@ -90,16 +90,7 @@ def _result(record: dict[str, Any], source: Source) -> Data:
     else:
         note = "fortio's percentiles include failed calls; these are of the good ones' histogram"
         run, buckets, points = run.with_notes(note), good, {}
-        # The statistics that are still valid without the failed calls:
-        stats = {}
-        if "Sum" in total and "Sum" in failures:
-            stats["mean"] = nanoseconds(
-                (float(total["Sum"]) - float(failures["Sum"])) / (calls - failed), "s"
-            )
-        if float(failures.get("Max", np.inf)) < float(total["Max"]):
-            stats["max"] = nanoseconds(total["Max"], "s")
-        if float(failures.get("Min", 0.0)) > float(total["Min"]):
-            stats["min"] = nanoseconds(total["Min"], "s")
+        stats = _stats_without(total, failures, calls - failed)
     highs: list[float] = []
     counts: list[int] = []
     for low, high, count in buckets:  # with an empty bucket wherever fortio left some out
@@ -110,6 +101,18 @@ def _result(record: dict[str, Any], source: Source) -> Data:
         counts.append(count)
     stats.setdefault("min", buckets[0][0])
     return histogram_of_both(points, np.maximum.accumulate(highs).tolist(), counts, stats, run)
+
+
+def _stats_without(total: dict[str, Any], failures: dict[str, Any], count: int) -> dict[str, float]:
+    """The statistics of all calls that are still valid of the `count` good ones."""
+    stats = {}
+    if "Sum" in total and "Sum" in failures:
+        stats["mean"] = nanoseconds((float(total["Sum"]) - float(failures["Sum"])) / count, "s")
+    if float(failures.get("Max", np.inf)) < float(total["Max"]):
+        stats["max"] = nanoseconds(total["Max"], "s")
+    if float(failures.get("Min", 0.0)) > float(total["Min"]):
+        stats["min"] = nanoseconds(total["Min"], "s")
+    return stats
 
 
 def _buckets(histogram: dict[str, Any]) -> Buckets:

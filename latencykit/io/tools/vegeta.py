@@ -393,18 +393,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         rows: dict[str, dict[str, float]] = {}
         for row in _REPORT_ROW.finditer(part.text):
             try:
-                if row[1] == "Status Codes":
-                    pairs = (cell.partition(":") for cell in row[3].split())
-                    rows[row[1]] = {
-                        code: float(number) for code, _, number in pairs if int(code) >= 0
-                    }
-                else:
-                    names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
-                    timed = row[1] in ("Duration", "Latencies")
-                    rows[row[1]] = {
-                        name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
-                        for name, value in zip(names, values, strict=True)
-                    }
+                rows[row[1]] = _numbers_of(row)
             except (InvalidArgumentError, ValueError) as error:
                 seen, expected = printable(f"{row[1]}: {error}", 80), "as many values as names"
                 raise part.corrupt(row.start(), seen, expected, _ANEW) from None
@@ -429,6 +418,19 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             points, good, stats, run
         )
     return series
+
+
+def _numbers_of(row: re.Match[str]) -> dict[str, float]:
+    """The numbers of a row by name; ``Status Codes  [code:count]  200:60  500:3`` by code."""
+    if row[1] == "Status Codes":
+        pairs = (cell.partition(":") for cell in row[3].split())
+        return {code: float(number) for code, _, number in pairs if int(code) >= 0}
+    names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
+    timed = row[1] in ("Duration", "Latencies")
+    return {
+        name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
+        for name, value in zip(names, values, strict=True)
+    }
 
 
 def sniff_hist(head: Head) -> Confidence:
