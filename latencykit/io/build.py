@@ -102,11 +102,11 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
     A stamp such as 1795220202.323 s is meant to the microsecond at best; a float64 of its
     nanoseconds would be off by up to 128.
     """
-    given = np.asarray(stamps)
+    array = np.asarray(stamps)
     micro = NANOSECONDS[unit] / 1e3
-    if given.dtype.kind in "iu" or unit == "ns":
-        return np.asarray(np.rint(given).astype(np.int64) * np.int64(NANOSECONDS[unit]))
-    return np.asarray(np.rint(given * micro).astype(np.int64) * 1000)
+    if array.dtype.kind in "iu" or unit == "ns":
+        return np.asarray(np.rint(array).astype(np.int64) * np.int64(NANOSECONDS[unit]))
+    return np.asarray(np.rint(array * micro).astype(np.int64) * 1000)
 
 
 def distinct(name: str, taken: Container[str]) -> str:
@@ -156,12 +156,12 @@ def data_from_values(
     so values below 10 µs, and values with counts, become a histogram whose buckets are the values
     themselves.
     """
-    given = np.asarray(values, np.float64)
+    array = np.asarray(values, np.float64)
     unit = "none" if run.unit == "none" else "ns"
-    if counts is None and unit == "ns" and given.size and given.min() >= _FINE:
-        return Samples(duration=given, run=run)
-    numbers = np.ones(given.size, np.int64) if counts is None else np.asarray(counts, np.int64)
-    points, where = np.unique(given, return_inverse=True)
+    if counts is None and unit == "ns" and array.size and array.min() >= _FINE:
+        return Samples(duration=array, run=run)
+    numbers = np.ones(array.size, np.int64) if counts is None else np.asarray(counts, np.int64)
+    points, where = np.unique(array, return_inverse=True)
     total = np.zeros(points.size, np.int64)
     np.add.at(total, where.reshape(-1), numbers)
     return Histogram.from_buckets(points, points, total, unit, run=run)

@@ -85,10 +85,10 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     >>> gc.kind, gc.clock, gc.start.tolist(), gc.label.tolist()
     ('jvm-gc', 'relative', [2.0], ['Pause Full (System.gc())'])
     """
-    given = str(path)
-    if offset is None and not Path(given).exists() and (match := _OFFSET.fullmatch(given)):
-        given, offset = match["path"], match["offset"]
-    source = Source(given)
+    name = str(path)
+    if offset is None and not Path(name).exists() and (match := _OFFSET.fullmatch(name)):
+        name, offset = match["path"], match["offset"]
+    source = Source(name)
     if not source.is_dir and not source.head.data.removeprefix(b"\xef\xbb\xbf").strip():
         raise source.corrupt(None, "the file is empty", _EXPECTED, "was it recorded?")
     events = _reader_of(source)(source)

@@ -185,10 +185,10 @@ def portable(data: Any, most: float, read: Callable[[], HistogramLog]) -> Any:
 # ------------------------------------------------------------ progress
 
 
-def bar(what: str, wanted: bool | None = None) -> Callable[[int, int], None]:
+def bar(what: str, visible: bool | None = None) -> Callable[[int, int], None]:
     """Return a function of (done, of all) that draws a bar on standard error, if a terminal."""
     stream = sys.stderr
-    if stream is None or not (stream.isatty() if wanted is None else wanted):
+    if stream is None or not (stream.isatty() if visible is None else visible):
         return lambda *_: None
     began = shown = time.monotonic()
 

@@ -171,10 +171,10 @@ def _row_below(names: str, values: str) -> str | None:
     return " ".join(pairs) if all(_STATISTIC.fullmatch(pair) for pair in pairs) else None
 
 
-def _groups(text: str, *, one: bool = False) -> list[_Group]:
+def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
     """Return the groups of statistics in a text; none if more lines mention some in prose.
 
-    With `one`, a statistic that comes again does not begin another group.
+    With `unrepeated`, a statistic that comes again does not begin another group.
     """
     groups: list[_Group] = []
     latest: dict[str, _Group] = {}
@@ -205,7 +205,7 @@ def _groups(text: str, *, one: bool = False) -> list[_Group]:
             same = group is not None and group.heading == heading
             # The median may be there twice, as p50, too.
             twice = name == 50.0 and group is not None and group.median not in ("", spelling)
-            if known and name in known and (one or (same and twice)):
+            if known and name in known and (unrepeated or (same and twice)):
                 continue
             # Below a heading of its own, what follows lines of intervals is not of the last one.
             apart = not same and periodic.get(label, False)
@@ -233,7 +233,7 @@ def _json_groups(value: Any, path: str = "", depth: int = 0) -> Iterator[_Group]
         bare = inside and re.fullmatch(r"\d{1,3}(\.\d+)?", key)
         if isinstance(item, str | int | float) and not isinstance(item, bool):
             lines.append(f"{'p' if bare else ''}{key}: {item}")
-    groups = _groups("\n".join(lines), one=True)
+    groups = _groups("\n".join(lines), unrepeated=True)
     for group in groups:
         if count := _COUNT.search("\n".join(lines)):
             group.count = int((count[1] or count[2]).replace(",", ""))

@@ -323,14 +323,14 @@ def _good_rows(
     bad = np.zeros(len(frame), np.bool_)
     for name in layout.numbers:
         if frame[name].dtype.kind not in "iuf":
-            cells = given = frame[name]
+            cells = text = frame[name]
             for sign, meant in ((layout.thousands, ""), (layout.decimal, ".")):
                 if sign not in (None, meant):
                     cells = (
                         cells.astype(str).str.replace(sign, meant, regex=False).where(cells.notna())
                     )
             frame[name] = pd.to_numeric(cells, errors="coerce")
-            bad |= (frame[name].isna() & given.notna()).to_numpy()
+            bad |= (frame[name].isna() & text.notna()).to_numpy()
         bad |= _unfit(
             frame[name].to_numpy(), layout.largest.get(name, _LARGEST), name in layout.optional
         )

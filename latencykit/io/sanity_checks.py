@@ -352,15 +352,15 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
     """
     if data.unit not in NANOSECONDS:
         return None
-    found = (
+    sentence = (
         _of_log(data, highest)
         if isinstance(data, HistogramLog)
         else _of_samples(data)
         if isinstance(data, Samples)
         else None
     )
-    found = found or _of_reported(data)
-    if found is None:
+    sentence = sentence or _of_reported(data)
+    if sentence is None:
         return None
     stated = data.run.unit_from == "option"
     why = (
@@ -368,7 +368,7 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
         if stated
         else "was a clock set, or had it begun before?"
     )
-    return f"{found}: {why}"
+    return f"{sentence}: {why}"
 
 
 def _of_reported(data: Data) -> str | None:

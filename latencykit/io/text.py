@@ -486,9 +486,9 @@ def batch(
     """Return the objects of a chunk of whole lines; see `lines`."""
     source.json = True
     text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
-    given = [line for line in text.split("\n") if line and not line.isspace()]
+    rows = [line for line in text.split("\n") if line and not line.isspace()]
     try:
-        return list(json.loads(without_halves("[" + ",".join(given) + "]")))
+        return list(json.loads(without_halves("[" + ",".join(rows) + "]")))
     except (ValueError, RecursionError):
         return [value for _, value in numbered(source, options, first, chunk, notes)]
 

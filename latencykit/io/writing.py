@@ -130,12 +130,12 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
         else:
             write_hlog(_only(series, "an .hlog of anything but logs"), path)
     elif suffix == ".hgrm":
-        given = {
+        chosen = {
             key: options[key]
             for key in ("ticks", "style", "out_unit")
             if options.get(key) is not None
         }
-        write_hgrm(_only(series, "an .hgrm"), path, **given)
+        write_hgrm(_only(series, "an .hgrm"), path, **chosen)
     elif suffix == ".csv":
         write_csv(series, path, options.get("percentiles"))
     elif suffix == ".json":

@@ -283,10 +283,10 @@ def percentile_data(
 def _counting(name: ColumnName) -> Literal["sure", "maybe"] | None:
     """How surely a name means the values per row: ``count``, ``num_requests``; not ``users``."""
     words = words_of(name.stem) if name.unit is None else []
-    every = set(words)
-    if not words or not every <= _SURE | _MAYBE | _OF or not every & (_SURE | _MAYBE):
+    all_words = set(words)
+    if not words or not all_words <= _SURE | _MAYBE | _OF or not all_words & (_SURE | _MAYBE):
         return None
-    return "sure" if every & _SURE or every & _CUMULATIVE else "maybe"
+    return "sure" if all_words & _SURE or all_words & _CUMULATIVE else "maybe"
 
 
 def _edge(name: ColumnName) -> Literal["upper", "lower", "bin"] | None:
@@ -440,13 +440,13 @@ def _against(
         else np.zeros(len(sample), np.int64)
     )
     for group in np.unique(place).tolist():
-        mine, often = (
+        own, often = (
             array[place == group] if array.size == place.size else array
             for array in (values, numbers)
         )
         if (
-            not (np.diff(mine) > 0).all()
-            and not (np.diff(mine) < 0).all()
+            not (np.diff(own) > 0).all()
+            and not (np.diff(own) < 0).all()
             and not (np.diff(often) <= 0).all()
         ):
             return "neither the values nor the counts are in order"

@@ -84,9 +84,9 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
 
     with source.open() as stream:
         try:
-            given = io.BytesIO(source.bytes()) if source.compressed else stream
+            content = io.BytesIO(source.bytes()) if source.compressed else stream
             # Page by page: a row group may be as large as the file.
-            file = pq.ParquetFile(given, buffer_size=_PAGES, pre_buffer=False)
+            file = pq.ParquetFile(content, buffer_size=_PAGES, pre_buffer=False)
             begin = next(file.iter_batches(batch_size=_SAMPLE), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
@@ -182,8 +182,8 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
         if source.compressed and (rows := _first_rows(source.head.data)) is not None:
             # What they show to be unusable is refused before the rest is decompressed.
             plan_of(_sample_of(_columns(rows, source)), options, source)
-        given: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
-        array = np.load(given, mmap_mode=None if source.compressed else "r", allow_pickle=False)
+        file: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
+        array = np.load(file, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except LatencyKitError:
         raise
     except _BROKEN as error:

@@ -259,10 +259,10 @@ def gathered(
         return {"": data.with_columns(columns) if isinstance(data, Samples) else data}
     series_data: dict[str, Data] = {}
     for code in np.unique(series).tolist():
-        mine = series == code
-        data = _data({name: column[mine] for name, column in table.items()}, run, rows)
+        own = series == code
+        data = _data({name: column[own] for name, column in table.items()}, run, rows)
         if isinstance(data, Samples):
-            data = data.with_columns(FurtherColumns(further).select(mine))
+            data = data.with_columns(FurtherColumns(further).select(own))
         series_data[rows.series.names[code]] = data
     return series_data
 
@@ -300,8 +300,8 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
     for code in np.unique(key).tolist():
         place = divmod(code, _KEYS)
         label = _label(place, rows)
-        mine = {name: column[key == code] for name, column in table.items()}
-        series_data[label] = _aggregate(mine, rows, run, label)
+        own = {name: column[key == code] for name, column in table.items()}
+        series_data[label] = _aggregate(own, rows, run, label)
     return series_data
 
 
@@ -357,19 +357,19 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
             return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
         if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
             return data_from_values(good, _with_outcomes(run, outcome))
-    given = dict(columns)
-    if "tag" in given:
-        given["tag"] = np.asarray(rows.tags.names, np.str_)[given["tag"]]
+    arrays = dict(columns)
+    if "tag" in arrays:
+        arrays["tag"] = np.asarray(rows.tags.names, np.str_)[arrays["tag"]]
         if len(rows.tags.names) > _MOST_TAGS:
-            del given["tag"]
+            del arrays["tag"]
             run = run.with_notes(
                 f"column {rows.plan.tag!r} has {len(rows.tags.names):,} different values: too "
                 "many for operations"
             )
-    starts, epoch = given.get("start"), None
+    starts, epoch = arrays.get("start"), None
     if starts is not None and starts.size and starts.min() >= 10**17:  # points in time
         epoch = float(starts.min()) / 1e9
-    return Samples(**given, unit="none" if unit == "none" else "ns", run=run.replace(start=epoch))
+    return Samples(**arrays, unit="none" if unit == "none" else "ns", run=run.replace(start=epoch))
 
 
 def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:

@@ -435,9 +435,9 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = Fal
             return times._replace(ns=np.rint(ns / 1e3).astype(np.int64) * 1000)
         return times
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        given, missing = as_nanoseconds(cells), cells.isna().to_numpy()
-        corrupt = np.isnat(given) & ~missing
-        return Times(np.where(missing | corrupt, 0, given.astype(np.int64)), missing, corrupt)
+        instants, missing = as_nanoseconds(cells), cells.isna().to_numpy()
+        corrupt = np.isnat(instants) & ~missing
+        return Times(np.where(missing | corrupt, 0, instants.astype(np.int64)), missing, corrupt)
     codes, distinct = coded(cells)
     text = pd.Series([str(cell).strip() for cell in distinct], dtype=object)
     empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)

@@ -142,21 +142,21 @@ class Plan:
     @property
     def words(self) -> tuple[str, ...]:
         """Columns that hold words, dates or spelled durations."""
-        every = [
+        names = [
             self.duration,
             *(moment.column for moment in self.moments.values()),
             *(outcome.column for outcome in self.outcomes),
         ]
-        every += [
+        names += [
             column
             for column in (self.connection, self.tag, self.series, self.unit_column)
             if column
         ]
         if self.shape is not None:
-            every += [column for column in (self.shape.count, self.shape.level) if column]
-            every += [self.shape.low.column] if self.shape.low is not None else []
-        every += self.further
-        return tuple(column for column in dict.fromkeys(every) if column not in self.numbers)
+            names += [column for column in (self.shape.count, self.shape.level) if column]
+            names += [self.shape.low.column] if self.shape.low is not None else []
+        names += self.further
+        return tuple(column for column in dict.fromkeys(names) if column not in self.numbers)
 
 
 def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:

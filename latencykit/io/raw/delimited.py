@@ -105,16 +105,16 @@ def dialect_of(head: Head) -> Dialect | None:
     """Return how the head of a table is written, or None where it is not a table."""
     lines = head.lines
     comment = "#" if any(line.startswith("#") for line in lines) else None
-    given = [
+    numbered = [
         (k, line)
         for k, line in enumerate(lines[: 3 * _SAMPLE])
         if line.strip() and not _SEP_LINE.fullmatch(line.strip())
     ]
-    data = [(k, line) for k, line in given if not (comment and line.startswith("#"))]
+    data = [(k, line) for k, line in numbered if not (comment and line.startswith("#"))]
     if not data or "\0" in head.text[:4096] or data[0][1].lstrip()[:1] in ("{", "["):
         return None
     at, first = data[0]
-    above = [(k, line.lstrip("#").strip()) for k, line in given if k < at]
+    above = [(k, line.lstrip("#").strip()) for k, line in numbered if k < at]
     try:
         # the last comment above a table may be its header
         if above and _widths_agree(above[-1][1], first):

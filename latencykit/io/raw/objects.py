@@ -266,8 +266,8 @@ def _columns_or_records(value: Any) -> Any:
     """The list of records in an object, or a table of its columns; empty if there is neither."""
     import pandas as pd
 
-    given = value.items() if isinstance(value, dict) else ()
-    lists = {name: column for name, column in given if isinstance(column, list)}
+    items = value.items() if isinstance(value, dict) else ()
+    lists = {name: column for name, column in items if isinstance(column, list)}
     records = next(
         (column for column in lists.values() if column and _has_latency(column[0])), None
     )

@@ -230,19 +230,19 @@ def candidate(column: str) -> Candidate | None:
         return Candidate(column, "good" if good else "bad", strong=strong)
     if before & _LATE:
         return Candidate(column, "late", strong=strong)
-    every = set(words)
+    all_words = set(words)
     family: Literal["http", "grpc", "exit", ""] = ""
-    if every & {"grpc", "rpc"}:
+    if all_words & {"grpc", "rpc"}:
         family = "grpc"
-    elif every & {"exit", "exits", "return", "returned", "ret", "retval", "rc", "retcode"}:
+    elif all_words & {"exit", "exits", "return", "returned", "ret", "retval", "rc", "retcode"}:
         family = "exit"
-    elif every & {"http", "https", "response", "resp", "reply"}:
+    elif all_words & {"http", "https", "response", "resp", "reply"}:
         family = "http"
     if before & _BAD:
         return Candidate(column, "bad", family, strong)
-    if every & {"count", "total"}:
+    if all_words & {"count", "total"}:
         return Candidate(column, "other", strong=False)
-    coded = family != "" or bool(every & {"status", "statuses", "code", "codes"})
+    coded = family != "" or bool(all_words & {"status", "statuses", "code", "codes"})
     return Candidate(column, "status", family, strong and head != "state", coded)
 
 

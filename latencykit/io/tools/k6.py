@@ -245,9 +245,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     for name in frame["metric_name"].cat.categories.tolist():
         rows = frame[frame["metric_name"] == name]
         if numeric:  # seconds, ms, µs or ns, by their size
-            given = rows["timestamp"].to_numpy(np.int64)
-            factors = (ns for least, ns in _STAMPS if not given.size or given.max() >= least)
-            stamp = given * next(factors)
+            stamps = rows["timestamp"].to_numpy(np.int64)
+            factors = (ns for least, ns in _STAMPS if not stamps.size or stamps.max() >= least)
+            stamp = stamps * next(factors)
         else:
             stamp = iso_nanoseconds(rows["timestamp"].astype(str).tolist())
         cells = (

@@ -443,7 +443,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
     record = {**record, **(record.get("records") or {})}  # where AIPerf's first version had them
     config = record.get("input_config") or {}
     own = "aiperf_version" in record or "cli_command" in config
-    given = _scalar(record, "request_count")
+    answered = _scalar(record, "request_count")
     failed = _scalar(record, "error_request_count")
     if failed is None:
         failed = sum(int(row.get("count") or 0) for row in record.get("error_summary") or [])
@@ -468,7 +468,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         }
         stats = {"mean": metric["avg"]} | {stat: metric.get(stat) for stat in ("min", "max", "std")}
         # Of the intervals of a request, none is independent: their number supports no percentile.
-        count = None if name == "itl" else metric.get("count") or given
+        count = None if name == "itl" else metric.get("count") or answered
         series[name] = data_from_points(
             in_nanoseconds(points, unit), None if count is None else int(count),
             in_nanoseconds(stats, unit), run.replace(unit=unit),

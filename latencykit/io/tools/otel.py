@@ -95,11 +95,11 @@ class _Point:
 
 def _attributes_of(point: dict[str, Any]) -> Labels:
     """Attributes in one form: a mapping, or a list of keys and typed values."""
-    given = point.get("attributes") or {}
-    if isinstance(given, dict):
-        return tuple(sorted((str(name), str(value)) for name, value in given.items()))
+    attributes = point.get("attributes") or {}
+    if isinstance(attributes, dict):
+        return tuple(sorted((str(name), str(value)) for name, value in attributes.items()))
     pairs = []
-    for attribute in given:
+    for attribute in attributes:
         lowered = {str(key).lower(): value for key, value in attribute.items()}
         value = lowered.get("value")
         if isinstance(value, dict):

@@ -83,8 +83,8 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     if any(row[2] == "<" for row in single):
         notes.append("times printed as below a bound are taken at that bound")
     if sent:
-        given, received = (int(number) for number in sent.groups() if number)
-        lost = given - received
+        sent_count, received = (int(number) for number in sent.groups() if number)
+        lost = sent_count - received
         unreachable = min(unreachable, max(lost, 0))
         late = max(lost - unreachable, 0)
     else:

@@ -738,8 +738,8 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     """Native histograms: each sample lists its own buckets as [rule, low, high, count]."""
     times = np.array([float(stamp) for stamp, _ in samples])
     rows: list[tuple[float, float, float, float]] = []
-    for place, (_, given) in enumerate(samples):
-        sample = _snake(given)
+    for place, (_, body) in enumerate(samples):
+        sample = _snake(body)
         if "buckets" in sample:
             listed = [[*map(float, edges)] for _, *edges in sample["buckets"] or ()]
         else:

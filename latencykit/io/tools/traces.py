@@ -85,9 +85,9 @@ def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
             yield from entry if isinstance(entry, list) else [entry]
 
 
-def _parent(given: Any) -> str:
+def _parent(span_id: Any) -> str:
     """The id of a parent; some writers state zeros for none."""
-    text = str(given or "")
+    text = str(span_id or "")
     return text if text.strip("0") else ""
 
 
@@ -138,8 +138,10 @@ def _key(span: dict[str, Any], name: str) -> Any:
     return span.get(name, span.get(re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)))
 
 
-def _attributes(given: Any) -> dict[str, Any]:
-    return {str(attribute.get("key")): _plain(attribute.get("value")) for attribute in given or []}
+def _attributes(entries: Any) -> dict[str, Any]:
+    return {
+        str(attribute.get("key")): _plain(attribute.get("value")) for attribute in entries or []
+    }
 
 
 def _jaeger(source: Source, notes: list[str]) -> Iterator[_Span]:
