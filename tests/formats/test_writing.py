@@ -137,3 +137,11 @@ def test_raw_and_corrected_side_by_side(run, tmp_path):
     out = tmp_path / "a.svg"
     assert run("-q", "chart", path, "--expected-interval", "1ms", "-o", out)[0] == 0
     assert out.read_bytes().startswith(b"<?xml")
+
+
+def test_csv_has_its_header_though_the_first_log_is_empty(tmp_path):
+    path = tmp_path / "out.csv"
+    write({"empty": LOG.between(100, 200), "log": LOG}, path)
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert {row["series"] for row in rows} == {"log"}
+    assert sum(int(row["count"]) for row in rows) == LOG.histogram().count
