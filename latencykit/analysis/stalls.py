@@ -655,6 +655,10 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     late = rows.length > rows.nominal * (1 + _STRETCH) + rows.usual
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - rows.nominal > limit
+    # Where requests were answered as usual all through it, it was meant to be that long.
+    asleep = _FEW * np.maximum(rows.length - rows.nominal, 0.0)
+    chance = _CHANCE * np.sqrt(rate * rows.length)
+    late &= (rows.lost >= np.maximum(rate * asleep, chance)) | (rows.worst >= asleep)
     slow = np.flatnonzero(rows.worst > limit)
     took = rows.worst[slow]
     earliest, latest = rows.start[slow] - took, rows.stop[slow] - took

@@ -40,6 +40,7 @@ _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
 _CARRIED = 90.0  # bursts above it are those of all that is slower
 _AT_ONCE = 1 << 16  # intervals × percentiles that are looked at together
+_ALIKE = 0.05  # intervals that cover so nearly the same time are of one length
 _STEPS = 8  # percentiles per nine at which a curve is asked what it is based on
 
 
@@ -64,7 +65,8 @@ class TailEvents:
     share : float
         Share (0..1) that those intervals hold.
     seconds : float
-        Usual length of an interval; NaN where intervals are groups of requests without times.
+        Usual length of an interval, 0 where their lengths vary; NaN where intervals are groups of
+        requests without times.
     tags : int
         The fewest tags that hold nine tenths of the requests above; 0 where tags were not given.
     """
@@ -108,6 +110,8 @@ class TailEvents:
             unit = "s"
         elif math.isnan(self.seconds):
             unit = "groups of successive requests"
+        elif not self.seconds:
+            unit = "intervals"
         spread = f"{format_count(self.intervals)} of {format_count(self.of_intervals)} {unit}"
         tags = f" and {format_items(self.tags, 'tag')}" if self.tags else ""
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
@@ -254,6 +258,8 @@ class _Bursts:
     def events(self, tag: Ints | None) -> list[TailEvents]:
         """What makes up the requests above each percentile."""
         seconds = float(median(self.span)) if self.span.size else 0.0
+        if not math.isclose(float(self.span.sum()), seconds * self.span.size, rel_tol=_ALIKE):
+            seconds = 0.0
         numbers, shares = _fewest(self.tail)
         rows = zip(
             map(float, self.percentiles), self.tail, self.burst, numbers.tolist(), shares.tolist(),

@@ -136,3 +136,19 @@ def test_the_period_of_many_stalls_is_found_by_the_first_thousand() -> None:
     rng = np.random.default_rng(4)
     found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)
     assert (found.events, found.seconds) == (20_000, pytest.approx(12.5, rel=0.001))
+
+
+@pytest.mark.parametrize("rate", [2.0, 100.0])
+def test_intervals_that_were_meant_to_be_longer_are_not_stalls(rate: float) -> None:
+    rng = np.random.default_rng(8)
+    parts = []
+    for width, first in (("1s", 0.0), ("10s", 300.0), ("3s", 600.0)):
+        start = np.sort(rng.random(rng.poisson(300 * rate))) * 300
+        took = rng.lognormal(14.5, 0.5, start.size)
+        log = lk.Samples(start=start * 1e9, duration=took).to_log(width)
+        parts.append(log.with_run(start=1.7e9 + first))
+    log = lk.merge(parts)
+    assert np.ptp(log.lengths) > 5
+    assert not len(lk.find_stalls(log))
+    (event,) = log.events([99.0])
+    assert event.words.endswith(" intervals")
