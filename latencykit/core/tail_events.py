@@ -201,6 +201,7 @@ class _Bursts:
     percentiles: Sequence[float]
     tail: Floats
     burst: NDArray[np.bool_]
+    slow: NDArray[np.bool_]
     begin: Floats
     span: Floats
     reach: Floats
@@ -233,25 +234,28 @@ class _Bursts:
             expected = above[some].sum(axis=1)[:, None] * usual / usual.sum()
             crowded = (above[some] > 1) & (above[some] > expected)
             burst[some][crowded] = poisson_rarer(above[some][crowded], expected[crowded], least)
-        carried = np.zeros(order.size, np.bool_)
+        carried, slow = np.zeros(order.size, np.bool_), np.zeros(burst.shape, np.bool_)
         for k in np.argsort(percentiles, kind="stable").tolist():
             burst[k] = (burst[k] | carried) & (above[k] > 0)
             # What is slower still, in the same interval, is of the same stall, however few requests
             # of it are left.
-            carried = burst[k] if percentiles[k] >= _CARRIED else carried
+            slow[k] = carried | burst[k]
+            carried = slow[k] if percentiles[k] >= _CARRIED else carried
         span, reach = np.asarray(length, np.float64)[order], reach[order]
-        return cls(percentiles, above, burst, begin[order], span, reach, order, sizes.size)
+        return cls(percentiles, above, burst, slow, begin[order], span, reach, order, sizes.size)
 
     def _stalls(self, k: int) -> Floats:
         """Requests of each stall above a percentile: bursts that touch are one stall.
 
-        So are those with no request between them.
+        So are those with no request, or nothing but slow intervals, between them.
         """
         at = np.flatnonzero(self.burst[k])
         if not at.size:
             return np.zeros(0)
         ends = np.maximum.accumulate((self.begin + self.span)[at])
         gap = (self.begin - self.reach)[at[1:]] > ends[:-1] + 1e-6 * self.span[at[1:]]
+        usual = np.concatenate(([0], np.cumsum(~self.slow[k])))
+        gap &= np.diff(usual[at]) > 0
         first = np.flatnonzero(np.concatenate(([True], gap & (np.diff(at) > 1))))
         return np.add.reduceat(self.tail[k][at], first)
 
