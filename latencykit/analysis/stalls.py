@@ -740,7 +740,9 @@ def _confirmed(
     stalls = confirmed & ~warm
     missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
     missing = np.where(short >= _CHANCE * noise, missing, 0)
-    isolated = int((~confirmed & ~warm).sum())
+    # What shares an interval with a stall may be another: its requests counted for the first.
+    apart = _sums((~others).astype(np.int64), first, last) == 0
+    isolated = int((~confirmed & ~warm & apart).sum())
     if isolated:
         times = "once" if isolated == 1 else f"{isolated:,} times"
         isolated_note = "requests were slow while others were answered as usual: not a stall"

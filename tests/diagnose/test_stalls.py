@@ -169,3 +169,9 @@ def test_stalls_are_found_in_intervals_of_every_length() -> None:
     assert found["duration"].tolist() == pytest.approx([1.0] * 9, rel=0.05)
     assert not found["missing"].any()
     assert not found.attrs["notes"]
+
+
+def test_stalls_of_neighbouring_intervals_are_not_called_slow_requests() -> None:
+    found = lk.find_stalls(of_three_lengths(100.0, (104.5, 113.1)))
+    assert 3 <= len(found) <= 6
+    assert not found.attrs["notes"]
