@@ -26,6 +26,7 @@ from latencykit.analysis.stalls import (
     stalls_of,
     usual_rate,
 )
+from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import median, poisson_at_least, poisson_at_most, poisson_mean
@@ -477,7 +478,8 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
         "lost-to-timeouts": run.timeouts and lost,
         "dropped": run.dropped > _LOST * total,
         "unfinished": run.unfinished > max(_LOST * total, facts.connections or 1),
-        "clipped": histogram is not None and histogram.censored and not run.timeouts,
+        "clipped": histogram is not None
+        and ((histogram.censored and not run.timeouts) or suspected_timeout(histogram) is not None),
         "fewer-than-due": offered
         and facts.extent_known
         and total + run.timeouts < _FEWER * offered * sending,
@@ -555,6 +557,11 @@ def _why_unknown(
         return f"{unfinished} requests were still under way at the end, and have no latency"
     if "failed-in-stalls" in findings:
         return "many requests failed, apparently during stalls; the latencies do not include them"
+    if "clipped" in findings and suspected_timeout(facts.histogram) is not None:
+        return (
+            f"many requests took {longest}, the maximum: a timeout, or the highest value that "
+            "the recorder tracks; how long stalls were is then unknown"
+        )
     if "immaterial" in findings and "closed-loop" in findings:
         return (
             "a closed loop, so these are service times; what it omitted in hiccups of up to "
@@ -661,9 +668,13 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
             "longer than any stall"
         )
     quiet = facts.extent_known and facts.longest < shortest_visible_stall(facts.rate)
+    quiet = quiet and "clipped" not in findings
     if ("nothing-to-omit" in findings or quiet) and math.isfinite(visible):
-        shown = format_duration(visible * 1e9, 2)
+        gap = _longest_gap(facts)  # a stall within it delays nobody
+        shown = format_duration((visible + (gap if gap > visible else 0.0)) * 1e9, 2)
         return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
+    if "clipped" in findings:
+        return "measure again with a timeout, and a highest value of the recorder, above any stall"
     if isinstance(facts.data, Summary):
         return "output with one row per request would show whether sends went on during the stall"
     if isinstance(facts.data, Samples) and facts.trace is not None:
@@ -675,6 +686,17 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
         "one row per request, with its start, would settle it; or freeze the server for some "
         "seconds: latencykit ctrlz"
     )
+
+
+def _longest_gap(facts: Facts) -> float:
+    """Longest time, in seconds, in which no request was sent."""
+    if facts.trace is not None:
+        return float(np.diff(facts.trace.due).max(initial=0.0))
+    if facts.series is None:
+        return 0.0
+    used, start = facts.series.count > 0, facts.series.start
+    begin, end = hulls(start[used], (start + facts.series.length)[used])
+    return float((begin[1:] - end[:-1]).max(initial=0.0))
 
 
 def _p_text(p: float) -> str:

@@ -655,6 +655,10 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     late = rows.length > rows.nominal * (1 + _STRETCH) + rows.usual
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - rows.nominal > limit
+    # Where requests were answered as usual all through it, it was meant to be that long.
+    asleep = _FEW * np.maximum(rows.length - rows.nominal, 0.0)
+    chance = _CHANCE * np.sqrt(rate * rows.length)
+    late &= (rows.lost >= np.maximum(rate * asleep, chance)) | (rows.worst >= asleep)
     slow = np.flatnonzero(rows.worst > limit)
     took = rows.worst[slow]
     earliest, latest = rows.start[slow] - took, rows.stop[slow] - took
@@ -695,12 +699,17 @@ def _confirmed(
         quiet[:] = True
     usual = float(median(rows.count[quiet]))
     away = np.abs(rows.count - rows.rate * rows.length)[quiet]
+    away = away / np.sqrt(rows.length[quiet] / rows.nominal)
     deviation = max(1.4826 * float(median(away)), 0.5)
 
     begin, end, first, last = _without_backlog(rows, late, begin, end, deviation)
     silent, halted = _halted(rows, late, begin, end, first, last, deviation)
     number, duration, touched = last - first, end - begin, _positions(first, last)
-    worst = np.maximum.reduceat(rows.worst[touched], np.concatenate(([0], np.cumsum(number)[:-1])))
+    worst, widest = np.maximum.reduceat(
+        (rows.worst[touched], rows.length[touched]),
+        np.concatenate(([0], np.cumsum(number)[:-1])),
+        axis=1,
+    )
     worst = np.where(worst > 0, worst, duration)
     reference = np.zeros(rows.start.size)
     np.maximum.at(reference, touched, np.repeat(worst, number))
@@ -709,10 +718,11 @@ def _confirmed(
     slower = _slow_counts(log, top, rows, order, reference, factor)
     above = _own_sums(slower, first, last, duration)
     covered, due = _own_sums(rows.length, first, last, duration), rows.rate * duration
-    short, noise = _own_sums(rows.lost, first, last, duration), deviation * np.sqrt(number)
+    short = _own_sums(rows.lost, first, last, duration)
+    noise = deviation * np.sqrt(_sums(rows.length, first, last) / rows.nominal)
     share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
     even = share >= np.clip(_CLEAR / np.maximum(due, 1.0), _PART, _EVEN)
-    even &= covered <= _LONG * (duration + rows.nominal)  # else requests are slow throughout
+    even &= covered <= _LONG * (duration + widest)  # else requests are slow throughout
     even &= above[1] <= _DRAIN * due
     even &= evenly_spread(above, np.zeros_like(above), share * due, _BIN)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
@@ -730,7 +740,9 @@ def _confirmed(
     stalls = confirmed & ~warm
     missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
     missing = np.where(short >= _CHANCE * noise, missing, 0)
-    isolated = int((~confirmed & ~warm).sum())
+    # What shares an interval with a stall may be another: its requests counted for the first.
+    apart = _sums((~others).astype(np.int64), first, last) == 0
+    isolated = int((~confirmed & ~warm & apart).sum())
     if isolated:
         times = "once" if isolated == 1 else f"{isolated:,} times"
         isolated_note = "requests were slow while others were answered as usual: not a stall"
@@ -813,7 +825,7 @@ def _halted(
     behind = np.maximum(within, np.searchsorted(rows.stop, end, "right"))
     due = _sums(rows.due, within, behind)
     silent = (due >= _CORE) & (_sums(rows.lost, within, behind) >= (1 - _FEW) * due)
-    chance = _CHANCE * deviation * np.sqrt(last - first)
+    chance = _CHANCE * deviation * np.sqrt(_sums(rows.length, first, last) / rows.nominal)
     least = np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
     lacking = _own_sums(rows.lost, first, last, end - begin) >= least
     return silent, np.asarray(silent | lacking | (_sums(late.astype(np.int64), first, last) > 0))

@@ -33,6 +33,10 @@ __all__ = ["Drift", "drift"]
 _BLOCKS = 16
 _LEAST = 20  # requests above a percentile that each half has at least
 _BEYOND = 14.0  # standard errors: far more than chance needs, for blocks that depend on each other
+_CLEARLY = (
+    20.0  # the same for blocks that are seen to: neighbours are then alike, and differ little
+)
+_COUNTED = 5.0  # times the variance of independent requests: such blocks depend on each other
 _MEMORY = 0.25
 _SHORTEST = 4  # rows of a block that can show any correlation
 _TYPICAL = 1 / 3  # of the difference, which the medians of the blocks show: not one block's alone
@@ -110,21 +114,24 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
         if max(first, second) < _MATERIAL * min(first, second) or not slow.any():
             continue
         above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
-        share = np.add.reduceat(above_it, begins) / np.add.reduceat(counts, begins)
-        if _score(share) > _BEYOND and _memory(above_it / counts, begins) < _MEMORY:
+        size = np.add.reduceat(counts, begins)
+        share = np.add.reduceat(above_it, begins) / size
+        if _differ(share, size) and _memory(above_it / counts, begins) < _MEMORY:
             return Drift(percentile, first, second, tails.whole.unit)
     return None
 
 
-def _score(share: Floats) -> float:
-    """Standard errors by which the means of the halves differ; 0 where single blocks make it."""
+def _differ(share: Floats, size: Floats) -> bool:
+    """Whether the means of the halves differ beyond chance, and not by single blocks alone."""
     squares = np.sort(np.diff(share) ** 2)[:-1]  # but the largest: it may be the step
     variance = float(squares.mean()) / 2
     first, second = np.split(share, 2)
     between = abs(float(first.mean() - second.mean()))
     if abs(float(median(first) - median(second))) < _TYPICAL * between:
-        return 0.0
-    return between / math.sqrt(variance * 4 / share.size) if variance > 0 else math.inf * between
+        return False
+    independent = float((share * (1 - share) / size).mean())
+    beyond = _CLEARLY if variance > _COUNTED * independent else _BEYOND
+    return between > beyond * math.sqrt(variance * 4 / share.size)
 
 
 def _memory(share: Floats, begins: Ints) -> float:

@@ -1,4 +1,4 @@
-"""Requests that pile up at a round maximum: perhaps timeouts that were recorded as latencies."""
+"""Requests that pile up at a round maximum: perhaps timeouts, or all that a recorder can count."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["suspected_timeout"]
 
 _ROUND = np.array([
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.025, 0.05,
     0.1, 0.2, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 45, 50, 60,
     75, 90, 100, 120, 150, 180, 200, 240, 250, 300, 360, 400, 500, 600, 900, 1200, 1800, 3600,
 ])  # fmt: skip
-"""Timeouts that people choose, in seconds."""
+"""Timeouts, and highest values of recorders, that people choose, in seconds."""
 
 _EARLY, _LATE = 0.9995, 1.002  # a timer fires a little late, and a clock may be a little fast
 _WIDEST = 0.01  # of a bucket at the maximum, and of a clock's step, as a share of the timeout
@@ -30,7 +31,8 @@ _DISTINCT = 20  # values that show how fine the clock is
 def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     """Return the timeout at which requests may have been given up, and how many were.
 
-    Many requests took a round time that is the maximum. A true mode looks the same, so it is a
+    Many requests took a round time that is the maximum. A recorder that counts all slower requests
+    as the highest value that it tracks leaves the same, and so does a true mode: it is a
     possibility and no more.
 
     Nothing is said where the clock or the buckets are coarse, where latencies just below are about

@@ -59,6 +59,9 @@ _LAGS, _SHOWN = 3, 1.6  # correlation over three lags, in standard errors of ind
 _MANY_DECAYS, _HIDDEN = 1000, 1.5  # a run of fewer decays; times the variance
 _MANY_EVENTS = 50  # with more of them, only runs of few decays hide variance
 _FEW_DECAYS, _HIDDEN_SHARE = 100, 2.5  # the same for a single share
+# Where events are hardly enough, a percentile is bounded in those runs whose variance came out too
+# small, and these are the runs with too few slow requests.
+_HARDLY_ENOUGH = 2 * LEAST_EVENTS
 _LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
 
 
@@ -144,11 +147,16 @@ class Dependence:
     def events(self, percentiles: ArrayLike) -> Floats:
         """Return how many independent events are as uncertain as each percentile."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        share, found = self._edges
-        if not share.size:
+        if not self._events.size:
             return np.full(p.shape, self._size.sum())
-        tail, at = share * self._size.sum(), self._nearest(p)
-        return np.asarray(tail[at] ** 2 / np.maximum(found.variance, tail * (1 - share))[at])
+        return self._events[self._nearest(p)]
+
+    @cached_property
+    def _events(self) -> Floats:
+        """Independent events above each edge."""
+        share, found = self._edges
+        tail = share * self._size.sum()
+        return np.asarray(tail**2 / np.maximum(found.variance, tail * (1 - share)))
 
     @property
     def spread_of_count(self) -> float:
@@ -161,7 +169,13 @@ class Dependence:
             / total
         )
 
-    def _bound(self, end: float, few: float = _FEW, found: _LongRun | None = None) -> Floats:
+    def _bound(
+        self,
+        end: float,
+        few: float = _FEW,
+        found: _LongRun | None = None,
+        hides: float = _HIDDEN,
+    ) -> Floats:
         """Bound of the share above each edge at one level; none above where events are few."""
         share, known = self._edges
         total = self._size.sum()
@@ -170,7 +184,7 @@ class Dependence:
             few = np.minimum(tail, rest) ** 2 < _MANY_EVENTS * known.variance
             enough = np.where(few, _MANY_DECAYS, _FEW_DECAYS)
             hidden = known.correlated & (known.decays <= enough)
-            variance = np.where(hidden, _HIDDEN, 1.0) * known.variance
+            variance = np.where(hidden, hides, 1.0) * known.variance
             degrees = 1 + np.minimum(tail, rest) ** 2 / np.maximum(variance, tail * (1 - share)) / 2
             found = replace(known, variance=variance, degrees=np.minimum(known.degrees, degrees))
         variance = np.maximum(found.variance, tail * (1 - share))
@@ -215,19 +229,18 @@ class Dependence:
         out = np.tile(np.where(ends > 0, 1.0, 0.0), (p.size, 1))
         if not share.size or len(self._bins) < LEAST_BINS:
             return out
-        borne = self.events(p) >= LEAST_EVENTS
-        padded = np.concatenate(([1.0], share))
+        events = self._events[self._nearest(p)]
+        # A percentile is bounded by what bounds a higher one.
+        above = np.maximum.accumulate(self._events[::-1])[::-1][self._nearest(p)]
+        hardly = (events >= LEAST_EVENTS) & (above < _HARDLY_ENOUGH)
         for k, end in enumerate(ends.tolist()):
-            bound = self._bound(end)
             wanted = 1 - p / 100 - (unseen if end > 0 else 0.0)
-            falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
-            inside = np.flatnonzero(np.isfinite(falling))
-            level = np.interp(wanted, falling[inside][::-1], padded[inside][::-1])
-            least = falling[inside[-1]]
+            out[:, k] = _inverse(share, self._bound(end), wanted, end)
             if end > 0:
-                out[:, k] = np.where((wanted >= least) & (wanted > 0) & borne, 1 - level, 1.0)
-            else:
-                out[:, k] = 1 - level
+                if hardly.any():
+                    careful = self._bound(end, hides=_HIDDEN_SHARE)
+                    out[hardly, k] = _inverse(share, careful, wanted[hardly], end)
+                out[events < LEAST_EVENTS, k] = 1.0
         return out
 
     def shifts(self, low: float, high: float, z: ArrayLike, unseen: float = 0.0) -> Floats:
@@ -353,6 +366,17 @@ def _decay(residual: Floats) -> int:
     return length
 
 
+def _inverse(share: Floats, bound: Floats, wanted: Floats, end: float) -> Floats:
+    """Levels at which the bound of the share above falls to what is wanted; 1 where it does not."""
+    falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
+    inside = np.flatnonzero(np.isfinite(falling))
+    padded = np.concatenate(([1.0], share))
+    level = 1 - np.interp(wanted, falling[inside][::-1], padded[inside][::-1])
+    if end <= 0:
+        return np.asarray(level)
+    return np.where((wanted >= falling[inside[-1]]) & (wanted > 0), level, 1.0)
+
+
 def _student(z: float, degrees: Floats) -> Floats:
     """Ratio of Student's quantile to the normal one (Cornish and Fisher)."""
     first = (z * z + 1) / 4
@@ -391,9 +415,7 @@ def levels_in_company(percentiles: ArrayLike, z: ArrayLike, total: int, company:
                 share * _lower(events, -end),
                 1 - (1 - share) * _upper(np.maximum(others, 1e-9), -end),
             )
-        falling = np.minimum.accumulate(np.concatenate(([1.0], bound)))
-        level = 1 - np.interp(wanted, falling[::-1], np.concatenate(([1.0], share))[::-1])
-        out[:, k] = np.where(wanted >= falling[-1], level, 1.0) if end > 0 else level
+        out[:, k] = _inverse(share, bound, wanted, end)
     return out
 
 

@@ -40,6 +40,7 @@ _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
 _CARRIED = 90.0  # bursts above it are those of all that is slower
 _AT_ONCE = 1 << 16  # intervals × percentiles that are looked at together
+_ALIKE = 0.05  # intervals that cover so nearly the same time are of one length
 _STEPS = 8  # percentiles per nine at which a curve is asked what it is based on
 
 
@@ -64,7 +65,8 @@ class TailEvents:
     share : float
         Share (0..1) that those intervals hold.
     seconds : float
-        Usual length of an interval; NaN where intervals are groups of requests without times.
+        Usual length of an interval, 0 where their lengths vary; NaN where intervals are groups of
+        requests without times.
     tags : int
         The fewest tags that hold nine tenths of the requests above; 0 where tags were not given.
     """
@@ -108,6 +110,8 @@ class TailEvents:
             unit = "s"
         elif math.isnan(self.seconds):
             unit = "groups of successive requests"
+        elif not self.seconds:
+            unit = "intervals"
         spread = f"{format_count(self.intervals)} of {format_count(self.of_intervals)} {unit}"
         tags = f" and {format_items(self.tags, 'tag')}" if self.tags else ""
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
@@ -197,6 +201,7 @@ class _Bursts:
     percentiles: Sequence[float]
     tail: Floats
     burst: NDArray[np.bool_]
+    slow: NDArray[np.bool_]
     begin: Floats
     span: Floats
     reach: Floats
@@ -229,31 +234,36 @@ class _Bursts:
             expected = above[some].sum(axis=1)[:, None] * usual / usual.sum()
             crowded = (above[some] > 1) & (above[some] > expected)
             burst[some][crowded] = poisson_rarer(above[some][crowded], expected[crowded], least)
-        carried = np.zeros(order.size, np.bool_)
+        carried, slow = np.zeros(order.size, np.bool_), np.zeros(burst.shape, np.bool_)
         for k in np.argsort(percentiles, kind="stable").tolist():
             burst[k] = (burst[k] | carried) & (above[k] > 0)
             # What is slower still, in the same interval, is of the same stall, however few requests
             # of it are left.
-            carried = burst[k] if percentiles[k] >= _CARRIED else carried
+            slow[k] = carried | burst[k]
+            carried = slow[k] if percentiles[k] >= _CARRIED else carried
         span, reach = np.asarray(length, np.float64)[order], reach[order]
-        return cls(percentiles, above, burst, begin[order], span, reach, order, sizes.size)
+        return cls(percentiles, above, burst, slow, begin[order], span, reach, order, sizes.size)
 
     def _stalls(self, k: int) -> Floats:
         """Requests of each stall above a percentile: bursts that touch are one stall.
 
-        So are those with no request between them.
+        So are those with no request, or nothing but slow intervals, between them.
         """
         at = np.flatnonzero(self.burst[k])
         if not at.size:
             return np.zeros(0)
         ends = np.maximum.accumulate((self.begin + self.span)[at])
         gap = (self.begin - self.reach)[at[1:]] > ends[:-1] + 1e-6 * self.span[at[1:]]
+        usual = np.concatenate(([0], np.cumsum(~self.slow[k])))
+        gap &= np.diff(usual[at]) > 0
         first = np.flatnonzero(np.concatenate(([True], gap & (np.diff(at) > 1))))
         return np.add.reduceat(self.tail[k][at], first)
 
     def events(self, tag: Ints | None) -> list[TailEvents]:
         """What makes up the requests above each percentile."""
         seconds = float(median(self.span)) if self.span.size else 0.0
+        if not math.isclose(float(self.span.sum()), seconds * self.span.size, rel_tol=_ALIKE):
+            seconds = 0.0
         numbers, shares = _fewest(self.tail)
         rows = zip(
             map(float, self.percentiles), self.tail, self.burst, numbers.tolist(), shares.tolist(),

@@ -113,7 +113,8 @@ def _findings(data: Any, evidence: Any) -> list[str]:
         share = timeout[1] / histogram.count
         sentences.append(
             f"{format_count(timeout[1])} requests ({100 * share:.3g} %) took "
-            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? percentiles "
+            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? (or "
+            "the highest value that the recorder tracks) percentiles "
             f"above p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
         )
     if isinstance(data, Samples) and data.start is not None and data.start.size >= _ROWS:

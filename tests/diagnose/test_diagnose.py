@@ -95,6 +95,17 @@ def test_without_a_stall_there_is_nothing_to_tell_by() -> None:
     assert "would have shown" in found.advice
 
 
+@pytest.mark.parametrize("as_log", [False, True])
+def test_a_stall_between_bursts_of_requests_would_not_have_shown(as_log: bool) -> None:
+    rng = np.random.default_rng(4)
+    start = np.sort(rng.random(20_000)) * 200
+    start = start[start % 10 < 4]
+    bursts = lk.Samples(start=start * 1e9, duration=rng.lognormal(14, 0.3, start.size))
+    advice = lk.diagnose(bursts.to_log("1s") if as_log else bursts).advice
+    seconds = float(advice.removeprefix("a stall of ").split(" s or more")[0])
+    assert 5 < seconds < 7
+
+
 @pytest.mark.slow
 def test_a_closed_loop_at_full_speed() -> None:
     found = lk.diagnose(FULL.with_run(loop="unknown"))

@@ -136,3 +136,42 @@ def test_the_period_of_many_stalls_is_found_by_the_first_thousand() -> None:
     rng = np.random.default_rng(4)
     found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)
     assert (found.events, found.seconds) == (20_000, pytest.approx(12.5, rel=0.001))
+
+
+def of_three_lengths(rate: float, stalls: tuple[float, ...] = ()) -> lk.HistogramLog:
+    """Intervals of 1, 10 and 3 s, 300 s of each; whoever arrives during a stall of 1 s waits."""
+    rng, parts = np.random.default_rng(8), []
+    for width, first in (("1s", 0.0), ("10s", 300.0), ("3s", 600.0)):
+        start = np.sort(rng.random(rng.poisson(300 * rate))) * 300
+        took = rng.lognormal(14.5, 0.5, start.size)
+        for at in stalls:
+            within = (start > at) & (start < at + 1)
+            took[within] = (at + 1 - start[within]) * 1e9
+        log = lk.Samples(start=start * 1e9, duration=took).to_log(width)
+        parts.append(log.with_run(start=1.7e9 + first))
+    return lk.merge(parts)
+
+
+@pytest.mark.parametrize("rate", [2.0, 100.0])
+def test_intervals_that_were_meant_to_be_longer_are_not_stalls(rate: float) -> None:
+    log = of_three_lengths(rate)
+    assert np.ptp(log.lengths) > 5
+    assert not len(lk.find_stalls(log))
+    (event,) = log.events([99.0])
+    assert event.words.endswith(" intervals")
+
+
+def test_stalls_are_found_in_intervals_of_every_length() -> None:
+    at = (20.3, 104.5, 222.2)
+    found = lk.find_stalls(of_three_lengths(100.0, at))
+    expected = [first + begin for first in (0, 300, 600) for begin in at]
+    assert found["start"].tolist() == pytest.approx(expected, abs=8)
+    assert found["duration"].tolist() == pytest.approx([1.0] * 9, rel=0.05)
+    assert not found["missing"].any()
+    assert not found.attrs["notes"]
+
+
+def test_stalls_of_neighbouring_intervals_are_not_called_slow_requests() -> None:
+    found = lk.find_stalls(of_three_lengths(100.0, (104.5, 113.1)))
+    assert 3 <= len(found) <= 6
+    assert not found.attrs["notes"]

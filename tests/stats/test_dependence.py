@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import signal, special
 
 import latencykit as lk
 from latencykit.analysis.slo import SLO
@@ -299,3 +300,28 @@ def test_medians_of_briefly_correlated_runs_are_nearly_as_sure_as_theory_allows(
         widths.append(math.log(row.high / row.low))
     known = 2 * 1.96 * math.sqrt(spread**2 * 2 / length)  # the integral of the correlation is 1 s
     assert known < np.median(widths) < 1.45 * known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("correlation", "bins", "share"), [(4.0, 600, 0.01), (2.0, 400, 0.008)])
+def test_percentiles_of_hardly_enough_events_are_not_bounded_by_luck(correlation, bins, share):
+    """Such runs are chosen by their variance: those that are bounded have too few slow requests."""
+    rng, runs, rate = np.random.default_rng(2), 500, 60
+    cuts = special.ndtri(1 - share * 30 ** np.linspace(1, -0.75, 36))  # drift and noise: variance 1
+    true = 20
+    keep = math.exp(-1 / correlation)
+    steps = rng.normal(size=(runs, bins)) * math.sqrt(1 - keep**2)
+    steps[:, 0] = rng.normal(size=runs)
+    level = signal.lfilter([1.0], [1.0, -keep], steps, axis=1) * math.sqrt(0.5)
+    given = held = 0
+    for drift in level:
+        slower = special.ndtr((drift[:, None] - cuts) / math.sqrt(0.5))
+        edges = np.diff(np.c_[np.ones(bins), slower, np.zeros(bins)], axis=1) * -1
+        table = rng.multinomial(rate, edges / edges.sum(axis=1, keepdims=True)).astype(float)
+        dependence = Dependence(table, np.arange(table.shape[1], dtype=float))
+        (upper,) = dependence.levels([100 * (1 - share)], [1.96])[0]
+        if upper < 1 and dependence.resolved([100 * (1 - share)])[0]:
+            given += 1
+            held += 1 - upper <= table[:, true + 1 :].sum() / table.sum()
+    assert given >= 0.05 * runs
+    assert held >= 0.9 * given

@@ -94,6 +94,15 @@ def test_empty_intervals_between_bursts_do_not_part_them() -> None:
     assert found.of_intervals == 100
 
 
+def test_a_slow_minute_is_one_stall_at_every_percentile() -> None:
+    """Its slowest requests are too few to touch; the slow ones between them join them."""
+    rng = np.random.default_rng(2)
+    start = np.sort(rng.random(36_000)) * 600
+    took = 2e6 * np.exp(0.5 * rng.standard_normal(start.size)) * np.where(start < 60, 6, 1)
+    log = lk.Samples(start=start * 1e9, duration=took).to_log("1s")
+    assert [event.stalls for event in log.events([98.0, 99.0, 99.9])] == [1, 1, 1]
+
+
 def test_tags_are_counted() -> None:
     tail = np.zeros(100)
     tail[1::2] = 10

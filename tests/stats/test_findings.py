@@ -47,6 +47,7 @@ STEADY = {
     ),
     "a short run, correlated over half a minute": lambda rng: ar(64, 0.9, 0.5, rng),
     "correlated over a sixth of the run": lambda rng: ar(600, 0.99, 0.3, rng),
+    "correlated over a third of the run": lambda rng: ar(600, 0.995, 0.6, rng),
     "two regimes": lambda rng: np.where(np.cumsum(rng.random(300) < 0.15) % 2 == 1, 3.0, 1.0),
 }
 DRIFTING = {
@@ -161,6 +162,32 @@ def test_summary_says_both_below_the_table_and_in_json(tmp_path):
     assert "took 2 s, the maximum: a timeout?" in text
     record = json.loads(CliRunner().invoke(cli, ["summary", str(path), "--format", "json"]).stdout)
     assert len(record["series"][0]["findings"]) == 2
+
+
+def test_latencies_that_a_recorder_clips_are_not_called_short(tmp_path):
+    """Stalls of a second, of which the highest value that is tracked leaves a twentieth."""
+    rng = np.random.default_rng(6)
+    start = np.sort(rng.random(30_000)) * 300
+    took = 2e-3 * np.exp(0.5 * rng.standard_normal(start.size))
+    for at in range(10, 290, 20):
+        within = (start > at) & (start < at + 1)
+        took[within] = at + 1 - start[within]
+    path = tmp_path / "run.hlog"
+    for highest in (0.05, 0.1):
+        lk.write(
+            lk.Samples(start=start * 1e9, duration=np.minimum(took, highest) * 1e9).to_log("1s"),
+            path,
+        )
+        found = lk.diagnose(lk.read(path, unit="ns"))
+        assert "clipped" in found.findings
+        assert "highest value that the recorder tracks" in found.summary
+        assert "would have shown" not in found.advice
+        limit = f"99={1.5 * highest}s"
+        output = (
+            CliRunner().invoke(cli, ["check", str(path), "--unit", "ns", "--slo", limit]).output
+        )
+        assert "unknown" in output
+        assert "met" not in output.split()
 
 
 @pytest.mark.filterwarnings("error")

@@ -47,21 +47,22 @@ function isBurst(count, mean, level) {
   return logs - lnGamma(count + 1) < wanted && poissonAtLeast(count, mean) < level;
 }
 
-// Kish's effective number of events: bursts that touch are one, every other request is one of its own.
-function effectiveEvents(tail, burst, begin, end, reach) {
-  let total = 0, squares = 0, stall = 0, last = -1, until = -Infinity;
+// Kish's effective number of events: bursts that touch are one, or that only slow slots part, every other request is one of its own.
+function effectiveEvents(tail, burst, slow, begin, end, reach) {
+  let total = 0, squares = 0, stall = 0, last = -1, until = -Infinity, parted = false;
   for (let k = 0; k < tail.length; k++) {
     const count = tail[k];
     total += count;
     if (!burst[k]) {
       squares += count;
+      parted ||= !slow[k];
       continue;
     }
-    const apart = last >= 0 && k - last > 1 && begin[k] - reach[k] > until + 1e-6 * (end[k] - begin[k]);
+    const apart = last >= 0 && parted && k - last > 1 && begin[k] - reach[k] > until + 1e-6 * (end[k] - begin[k]);
     if (apart) [squares, stall] = [squares + stall * stall, 0];
     stall += count;
     until = Math.max(until, end[k]);
-    last = k;
+    [last, parted] = [k, false];
   }
   squares += stall * stall;
   return total > 0 ? (total * total) / Math.max(squares, total) : 0;
@@ -96,7 +97,8 @@ export function* eventsAbove(data, ranges, spread, percentiles) {
   for (let k = 1; k < running.length; k++) running[k] += running[k - 1];
   const begin = slots.map((s) => data.start[s]), end = slots.map((s) => data.end[s]);
   const reach = slots.map((s) => (data.reaching && data.max[s] ? data.max[s] / 1e9 : 0));
-  const at = slots.map((s) => data.from[s]), tail = new Float64Array(size), burst = new Uint8Array(size), carried = new Uint8Array(size);
+  const at = slots.map((s) => data.from[s]), tail = new Float64Array(size), burst = new Uint8Array(size);
+  const slow = new Uint8Array(size), carried = new Uint8Array(size);
   for (const percentile of asked) {
     const below = (spread.total * percentile) / 100, cut = firstFrom(running, below * (1 - 1e-12), 0, running.length - 1);
     const inside = running[cut] - (cut ? running[cut - 1] : 0), share = inside ? Math.min(1, Math.max(0, (running[cut] - below) / inside)) : 0;
@@ -111,10 +113,13 @@ export function* eventsAbove(data, ranges, spread, percentiles) {
       sum += tail[j];
       squares += tail[j] * tail[j];
     }
-    for (let j = 0; j < size; j++) burst[j] = tail[j] && (carried[j] || isBurst(tail[j], (sum * usual[j]) / all, BURST / size)) ? 1 : 0;
-    if (percentile >= CARRIED) carried.set(burst);
+    for (let j = 0; j < size; j++) {
+      burst[j] = tail[j] && (carried[j] || isBurst(tail[j], (sum * usual[j]) / all, BURST / size)) ? 1 : 0;
+      slow[j] = carried[j] || burst[j];
+    }
+    if (percentile >= CARRIED) carried.set(slow);
     const together = data.width === null ? Infinity : (sum * sum) / Math.max(1e-300, squares);
-    yield [percentile, Math.min(effectiveEvents(tail, burst, begin, end, reach), together), tail, load];
+    yield [percentile, Math.min(effectiveEvents(tail, burst, slow, begin, end, reach), together), tail, load];
   }
 }
 
