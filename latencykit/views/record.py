@@ -140,8 +140,10 @@ def series_record(
     confidence: float = 0.95,
     histogram: Histogram | None = None,
     trims: Sequence[str] = (),
+    *,
+    brief: bool = False,
 ) -> dict[str, Any]:
-    """Return one series as a dictionary of plain values."""
+    """Return one series as a dictionary of plain values; `brief`: only those that tables show."""
     data = in_nanoseconds(data)
     if isinstance(data, Summary):
         return _of_summary(name, data, percentiles, confidence)
@@ -158,8 +160,11 @@ def series_record(
     notes: list[str] = []
     findings: list[str] = []
     if counted.count + counted.censored:
-        rows, reasons = evidence.rows(percentiles, confidence)
-        notes += reasons
+        if brief:
+            rows = evidence.supported_rows(percentiles, confidence)
+        else:
+            rows, reasons = evidence.rows(percentiles, confidence)
+            notes += reasons
         limit = evidence.solid_up_to(confidence)[0]
         if evidence.dependence is not None:
             # As many requests would support it, had they been independent.
@@ -170,11 +175,11 @@ def series_record(
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:
-        for key in ("min", "max", "mean", "std"):
+        for key in ("max", "mean") if brief else ("min", "max", "mean", "std"):
             low, high = counted.bracket(key)
             if not is_resolved(low, high):
                 ranges[key] = {"low": number(low), "high": number(high)}
-        for spec in dict.fromkeys((*TRIMMED, *trims)):
+        for spec in dict.fromkeys((*(("tm99",) if brief else TRIMMED), *trims)):
             mean = counted.trimmed(spec)
             trimmed[spec] = {
                 **numbers_of(mean, "value", "low", "high"),
@@ -183,7 +188,7 @@ def series_record(
                 "definition": mean.definition,
                 "leaves_out": mean.leaves_out,
             }
-    means = {spec: trimmed[spec]["value"] for spec in TRIMMED} if trimmed else {}
+    means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
     # A mean that the buckets leave open is unknown, not its bound.
     unknown: dict[str, None] = dict.fromkeys(key for key in ("mean", "std") if key in ranges)
     wide = [*unknown, *(spec for spec, value in means.items() if value is None)]
