@@ -41,7 +41,7 @@ from latencykit.core.histogram import (
 )
 from latencykit.core.kernel import tabulate
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import distinct, median, values_at_ranks
+from latencykit.core.quantiles import PercentileRow, distinct, median, values_at_ranks
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
 from latencykit.core.tail_events import TimeBins, fewest, solid_up_to, tail_shares
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram import PercentileRow
     from latencykit.core.tail_events import Bursts, TailEvents
     from latencykit.units import Moment
 
@@ -679,7 +678,6 @@ class HistogramLog(HistogramBacked, Value):
             self._pass(Request(total=self._factor == 1.0), *folds)
         else:
             self.scan(*folds, total)  # in this order: what they decode is at hand then
-            self._whole = self.histogram_of(total)
         return self.histogram()
 
     def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
@@ -921,6 +919,7 @@ _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side b
 _SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
+_SMALL = 1 << 15  # entries of a table that is cheaply summed once from its end
 _MORE = 512  # columns for what comes later: they take memory only when they are written to
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
@@ -976,7 +975,19 @@ class Tails(Evidence):
         """The requests of each slot above each percentile, and where they are bursts."""
         # A stall shows best where it still holds many requests: some percentiles are asked besides.
         asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
-        return self._bins.bursts(asked, _above(self.table, *tail_shares(self._counts, asked)))
+        group, share = tail_shares(self._counts, asked)
+        if self._beyond is None:
+            return self._bins.bursts(asked, _above(self.table, group, share))
+        return self._bins.bursts(asked, self._beyond[:, group] + self.table[:, group] * share)
+
+    @cached_property
+    def _beyond(self) -> Floats | None:
+        """Requests of each slot beyond each group; None for a large table."""
+        if self.table.size > _SMALL:
+            return None
+        beyond = np.zeros(self.table.shape)
+        np.cumsum(self.table[:, :0:-1], axis=1, out=beyond[:, -2::-1])
+        return beyond
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
         """Return the highest percentile that enough events support, and the basis above."""
@@ -990,7 +1001,12 @@ class Tails(Evidence):
         return {}
 
     def rows(
-        self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
+        self,
+        percentiles: Sequence[float],
+        confidence: float = 0.95,
+        *,
+        rare: bool = True,
+        events: bool = True,
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
         """Return percentiles with confidence intervals and events, and why some have none."""
         p = [float(one) for one in percentiles]
@@ -999,16 +1015,17 @@ class Tails(Evidence):
             return list(self.whole.percentile_rows(p, confidence)), ()
         asked = np.array([p[k] for k in inner])
         unseen = unseen_share(self._seconds) if rare else 0.0
-        known, events = self.dependence.resolved(asked), self.events(asked.tolist())
+        known = self.dependence.resolved(asked)
+        above: list[int | None] = [None] * asked.size
+        if events:
+            above = [one.count or None for one in self.events(asked.tolist())]
         bounded = np.ones(len(p), np.bool_)
         bounded[inner] = known
         rows = rows_at(self.whole, np.array(p), confidence, bounded)
         ends = self._ends([rows[k] for k in inner], known, confidence, unseen)
-        for k, one, *row in zip(inner, events, *(column.tolist() for column in ends), strict=True):
-            low, high, supported = row
-            rows[k] = replace(
-                rows[k], low=low, high=high, supported=supported, events=one.count or None
-            )
+        for k, number, *row in zip(inner, above, *(end.tolist() for end in ends), strict=True):
+            facts = dict(zip(("low", "high", "supported"), row, strict=True))
+            rows[k] = PercentileRow(**vars(rows[k]) | facts | {"events": number})
         return rows, self._reasons(rows, known.tolist(), unseen)
 
     def supported_rows(
@@ -1020,7 +1037,10 @@ class Tails(Evidence):
             return rows
         solid = self.solid_up_to(confidence)[0]
         return [
-            replace(row, supported=False) if solid < row.percentile < 100 else row for row in rows
+            PercentileRow(**vars(row) | {"supported": False})
+            if solid < row.percentile < 100
+            else row
+            for row in rows
         ]
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:

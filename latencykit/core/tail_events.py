@@ -127,7 +127,8 @@ def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats
     # A cut on the edge of a bucket may miss it by rounding; an empty bucket cannot be cut.
     at = np.searchsorted(cumulative, below * (1 - 1e-12), "left")
     at = np.minimum(at, numbers.size - 1)
-    share = np.clip((cumulative[at] - below) / np.maximum(numbers[at], 1), 0.0, 1.0)
+    share = (cumulative[at] - below) / np.maximum(numbers[at], 1)
+    share = np.minimum(np.maximum(share, 0.0), 1.0)
     return at.astype(np.int64), np.where(share < 1e-9, 0.0, share)
 
 

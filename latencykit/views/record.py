@@ -70,7 +70,11 @@ def percentile_row(row: PercentileRow) -> dict[str, Any]:
     """Return a percentile, its confidence interval and its bucket."""
     return {
         "percentile": row.percentile,
-        **numbers_of(row, "value", "low", "high", "bucket_low", "bucket_high"),
+        "value": number(row.value),
+        "low": number(row.low),
+        "high": number(row.high),
+        "bucket_low": number(row.bucket_low),
+        "bucket_high": number(row.bucket_high),
         "resolved": row.resolved,
         "supported": row.supported,
         "events": row.events,
