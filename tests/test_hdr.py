@@ -768,6 +768,19 @@ def test_what_is_inflated_in_one_go_cannot_exceed_the_limit():
     assert Limits(line=500).harmless == 500
 
 
+@pytest.mark.parametrize("kind", ["alike", "one of version 1"])
+def test_no_more_is_opened_once_it_takes_the_limit(kind):
+    empty = text(squeezed(plain(bytes(30_000), digits=5)))
+    other = text(header(30_000, cookie=0x1C849321, digits=5) + bytes(30_000))
+    texts = [empty, other if kind != "alike" else empty, *[empty] * 18]
+    limits, opened = Limits(inflated=40_000, block=200_000), []
+    while len(opened) < len(texts):
+        some = open_payloads(texts[len(opened) :], limits)
+        assert 1 <= len(some) <= 10
+        opened += some
+    assert [payload.body for payload in opened] == [bytes(30_000)] * 20
+
+
 @pytest.mark.slow
 def test_a_payload_larger_than_what_is_inflated_in_one_go(opened):
     rng = np.random.default_rng(2)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -523,14 +523,18 @@ class HistogramLog(HistogramBacked, Value):
         codes, tags = self._tags_by_name()
         few = tags <= _TAGS_APART
         family = self._where[0] * tags + codes if few else self._where[0]
-        slot, slots = _slots_of(self)
-        least = slots * (int(family.max()) + 1) * (_SLOT_ROWS if request.table else _SLOT_FREE)
+        slot = table = None
+        if request.table:
+            slot, slots = _slots_of(self)
+            table = partial(_Table, slot, slots, codes, tags)
+            pays = slots * (int(family.max()) + 1) * _SLOT_ROWS <= len(self)
+            slot = slot if few and pays else None
         return LogCache(
             self._places,
             family,
             lambda: _spans_of(self),
-            slot if few and least <= len(self) else None,
-            lambda: _Table(slot, slots, codes, tags),
+            slot,
+            table,
             self._scaled,
             request,
             self._factor,
@@ -913,7 +917,6 @@ class LogPart:
 _SLOTS = 4096  # more intervals are put together with their neighbours
 _LARGE = 2048  # into at most this many, of very long logs
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
-_SLOT_FREE = 32  # and from which on that costs next to nothing
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
 _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
 _SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds

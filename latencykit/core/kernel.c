@@ -14,6 +14,16 @@
 
 API int64_t lk_version(void) { return 3; } /* raised whenever a signature or meaning changes */
 
+/* Of a number of one byte: the count that it stands for, and how many buckets it covers. */
+#define COUNT(u) ((u) & 1 ? 0 : (u) >> 1)
+#define COVERS(u) ((u) & 1 ? 1 + ((u) >> 1) : 1)
+#define EIGHT(f, u) f(u), f(u + 1), f(u + 2), f(u + 3), f(u + 4), f(u + 5), f(u + 6), f(u + 7)
+#define EACH(f)                                                                                    \
+    EIGHT(f, 0), EIGHT(f, 8), EIGHT(f, 16), EIGHT(f, 24), EIGHT(f, 32), EIGHT(f, 40), EIGHT(f, 48), \
+        EIGHT(f, 56), EIGHT(f, 64), EIGHT(f, 72), EIGHT(f, 80), EIGHT(f, 88), EIGHT(f, 96),        \
+        EIGHT(f, 104), EIGHT(f, 112), EIGHT(f, 120)
+static const uint8_t count_of[128] = {EACH(COUNT)}, covered_by[128] = {EACH(COVERS)};
+
 /* One row of ZigZag LEB128-64b9B varints → their sum, and entries written, at most one per byte, or
    -1. */
 static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, int64_t *index,
@@ -25,25 +35,28 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
     while (p < end) {
         uint64_t u = *p++, half;
         if (u < 128) {
-            int64_t run = u & 1, number = (int64_t)(u >> 1), count = number & (run - 1);
+            int64_t count = count_of[u];
             index[n] = at; /* written whether it counts or not: no branch */
             counts[n] = count;
             n += count != 0;
             total += (uint64_t)count;
-            at += 1 + (number & -run);
+            at += covered_by[u];
             continue;
         }
         u &= 127;
-        for (int shift = 7;; shift += 7) {
-            if (p == end) return -1;
-            uint64_t c = *p++;
-            if (shift == 56) { /* the ninth byte has eight bits */
-                u |= c << 56;
-                break;
+        if (p < end && *p < 128) /* nearly all others have two bytes */
+            u |= (uint64_t)*p++ << 7;
+        else
+            for (int shift = 7;; shift += 7) {
+                if (p == end) return -1;
+                uint64_t c = *p++;
+                if (shift == 56) { /* the ninth byte has eight bits */
+                    u |= c << 56;
+                    break;
+                }
+                u |= (c & 127) << shift;
+                if (c < 128) break;
             }
-            u |= (c & 127) << shift;
-            if (c < 128) break;
-        }
         half = u >> 1;
         if (u & 1) {
             if (half >= (uint64_t)slots) return -1;

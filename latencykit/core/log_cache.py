@@ -3,8 +3,9 @@
 A log that takes little memory is kept interval by interval, its integers as narrow as they can be.
 Of a longer one a pass keeps sums of neighbouring intervals (of 256 at least, within spans of time
 that people resample to; of twice as many whenever the sums take too much), the buckets of every
-interval's extremes and usual percentiles, and the table of time slots that `Tails` needs. All of it
-is exact: an answer from memory equals the one from the payloads to the last bit.
+interval's extremes and usual percentiles, and the table of time slots that `Tails` needs, where it
+is asked for. All of it is exact: an answer from memory equals the one from the payloads to the last
+bit.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class LogCache:
     """What a pass over some rows of a log keeps: a fold.
 
     `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts
-    and tags). `slot` is the row of `table` that each row belongs to; None where slots are too short
-    to be summed on the way.
+    and tags). `table` makes the table, where it is asked for, and `slot` is the row of it that each
+    row of the log belongs to; None where slots are too short to be summed on the way.
     """
 
     def __init__(
@@ -89,15 +90,15 @@ class LogCache:
         family: Ints,
         spans: Callable[[], Ints],
         slot: Ints | None,
-        table: Callable[[], Table],
+        table: Callable[[], Table] | None,
         scaled: Callable[[Buckets], Buckets],
         request: Request,
         factor: float = 1.0,
     ) -> None:
         self.places, self.size = places, places.size
         self._family, self._spans, self._slot = family, spans, slot
-        self._new_table, self._scaled, self._request = table, scaled, request
-        self._table = table()
+        self._new_table, self._scaled, self._wanted = table, scaled, request.percentiles
+        self._table = table and table()
         self._factor = factor
         self._blocks: list[Block] = []
         self._bytes = 0
@@ -112,7 +113,7 @@ class LogCache:
 
     def add(self, block: Block) -> None:
         """Take a block in, its layout as it is stored."""
-        if self._request.table and (self._windows is None or self._slot is None):
+        if self._windows is None or self._slot is None:
             self._tabulate(block)
         if self._windows is not None:
             self._windows.add(block)
@@ -133,10 +134,10 @@ class LogCache:
     def _keep_sums(self) -> None:
         """Keep no more intervals, but sums of them."""
         self.total = TotalsFold(np.zeros(self.size, np.int64))
-        wanted = dict.fromkeys((*USUAL, *(self._request.percentiles or ())))
+        wanted = dict.fromkeys((*USUAL, *(self._wanted or ())))
         self.series = SeriesFold(self.size, tuple(wanted))
         tabulate = None
-        if self._slot is not None:
+        if self._new_table is not None and self._slot is not None:
             self._table, tabulate = self._new_table(), self._tabulate
         self._windows = _Windows(
             self._family, self._spans(), self._slot, self.series, self.total, tabulate
@@ -146,7 +147,8 @@ class LogCache:
         self._blocks = []
 
     def _tabulate(self, block: Block) -> None:
-        self._table.add(block.of_layout(self._scaled(block.buckets)))
+        if self._table is not None:
+            self._table.add(block.of_layout(self._scaled(block.buckets)))
 
     def close(self) -> None:
         """End the pass."""
@@ -154,7 +156,7 @@ class LogCache:
             self.part = MemoryPart(self._blocks)
         else:
             self._windows.close()
-        if self._request.table or (self._windows is not None and self._slot is not None):
+        if self._table is not None:
             self.table = self._table
             self.table.close()
         self._row_at = np.full(int(self.places.max(initial=-1)) + 1, -1, np.int64)
@@ -186,9 +188,9 @@ class LogCache:
                 self._blocks.append(Block(rows, indptr, one[1], one[2], one[0]))
             self._bytes = sum(block.nbytes for block in self._blocks)
         else:
+            self._slot = self._table = None  # no table of slots is in the file
             self._keep_sums()
             assert self._windows is not None
-            self._slot, self._request = None, Request()  # no table of slots is in the file
             self._windows.restore(arrays)
         self.close()
 

@@ -399,7 +399,7 @@ def _tidy(error: Exception) -> str:
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
 _PAD = ord("=")
-_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: what one, and all, may take
+_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: one alone, and those of one go
 
 
 class Payloads(Sequence[Payload]):
@@ -494,11 +494,12 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     texts : sequence of bytes
         As `open_payload` takes them.
     limits : Limits, optional
-        What each may ask for.
+        What each may ask for. Once the inflated payloads take ``limits.block``, no more are opened.
 
     Returns
     -------
     Payloads
+        Of the first texts; nearly always of all.
 
     Raises
     ------
@@ -515,20 +516,24 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     together = _together(texts, limits) if texts else Payloads.of([])
     if together is not None:
         return together
-    payloads = []
+    payloads: list[Payload] = []
+    taken = 0
     for row, text in enumerate(texts):
+        if taken > limits.block:
+            break
         try:
             payloads.append(open_payload(text, limits))
         except PayloadError as error:
             raise RowError(row, str(error)) from None
+        taken += len(payloads[-1].body)
     return Payloads.of(payloads)
 
 
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     """All payloads, if every one is a compressed V2 that announces what it holds; else None."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    most = min(limits.line, _ALONE * limits.harmless)
-    if sizes.max() > most or sizes.sum() > _AT_ONCE * limits.harmless:
+    longest = int(sizes.max())
+    if longest > min(limits.line, _ALONE * limits.harmless):
         return None
     short = sizes.sum() < SHORT * len(texts)
     try:
@@ -546,10 +551,15 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
     try:
         # A buffer that has to grow costs a tenth of inflating; neighbours are about as large.
         plains = [one(streams[0])]
-        room = len(plains[0]) * 9 // 8 + SHORT
-        plains += map(one, streams[1:], repeat(15), repeat(room))
+        taken = len(plains[0])
+        room = taken * 9 // 8 + SHORT
+        while taken <= limits.block and (begin := len(plains)) < len(streams):
+            some = streams[begin : begin + max(1, _AT_ONCE * limits.harmless // longest)]
+            plains += map(one, some, repeat(15), repeat(room))
+            taken += sum(map(len, plains[begin:]))
     except INFLATE_ERRORS:
         return None
+    ends = ends[: len(plains)]
     # A stream ends with the checksum of what it holds: bytes that follow it would stand in its
     # place.
     checksums = np.fromiter(map(adler, plains), np.uint32, len(plains))

@@ -261,7 +261,7 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
         front = chunk.rfind(b",", 0, found[1]) + _FRONT
         if (ends - starts).min() > front:
             line, place = np.nonzero(data[starts[:, None] + np.arange(front)] == _COMMA)
-            if line.size == chunk.count(b","):
+            if line.size == np.count_nonzero(data == _COMMA):
                 return ends, starts[line] + place
     return np.flatnonzero(data == _NEWLINE), np.flatnonzero(data == _COMMA)
 
@@ -379,10 +379,9 @@ CHUNK = 192 * 1024
 _BESIDE = 16  # bytes that a payload costs beside its own
 
 SPAN = 124 * 1024
-"""Bytes that are read at once where payloads lie one after the other; of more, the payloads might
-inflate to more memory than `open_payloads` takes for all of them together."""
-AHEAD = 3 * SPAN
-"""The same where only the places of payloads are noted."""
+"""Bytes that are read at once while it is not known yet whether a log is large."""
+AHEAD = 4 * SPAN
+"""The same of a large one."""
 TOGETHER = 1024
 """Rows that are opened together at most."""
 KEEP = 6 << 20
@@ -446,18 +445,17 @@ class HlogPart:
         with self._source.open() as stream:
             while first < rows.size:  # neighbours are read together
                 low = int(begins[first])
-                last = int(np.searchsorted(ends[first : first + TOGETHER], low + SPAN, "right"))
-                last = first + max(last, 1)
+                last = int(np.searchsorted(ends[first : first + TOGETHER], low + AHEAD, "right"))
+                some = slice(first, first + max(last, 1))
                 stream.seek(low)
-                span = stream.read(int(ends[last - 1]) - low)
-                mine, some = rows[first:last], slice(first, last)
+                span = stream.read(int(ends[some][-1]) - low)
                 try:
                     payloads = open_payloads(between(span, begins[some] - low, ends[some] - low))
                 except RowError as bad:
-                    self.refuse(int(mine[bad.row]), str(bad))
+                    self.refuse(int(rows[first + bad.row]), str(bad))
                     raise
-                yield from blocks_of(mine, payloads, self.refuse)
-                first = last
+                yield from blocks_of(rows[first : first + len(payloads)], payloads, self.refuse)
+                first += len(payloads)
 
 
 # ------------------------------------------------------------
@@ -746,6 +744,8 @@ class _Scan:
         try:
             payloads = open_payloads(columns.texts(chunk)) if self.eager else None
         except RowError:
+            return False
+        if payloads is not None and len(payloads) < columns.size.size:
             return False
         self.times.absolute(float(columns.stamp[0]))
         self.found.extend(columns, self.times.base or 0.0, self.offset, self.number + 1)
