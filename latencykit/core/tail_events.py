@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -291,13 +291,23 @@ class Bursts:
         rows = zip(self.percentiles[which], tails, *(c.tolist() for c in columns), strict=True)
         events = []
         for percentile, tail, total, effective, stalls, held, number, share in rows:
-            amounts: tuple[Any, ...] = 0.0, 0.0, 0, 0.0, 0, bins.intervals, 0.0
             tags = 0
-            if total > 0:
-                amounts = total, effective, stalls, held / total, number, bins.intervals, share
-                if tag is not None:
-                    tags = fewest(np.bincount(tag[bins.order], tail).astype(np.float64))[0]
-            events.append(TailEvents(float(percentile), *amounts, bins.seconds, tags))
+            if tag is not None and total > 0:
+                tags = fewest(np.bincount(tag[bins.order], tail).astype(np.float64))[0]
+            events.append(
+                TailEvents(
+                    float(percentile),
+                    total,
+                    effective,
+                    stalls,
+                    held / total if total else 0.0,
+                    number,
+                    bins.intervals,
+                    share,
+                    bins.seconds,
+                    tags,
+                )  # fmt: skip
+            )
         return events
 
 
