@@ -306,7 +306,7 @@ class Bursts:
                     share,
                     bins.seconds,
                     tags,
-                )  # fmt: skip
+                )
             )
         return events
 
