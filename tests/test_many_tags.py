@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.analysis.fan_out import fan_outs
 from latencykit.core import blocks
 from latencykit.io.hlog import HlogPart
+from latencykit.views.record import series_record
 
 TAGS = 40
 
@@ -92,3 +94,41 @@ def test_samples_of_each_tag_are_what_they_are_by_themselves():
         assert (part.run, part.epoch) == (alone.run, alone.epoch)
         assert np.array_equal(part.offsets, alone.offsets)
     assert list(lk.Samples(duration=[1, 2]).by_tag()) == [""]
+
+
+def test_a_table_shows_what_json_has(path):
+    for name, part in lk.read(path, unit="ns").by_tag().items():
+        full, brief = (series_record(name, part.with_run(), brief=brief) for brief in (False, True))
+        shown = {"value", "bucket_low", "bucket_high", "resolved", "supported"}
+        for one, other in zip(full["percentiles"], brief["percentiles"], strict=True):
+            assert {key: one[key] for key in shown} == {key: other[key] for key in shown}
+        assert brief["trimmed_means"] == {"tm99": full["trimmed_means"]["tm99"]}
+        for key in (
+            "count",
+            "max",
+            "mean",
+            "highest_supported_percentile",
+            "tail_note",
+            "findings",
+        ):
+            assert full[key] == brief[key]
+
+
+def test_percentiles_of_users_are_the_same_one_by_one_and_together(path):
+    log = lk.read(path, unit="ns")
+    asked = [1.0, 50.0, 99.0, 99.9, 100.0]
+    for independent in (False, True):
+        for answer in fan_outs(log, [1, 7, 100], independent=independent):
+            rows = answer.rows(asked)
+            assert rows == [answer.row(p) for p in asked]
+            assert [row.supported for row in rows] == [answer.supported(p) for p in asked]
+            if not independent:
+                assert [row.value for row in rows] == answer.distribution.percentile(asked).tolist()
+
+
+def test_logs_of_unlike_tags_keep_them_when_merged(path):
+    log = lk.read(path, unit="ns")
+    both = lk.merge([log, log.tagged("/item/3").with_tag("other")])
+    assert both.tagged("other").histogram() == log.tagged("/item/3").histogram().with_run(
+        tags=("other",)
+    )

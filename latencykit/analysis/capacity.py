@@ -467,9 +467,14 @@ class _Queued(Evidence):
         return 2 * max((1 + self.waiting) ** 2, group)
 
     def rows(
-        self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
+        self,
+        percentiles: Sequence[float],
+        confidence: float = 0.95,
+        *,
+        rare: bool = True,
+        events: bool = True,
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        rows, _ = super().rows(percentiles, confidence, rare=rare)
+        rows, _ = super().rows(percentiles, confidence, rare=rare, events=events)
         total = self.whole.count + self.whole.censored
         end = normal_quantile((1 + confidence) / 2)
         levels = np.concatenate(

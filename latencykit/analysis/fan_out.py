@@ -451,39 +451,55 @@ class FanOut(Value):
 
     def row(self, percentile: float, confidence: float = 0.95) -> PercentileRow:
         """Return a percentile of the users with its bounds by the buckets of one call."""
-        low, high = self.distribution.bracket(percentile)
-        value = float(self.distribution.percentile(percentile))
+        return self.rows([percentile], confidence)[0]
+
+    def rows(self, percentiles: Sequence[float], confidence: float = 0.95) -> list[PercentileRow]:
+        """Return `row` of several percentiles."""
+        p = np.asarray(percentiles, np.float64)
+        values = self.distribution.percentile(p)
+        sure = self._supported(p, values, confidence)
+        low, high = self.distribution.bracket(p)
         if self.model == "independent" and not (
             self.added_load or self.correlation or self.sequential
         ):
-            at = np.array([self.leaf_percentile(percentile)])
-            values, lows, highs, _ = brackets_at(self.leaf, at)
-            value, low, high = float(values[0]), float(lows[0]), float(highs[0])
+            values, low, high, _ = brackets_at(self.leaf, self._behind(p))
         elif self.fastest is not None:
-            low = min(self.fastest.bracket(percentile)[0], value)
-        known, sure = bool(is_resolved(low, high)), self.supported(percentile, confidence)
-        return PercentileRow(percentile, value, math.nan, math.inf, low, high, known, sure)
+            low = np.minimum(self.fastest.bracket(p)[0], values)
+        columns = (p, values, low, high, is_resolved(low, high), sure)
+        return [
+            PercentileRow(one, value, math.nan, math.inf, bottom, top, known, supported)
+            for one, value, bottom, top, known, supported in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
+        ]
 
     def leaf_percentile(self, percentile: float) -> float:
         """Return the percentile of one call behind one of the users, for independent calls."""
         return float(leaf_percentile(percentile, self.n, self.quorum))
 
+    def _behind(self, percentiles: Floats) -> Floats:
+        return np.array([self.leaf_percentile(one) for one in percentiles.tolist()])
+
     def supported(self, percentile: float, confidence: float = 0.95) -> bool:
         """Return whether the sample of single calls supports this percentile of the users."""
-        counted = self.leaf.count + self.leaf.censored
-        if percentile >= 100 or self.distribution.at_least(percentile):
-            return False
+        p = np.array([percentile], np.float64)
+        return bool(self._supported(p, self.distribution.percentile(p), confidence)[0])
+
+    def _supported(self, p: Floats, values: Floats, confidence: float) -> NDArray[np.bool_]:
+        """Return whether the sample supports percentiles of the users, given their values."""
+        counted, leaf = self.leaf.count + self.leaf.censored, self.leaf
         if self.sequential:  # n calls are one sequence
-            independent = counted // (self.n * self.leaf.counted.repeats)
-            return percentile <= highest_supported_percentile(independent, confidence)
-        if self.n == 1 and not self.added_load:  # as of the calls themselves
-            return percentile <= self.solid_up_to(confidence)
-        value = float(self.distribution.percentile(percentile))
-        below = int(self.leaf.counts[self.leaf.buckets.high(self.leaf.index) < value].sum())
-        behind = 0.0
-        if self.model == "independent" and not self.added_load:
-            behind = self.leaf_percentile(percentile)
-        return max(behind, 100.0 * below / counted) <= self.leaf.sample_limit(confidence)
+            independent = counted // (self.n * leaf.counted.repeats)
+            enough = p <= highest_supported_percentile(independent, confidence)
+        elif self.n == 1 and not self.added_load:  # as of the calls themselves
+            enough = p <= self.solid_up_to(confidence)
+        else:
+            below = (leaf.buckets.high(leaf.index) < values[:, None]) @ leaf.counts
+            behind = 100.0 * below / counted
+            if self.model == "independent" and not self.added_load:
+                behind = np.maximum(behind, self._behind(p))
+            enough = behind <= leaf.sample_limit(confidence)
+        return np.asarray(enough & (p < 100) & ~(values >= self.distribution.censored_at))
 
     def solid_up_to(self, confidence: float = 0.95) -> float:
         """Return the percentile of one call up to which there are enough independent events."""
@@ -778,13 +794,12 @@ class _MixtureFold:
         sizes = sizes[filled]
         # None, or all, of the requests in the bucket that a percentile splits may be the slower
         # ones of an interval.
-        for way, part in enumerate((self._part, 0.0 * self._part, 0.0 * self._part + 1)):
-            tail = tail_counts(block.indptr, index, block.counts, cut, part)[filled]
-            share = np.minimum(tail / sizes[:, None], 1.0)
-            for slower, n in zip(self._slower, self.numbers, strict=True):
-                slower[way] += sizes @ (
-                    slowest(share, n) if self.k is None else quorum(share, self.k, n)
-                )
+        ways = np.concatenate((self._part, 0.0 * self._part, 0.0 * self._part + 1))
+        tail = tail_counts(block.indptr, index, block.counts, np.tile(cut, 3), ways)[filled]
+        share = np.minimum(tail / sizes[:, None], 1.0)
+        for slower, n in zip(self._slower, self.numbers, strict=True):
+            users = slowest(share, n) if self.k is None else quorum(share, self.k, n)
+            slower += (sizes @ users).reshape(3, -1)
         self._total += float(sizes.sum())
 
     def _add_hedged(self, block: Block, index: Ints, hedge: float) -> None:

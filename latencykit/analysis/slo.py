@@ -223,7 +223,7 @@ def _percentile(
     if reached:
         reason = f"{failed}, and {name} falls among them"
         return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reason, unit)
-    (row,), why = evidence.rows([min(asked, 100.0)], confidence, rare=rare)
+    (row,), why = evidence.rows([min(asked, 100.0)], confidence, rare=rare, events=False)
     low, high = row.low, row.high
     reason = f"{failed} and count as slower" if outside else ""
     if math.isnan(high) and evidence.dependence is None:

@@ -96,6 +96,8 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
     'the run is not steady: p99 is about 2 ms in the first half, about 4 ms in the second \
 (latencykit diagnose)'
     """
+    if len(tails.table) < _SHORTEST * _BLOCKS:
+        return None
     table = tails.table[tails.table.sum(axis=1) > 0]
     if len(table) < _SHORTEST * _BLOCKS:
         return None

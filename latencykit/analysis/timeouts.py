@@ -59,14 +59,15 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     if scale is None or histogram.censored or histogram.run.timeout or kept.size < _DISTINCT:
         return None
     index, counts = histogram.index[kept], histogram.counts[kept]
-    low, high = (
-        ends(index) * scale / 1e9 for ends in (histogram.buckets.low, histogram.buckets.high)
-    )
     greatest = histogram.max * scale / 1e9
-    least = min(float(low[-1]), greatest)  # a reported maximum may lie within the bucket
+    last = float(histogram.buckets.low(index[-1:])[0]) * scale / 1e9
+    least = min(last, greatest)  # a reported maximum may lie within the bucket
     round_times = _ROUND[(least <= _ROUND * _LATE) & (greatest >= _ROUND * _EARLY)]
     if not round_times.size:
         return None
+    low, high = (
+        ends(index) * scale / 1e9 for ends in (histogram.buckets.low, histogram.buckets.high)
+    )
     timeout = float(round_times[-1])
     step = float(np.diff(low).min())
     if max(step, high[-1] - low[-1]) > _WIDEST * timeout or step > _WIDEST * timeout / 4:

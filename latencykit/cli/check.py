@@ -23,7 +23,7 @@ from latencykit.cli.output import atomic, print_assumed_units, print_json, progr
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from latencykit.analysis.slo import SLO, SLORow
     from latencykit.cli.inputs import Input
@@ -83,14 +83,14 @@ def command(
     checked: dict[str, list[SLORow]] = {}
     with progress("checking"):
         loaded = load(given)
-        files: list[list[Input]] = []
+        files: list[dict[str, Input]] = []
         for entry in loaded:  # a file may be named twice
-            known = {other.series for other in files[-1]} if files else set()
-            if not files or files[-1][0].path != entry.path or entry.series in known:
-                files.append([])
-            files[-1].append(entry)
-        for series in files:
-            checked |= _checked(series, slo, least, confidence)
+            last = files[-1] if files else {}
+            if not last or entry.series in last or next(iter(last.values())).path != entry.path:
+                files.append({})
+            files[-1][entry.series] = entry
+        for names in files:
+            checked |= _checked(names, slo, least, confidence)
     good = passed((row for rows in checked.values() for row in rows), strict=strict)
     if junit is not None:
         with atomic(junit, given.files, spec) as temporary:
@@ -107,14 +107,14 @@ def command(
 
 
 def _checked(
-    loaded: Sequence[Input], slo: SLO, least: float | None, confidence: float
+    names: Mapping[str, Input], slo: SLO, least: float | None, confidence: float
 ) -> dict[str, list[SLORow]]:
     """Check the series of one file; the joint result is named after the file."""
     from latencykit.analysis.slo import joint_share
     from latencykit.views.record import in_nanoseconds
 
-    source = Path(loaded[0].path).name if loaded[0].path != "-" else "stdin"
-    names = {entry.series: entry for entry in loaded}
+    path = next(iter(names.values())).path
+    source = Path(path).name if path != "-" else "stdin"
     try:
         limits = slo.of_series(names)
     except InvalidArgumentError as error:

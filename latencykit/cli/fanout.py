@@ -101,19 +101,18 @@ def command(
     shown, loaded = numbers(percentiles), load(given, again=True)
     records, sentences = [], []
     for entry in with_buckets(loaded):
+        data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches
         bounds = None
         with progress("drawing calls"):
             if sequential is not None:
-                answers = [analysis.sequential(entry.data, n) for n in numbers_of_calls]
+                answers = [analysis.sequential(data, n) for n in numbers_of_calls]
             else:
                 options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
                 answers = analysis.fan_outs(
-                    entry.data, numbers_of_calls, independent=independent, **options
+                    data, numbers_of_calls, independent=independent, **options
                 )
                 if any(answer.model == "mixture" for answer in answers):
-                    bounds = analysis.fan_outs(
-                        entry.data, numbers_of_calls, independent=True, **options
-                    )
+                    bounds = analysis.fan_outs(data, numbers_of_calls, independent=True, **options)
         record = fan_out_record(entry.name, answers, bounds, shown)
         run = entry.data.run
         records.append(record | {"unit_from": run.unit_from, "notes": list(run.notes)})
@@ -126,9 +125,9 @@ def command(
                 "the chart shows the slowest of n calls; it takes no --quorum, --hedge-after or "
                 "--sequential"
             )
-        data = {entry.name: entry.data for entry in loaded}
+        drawn = {entry.name: entry.data for entry in loaded}
         look = {"n": numbers_of_calls, "independent": independent, "unit": given.out_unit}
-        write_chart(fan_out, data, out, given.files, **look)
+        write_chart(fan_out, drawn, out, given.files, **look)
         note(f"wrote {out}")
     if style == "json":
         print_json({"schema_version": 1, "series": records})

@@ -445,8 +445,8 @@ def with_buckets(loaded: list[Any]) -> list[Any]:
     """Leave out series of printed numbers, unless there is nothing else."""
     from latencykit.core.summary import Summary
 
-    counted = [entry for entry in loaded if not isinstance(entry.data, Summary)] or loaded
-    for entry in loaded:
-        if entry not in counted:
+    counted = [entry for entry in loaded if not isinstance(entry.data, Summary)]
+    for entry in loaded if counted else ():
+        if isinstance(entry.data, Summary):
             note(f"{entry.name}: left out: it contains reported statistics only, no distribution")
-    return counted
+    return counted or loaded

@@ -74,6 +74,7 @@ def command(
         "percentiles": None if percentiles is None else numbers(percentiles),
         "confidence": confidence,
         "trims": trims,
+        "brief": style != "json",
     }
     if merge:
         warn_duplicate_files(given.files)

@@ -185,16 +185,13 @@ class HdrBuckets(Buckets):
     def parts(self, index: ArrayLike) -> tuple[Ints, Ints]:
         """Return (sub, shift) of each bucket: ``2**shift`` steps from ``sub`` times that."""
         i = np.asarray(index, np.int64)
-        shift = (i >> self.half_magnitude) - 1
-        sub = (i & ((1 << self.half_magnitude) - 1)) + (1 << self.half_magnitude)
-        first = shift < 0
-        sub = np.where(first, sub - (1 << self.half_magnitude), sub)
-        return sub, np.where(first, 0, shift) + self.unit_magnitude
+        shift = np.maximum((i >> self.half_magnitude) - 1, 0)
+        return i - (shift << self.half_magnitude), shift + self.unit_magnitude
 
     def reaches(self, index: ArrayLike) -> bool:
         """Return whether all buckets lie below 2**63 steps, as in recorded histograms."""
         return (
-            int(np.max(index, initial=0))
+            int(np.asarray(index).max(initial=0))
             < (64 - self.unit_magnitude - self.half_magnitude) << self.half_magnitude
         )
 

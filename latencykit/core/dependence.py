@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -431,6 +431,7 @@ def tail_groups(counts: ArrayLike, groups: int = 400) -> Ints:
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
+@lru_cache(maxsize=64)
 def normal_quantile(probability: float) -> float:
     """Return the normal quantile without scipy."""
     from statistics import NormalDist

@@ -98,12 +98,18 @@ class Distribution(Value):
         # below any sample's.
         return self.index[occupied], np.cumsum(self.probabilities[occupied]) * (1 + 1e-12)
 
-    def bracket(self, percentile: float) -> tuple[float, float]:
+    @overload
+    def bracket(self, percentile: float) -> tuple[float, float]: ...
+    @overload
+    def bracket(self, percentile: Sequence[float] | Floats) -> tuple[Floats, Floats]: ...
+    def bracket(self, percentile: ArrayLike) -> tuple[float, float] | tuple[Floats, Floats]:
         """Return the edges of a percentile's bucket; infinite above if it is only a lower bound."""
-        value = float(self.percentile(percentile))
-        if self.at_least(percentile):
-            return value, math.inf
-        return float(self.buckets.low(self._index_at(np.array([percentile / 100.0])))[0]), value
+        p = np.asarray(percentile, np.float64)
+        values = np.asarray(self.percentile(p))
+        open_above = values >= self.censored_at
+        low = np.where(open_above, values, self.buckets.low(self._index_at(p / 100.0)))
+        high = np.where(open_above, math.inf, values)
+        return (low, high) if p.ndim else (float(low), float(high))
 
     @overload
     def percentile(self, percentile: float) -> float: ...

@@ -86,6 +86,7 @@ __all__ = [
     "merge_histograms",
     "ranks_of_mean",
     "reported",
+    "rows_at",
     "stated_range",
     "statistic_of",
     "values_at",
@@ -137,9 +138,11 @@ def brackets_at(
     if not histogram.index.size:
         return values, values, np.where(open_above, np.inf, values), open_above
     floor, ceiling = _reported_around(histogram, p)
-    edges = histogram.buckets.low(histogram.index)
-    if (np.diff(edges) >= 0).all():
-        low = edges[position]
+    edges = np.zeros(0)
+    if isinstance(histogram.buckets, EdgeBuckets):
+        edges = histogram.buckets.low(histogram.index)
+    if (edges[1:] >= edges[:-1]).all():
+        low = histogram.buckets.low(histogram.index[position])
     else:  # buckets overlap: take the lower edge of the rank, not of its bucket
         order = np.argsort(edges, kind="stable")
         rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
@@ -154,6 +157,29 @@ def brackets_at(
             low, high = (np.where(p == at, values, edge) for edge in (low, high))
     low, high = (np.where(open_above, edge, end) for edge, end in ((values, low), (np.inf, high)))
     return values, np.minimum(low, values), np.maximum(high, values), open_above
+
+
+def rows_at(
+    histogram: Histogram,
+    p: Floats,
+    confidence: float,
+    bounded: NDArray[np.bool_] | None = None,
+) -> list[PercentileRow]:
+    """Return the rows of percentiles; all, or those to be bounded, have an interval."""
+    values, bottoms, tops, open_above = brackets_at(histogram, p)
+    low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
+    bounded = np.ones(p.shape, np.bool_) if bounded is None else bounded
+    if histogram.count + histogram.censored and bounded.any():
+        # Ranks of corrected counts are invented: they have no interval.
+        corrected = histogram.run.corrected in ("us", "tool")
+        table = percentile_table(histogram.counted, p[bounded], confidence, corrected=corrected)
+        low[bounded], high[bounded] = table.low, table.high
+    low = np.minimum(low, bottoms)
+    high = np.where(open_above, np.inf, np.maximum(high, tops))
+    supported = (p <= histogram.sample_limit(confidence)) & ~open_above
+    columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [PercentileRow(*row) for row in rows]
 
 
 def stated_range(histogram: Histogram) -> tuple[float, float]:
@@ -190,11 +216,20 @@ def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
 
 def highest_pinned_down(histogram: Histogram, limit: float) -> float:
     """Return the highest percentile up to `limit` known within a tenth, or 0."""
+    if limit > 0:  # the buckets of most sources are narrow
+        _, low, high, _ = brackets_at(histogram, np.array([limit]))
+        if is_resolved(low, high)[0]:
+            return limit
     reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
     ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
     ends = distinct(ends[(ends > 0) & (ends <= limit)])[::-1]
     _, low, high, _ = brackets_at(histogram, ends)
     return float(next(iter(ends[is_resolved(low, high)]), 0.0))
+
+
+def _average(values: Floats, counts: Ints) -> float:
+    """The mean of counted values; ``np.average`` takes several times as long for a few."""
+    return float((values * counts).sum() / counts.sum(dtype=np.float64))
 
 
 # ------------------------------------------------------------
@@ -227,9 +262,20 @@ class Evidence(Value):
         confidence: float = 0.95,
         *,
         rare: bool = True,  # noqa: ARG002 - counts do not know how long it took
+        events: bool = True,  # noqa: ARG002 - nor what was slow together
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with their intervals, and the reasons why some have none."""
+        """Return percentiles with their intervals, and the reasons why some have none.
+
+        Without `events` rows do not count theirs, and take half the time.
+        """
         return self.whole.percentile_rows(percentiles, confidence), ()
+
+    def supported_rows(
+        self, percentiles: Sequence[float], confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return the percentiles that `rows` gives, without intervals and events: much faster."""
+        p = np.asarray(percentiles, np.float64)
+        return rows_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""
@@ -666,13 +712,12 @@ class Histogram(Value):
             at = 0 if statistic == "min" else -1
             return float(low[at]), float(high[at])
         if statistic == "mean":
-            weights = counted.counts
-            return float(np.average(low, weights=weights)), float(np.average(high, weights=weights))
+            return _average(low, counted.counts), _average(high, counted.counts)
         if self.censored:
             return 0.0, math.inf
         # Moving each value to its bucket's middle moves the deviation by no more than the root mean
         # square of these moves.
-        reach = math.sqrt(float(np.average((high - low) ** 2, weights=counted.counts))) / 2
+        reach = math.sqrt(_average((high - low) ** 2, counted.counts)) / 2
         return max(self.std - reach, 0.0), self.std + reach
 
     # ------------------------------------------------------------ questions
@@ -707,19 +752,7 @@ class Histogram(Value):
     ) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and its support."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        values, bottoms, tops, open_above = brackets_at(self, p)
-        low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
-        if self.count + self.censored:
-            # Ranks of corrected counts are invented: they have no interval.
-            corrected = self.run.corrected in ("us", "tool")
-            table = percentile_table(self.counted, p, confidence, corrected=corrected)
-            low, high = table.low, table.high
-        low = np.minimum(low, bottoms)
-        high = np.where(open_above, np.inf, np.maximum(high, tops))
-        supported = (p <= self.sample_limit(confidence)) & ~open_above
-        columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [PercentileRow(*row) for row in rows]
+        return rows_at(self, p, confidence)
 
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, assuming independent requests."""

@@ -37,18 +37,14 @@ from latencykit.core.histogram import (
     merge_histograms,
     ranks_of_mean,
     reported,
+    rows_at,
 )
 from latencykit.core.kernel import tabulate
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import distinct, median, values_at_ranks
+from latencykit.core.quantiles import PercentileRow, distinct, median, values_at_ranks
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import (
-    events_above,
-    fewest,
-    solid_up_to,
-    tail_shares,
-)
+from latencykit.core.tail_events import TimeBins, fewest, solid_up_to, tail_shares
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -73,8 +69,7 @@ if TYPE_CHECKING:
     from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram import PercentileRow
-    from latencykit.core.tail_events import TailEvents
+    from latencykit.core.tail_events import Bursts, TailEvents
     from latencykit.units import Moment
 
     Ints = NDArray[np.int64]
@@ -280,8 +275,17 @@ class HistogramLog(HistogramBacked, Value):
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags of the lines, ``""`` for untagged ones; empty for a log without tags."""
-        names = tuple(self._tag_names[code] for code in np.flatnonzero(np.bincount(self._tag_code)))
+        if self._of_one_tag:
+            names: tuple[str, ...] = (self._tag_names[self._tag_code[0]],)
+        else:
+            used = np.flatnonzero(np.bincount(self._tag_code))
+            names = tuple(self._tag_names[code] for code in used)
         return () if names == ("",) else names
+
+    @property
+    def _of_one_tag(self) -> bool:
+        """Whether all intervals have one tag: found without a look at thousands of other tags."""
+        return len(self) > 0 and bool((self._tag_code == self._tag_code[0]).all())
 
     def tag_of_rows(self) -> list[str]:
         """Return the tag of every interval, ``""`` for none."""
@@ -573,6 +577,8 @@ class HistogramLog(HistogramBacked, Value):
 
     def _tags_by_name(self) -> tuple[Ints, int]:
         """Number each interval's tag among those in use, by name, and count those in use."""
+        if self._of_one_tag:
+            return np.zeros(len(self), np.int64), 1
         used = np.flatnonzero(np.bincount(self._tag_code))
         names, rank = np.unique(
             np.array([self._tag_names[code] for code in used.tolist()], object), return_inverse=True
@@ -676,7 +682,6 @@ class HistogramLog(HistogramBacked, Value):
             self._pass(Request(total=self._factor == 1.0), *folds)
         else:
             self.scan(*folds, total)  # in this order: what they decode is at hand then
-            self._whole = self.histogram_of(total)
         return self.histogram()
 
     def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
@@ -862,7 +867,8 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
             "some of these logs do not say when they began; merge them with align='relative' "
             "(--align relative)"
         )
-    names = list(dict.fromkeys(name for log in logs for name in log._tag_names))
+    names = dict.fromkeys(name for log in logs for name in log._tag_names)
+    code_of = {name: code for code, name in enumerate(names)}
     parts: list[Part] = []
     starts, part_of, row_of, codes = [], [], [], []
     for log in logs:
@@ -872,9 +878,7 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
         part_of.append((log._where[0] if view else np.zeros(len(log), np.int64)) + len(parts))
         row_of.append(log._where[1] if view else np.arange(len(log)))
         parts.extend(log._parts if view else [LogPart(log)])
-        codes.append(
-            np.array([names.index(name) for name in log._tag_names], np.int64)[log._tag_code]
-        )
+        codes.append(np.array([code_of[name] for name in log._tag_names], np.int64)[log._tag_code])
     start = np.concatenate(starts)
     order = np.argsort(start, kind="stable")
     return HistogramLog(
@@ -883,7 +887,7 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
         parts,
         where=(np.concatenate(part_of)[order], np.concatenate(row_of)[order]),
         tag_code=np.concatenate(codes)[order],
-        tag_names=names,
+        tag_names=tuple(names),
         unit=logs[0].unit,
         run=run.replace(start=origin if by_clock else None, tags=()),
     )
@@ -918,6 +922,7 @@ _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side b
 _SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 _GROUPS = 400
+_SMALL = 1 << 15  # entries of a table that is cheaply summed once from its end
 _MORE = 512  # columns for what comes later: they take memory only when they are written to
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
@@ -954,29 +959,44 @@ class Tails(Evidence):
 
     def events(self, percentiles: Sequence[float]) -> list[TailEvents]:
         """Return what makes up the requests above each percentile."""
-        found = events_above(*self._asked(percentiles))[: len(percentiles)]
+        found = self._bursts(percentiles).events(slice(len(percentiles)))
         if len(self.tags) < 2:
             return found
         by_tag = _above(self.tags, *tail_shares(self._counts, percentiles))
         most = [fewest(column)[0] for column in by_tag.T]
         return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
 
-    @property
+    @cached_property
     def _counts(self) -> Ints:
         return np.asarray(np.rint(self.table.sum(axis=0)), np.int64)
 
-    def _asked(self, percentiles: Sequence[float]) -> tuple[Any, ...]:
-        """What `events_above` takes: the requests of each slot above each percentile."""
+    @cached_property
+    def _bins(self) -> TimeBins:
+        return TimeBins.of(self.table.sum(axis=1), self.start, self.length, self.longest)
+
+    def _bursts(self, percentiles: Sequence[float]) -> Bursts:
+        """The requests of each slot above each percentile, and where they are bursts."""
         # A stall shows best where it still holds many requests: some percentiles are asked besides.
         asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
-        tail = _above(self.table, *tail_shares(self._counts, asked))
-        return asked, tail, self.table.sum(axis=1), self.start, self.length, self.longest
+        group, share = tail_shares(self._counts, asked)
+        if self._beyond is None:
+            return self._bins.bursts(asked, _above(self.table, group, share))
+        return self._bins.bursts(asked, self._beyond[:, group] + self.table[:, group] * share)
+
+    @cached_property
+    def _beyond(self) -> Floats | None:
+        """Requests of each slot beyond each group; None for a large table."""
+        if self.table.size > _SMALL:
+            return None
+        beyond = np.zeros(self.table.shape)
+        np.cumsum(self.table[:, :0:-1], axis=1, out=beyond[:, -2::-1])
+        return beyond
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
         """Return the highest percentile that enough events support, and the basis above."""
         if confidence not in self._solid:
             limit = self.whole.sample_limit(confidence)
-            self._solid[confidence] = solid_up_to(self.events, limit, confidence)
+            self._solid[confidence] = solid_up_to(self._bursts, limit, confidence)
         return self._solid[confidence]
 
     @cached_property
@@ -984,24 +1004,47 @@ class Tails(Evidence):
         return {}
 
     def rows(
-        self, percentiles: Sequence[float], confidence: float = 0.95, *, rare: bool = True
+        self,
+        percentiles: Sequence[float],
+        confidence: float = 0.95,
+        *,
+        rare: bool = True,
+        events: bool = True,
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
         """Return percentiles with confidence intervals and events, and why some have none."""
         p = [float(one) for one in percentiles]
-        rows = list(self.whole.percentile_rows(p, confidence))
         inner = [k for k, one in enumerate(p) if 0 < one < 100]
         if not inner or not self.whole.count:
-            return rows, ()
+            return list(self.whole.percentile_rows(p, confidence)), ()
         asked = np.array([p[k] for k in inner])
         unseen = unseen_share(self._seconds) if rare else 0.0
-        known, events = self.dependence.resolved(asked), self.events(asked.tolist())
+        known = self.dependence.resolved(asked)
+        above: list[int | None] = [None] * asked.size
+        if events:
+            above = [one.count or None for one in self.events(asked.tolist())]
+        bounded = np.ones(len(p), np.bool_)
+        bounded[inner] = known
+        rows = rows_at(self.whole, np.array(p), confidence, bounded)
         ends = self._ends([rows[k] for k in inner], known, confidence, unseen)
-        for k, one, *row in zip(inner, events, *(column.tolist() for column in ends), strict=True):
-            low, high, supported = row
-            rows[k] = replace(
-                rows[k], low=low, high=high, supported=supported, events=one.count or None
-            )
+        for k, number, *row in zip(inner, above, *(end.tolist() for end in ends), strict=True):
+            facts = dict(zip(("low", "high", "supported"), row, strict=True))
+            rows[k] = PercentileRow(**vars(rows[k]) | facts | {"events": number})
         return rows, self._reasons(rows, known.tolist(), unseen)
+
+    def supported_rows(
+        self, percentiles: Sequence[float], confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return the percentiles that `rows` gives, without intervals and events: much faster."""
+        rows = super().supported_rows(percentiles, confidence)
+        if not self.whole.count:
+            return rows
+        solid = self.solid_up_to(confidence)[0]
+        return [
+            PercentileRow(**vars(row) | {"supported": False})
+            if solid < row.percentile < 100
+            else row
+            for row in rows
+        ]
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""
@@ -1030,14 +1073,16 @@ class Tails(Evidence):
 
         An interval is at least as wide as that of independent requests; corrected counts have none.
         """
-        end = normal_quantile((1 + confidence) / 2)
         columns = [(row.percentile, row.value, row.low, row.high, row.supported) for row in rows]
         p, value, low, high, supported = np.array(columns, np.float64).T
+        # What a supported percentile bounds, it bounds for all that are lower, too.
+        sure = (supported > 0) & (p <= self.solid_up_to(confidence)[0])
+        if not known.any():
+            return np.full(p.shape, np.nan), np.full(p.shape, np.nan), sure
+        end = normal_quantile((1 + confidence) / 2)
         levels = self.dependence.levels(p, [-end, end], unseen)
         total = self.whole.count + self.whole.censored
         bottom, top = values_at_ranks(self.whole.counted, *(levels * total).T)
-        # What a supported percentile bounds, it bounds for all that are lower, too.
-        sure = (supported > 0) & (p <= self.solid_up_to(confidence)[0])
         top = np.where(sure & (levels[:, 1] < 1), top, np.inf)
         highest = np.maximum(top, np.where(np.isnan(high), value, high))
         lowest = np.minimum(bottom, np.where(np.isnan(low), value, low))
@@ -1133,7 +1178,7 @@ class _Table:
         self.slot, self.tag = slot, tag
         self.table, self.tags = np.zeros((slots, 0)), np.zeros((tags, 0))
         self.longest = np.zeros(slots)
-        self._place: dict[int, int] = {}
+        self._steps = np.zeros(0, np.int64)  # of each column
         self._columns: dict[Buckets, Ints] = {}
         self._result: tuple[Floats, Floats, Floats] | None = None
 
@@ -1157,12 +1202,18 @@ class _Table:
         known = self._columns.get(buckets, np.zeros(0, np.int64))
         if known.size < size:
             if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
-                size += -size % 256
+                size += -size % 1024
             steps, place = _columns_between(buckets, known.size, size)
-            columns = [self._place.setdefault(one, len(self._place)) for one in steps.tolist()]
-            fresh = np.array(columns, np.int64)[place.reshape(-1)]
-            known = self._columns[buckets] = np.concatenate((known, fresh))
-            more = len(self._place) - self.table.shape[1]
+            if self._steps.size:
+                fresh = steps[~np.isin(steps, self._steps)]
+                self._steps = np.concatenate((self._steps, fresh))
+                order = np.argsort(self._steps)
+                columns = order[np.searchsorted(self._steps, steps, sorter=order)]
+                known = np.concatenate((known, columns[place]))
+            else:
+                self._steps, known = steps, place
+            self._columns[buckets] = known
+            more = self._steps.size - self.table.shape[1]
             if more > 0:
                 more += _MORE
                 self.table, self.tags = _widened(self.table, more), _widened(self.tags, more)
@@ -1177,15 +1228,14 @@ class _Table:
         """Table, tags and values of the groups, ascending."""
         if self._result is not None:
             return self._result
-        steps = np.fromiter(self._place, np.int64, len(self._place))
-        return grouped(self.table, self.tags, steps)
+        return grouped(self.table, self.tags, self._steps)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _columns_between(buckets: Buckets, first: int, last: int) -> tuple[Ints, Ints]:
     """The columns of some buckets, and which of them each is in; many tags share a layout."""
     steps, place = np.unique(column_of(buckets.high(np.arange(first, last))), return_inverse=True)
-    return steps, place
+    return steps, place.reshape(-1)
 
 
 def _widened(table: Floats, more: int) -> Floats:

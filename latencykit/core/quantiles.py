@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,12 +126,15 @@ def poisson_rarer(k: Floats, mean: Floats, chance: float) -> Flags:
     far = -math.log(chance) - 0.5 * math.log(2 * math.pi * float(k.max())) - 0.1
     rare = (k - mean) ** 2 > far * mean
     at = np.flatnonzero(rare)
+    if not at.size:
+        return rare
     least = _poisson(k[at], mean[at])
     rare[at] = least < chance
     close = least < chance
     close &= least >= chance * (1 - 1e-6) * (1 - mean[at] / (k[at] + 1))
     at = at[close]
-    rare[at] = poisson_at_least(k[at], mean[at]) < chance
+    if at.size:
+        rare[at] = poisson_at_least(k[at], mean[at]) < chance
     return rare
 
 
@@ -161,6 +164,7 @@ def poisson_at_most(k: int, mean: float) -> float:
         return min(1.0, math.exp(last + top + math.log(float(np.exp(sums - top).sum()))))
 
 
+@lru_cache(maxsize=64)  # asked for every series with the same numbers
 def poisson_mean(k: int, probability: float) -> float:
     """Return the mean m at which P(Poisson(m) ≤ k) falls to a probability."""
     low, high = 0.0, k + 1.0

@@ -145,7 +145,8 @@ class Run:
         >>> Run().with_notes("a", "b").with_notes("a").notes
         ('a', 'b')
         """
-        return self.replace(notes=tuple(dict.fromkeys((*self.notes, *notes))))
+        joined = tuple(dict.fromkeys((*self.notes, *notes)))
+        return self if joined == self.notes else self.replace(notes=joined)
 
     def report(self, *notes: str) -> None:
         """Pass on notes that arise long after reading to the block of `reporting`, if any."""

@@ -10,6 +10,7 @@ requests.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "Bursts",
     "TailEvents",
+    "TimeBins",
     "events_above",
     "fewest",
     "solid_up_to",
@@ -89,8 +92,7 @@ class TailEvents:
 
     def supports(self, confidence: float = 0.95) -> bool:
         """Return whether there are enough events to bound the percentile from above."""
-        least = max(LEAST_EVENTS, -math.log((1 - confidence) / 2))
-        return bool(self.effective >= least * (1 - 1e-9))
+        return bool(self.effective >= _least_events(confidence))
 
     @property
     def words(self) -> str:
@@ -117,6 +119,10 @@ class TailEvents:
         return f"{rests}; {100 * self.share:.0f} % of the tail comes from {spread}{tags}"
 
 
+def _least_events(confidence: float) -> float:
+    return max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
+
+
 def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats]:
     """Return where each percentile cuts the counts: the bucket, and which part of it lies above."""
     numbers = np.asarray(counts, np.int64)
@@ -125,7 +131,8 @@ def tail_shares(counts: ArrayLike, percentiles: ArrayLike) -> tuple[Ints, Floats
     # A cut on the edge of a bucket may miss it by rounding; an empty bucket cannot be cut.
     at = np.searchsorted(cumulative, below * (1 - 1e-12), "left")
     at = np.minimum(at, numbers.size - 1)
-    share = np.clip((cumulative[at] - below) / np.maximum(numbers[at], 1), 0.0, 1.0)
+    share = (cumulative[at] - below) / np.maximum(numbers[at], 1)
+    share = np.minimum(np.maximum(share, 0.0), 1.0)
     return at.astype(np.int64), np.where(share < 1e-9, 0.0, share)
 
 
@@ -156,145 +163,168 @@ def events_above(
     tag: ArrayLike | None = None,
 ) -> list[TailEvents]:
     """Return what makes up the requests above each percentile."""
-    tails = _Bursts.of(percentiles, tail, count, start, length, longest)
-    codes = None if tag is None else np.asarray(tag, np.int64)[tails.order]
-    return tails.events(codes)
+    bursts = TimeBins.of(count, start, length, longest).bursts(percentiles, tail)
+    return bursts.events(slice(None), None if tag is None else np.asarray(tag, np.int64))
 
 
 def solid_up_to(
-    events_of: Callable[[list[float]], list[TailEvents]], limit: float, confidence: float = 0.95
+    bursts_of: Callable[[list[float]], Bursts], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
     """Return the percentile up to which enough events support a curve, and its basis above."""
     last = -math.log10(max(1 - limit / 100, 1e-12))
     asked = [100 * (1 - 10.0 ** -(k / _STEPS)) for k in range(2, math.ceil(last * _STEPS) + 1)]
-    weak, first = _first_weak(events_of, asked, confidence)
-    if first is None:
+    if not asked:
+        return limit, ""
+    bursts = bursts_of(asked)
+    weak = bursts.first_weak(len(asked), confidence)
+    if weak == len(asked):
         return limit, ""
     below = asked[weak - 1] if weak else 0.0
     between = [
         100 - (100 - below) * ((100 - asked[weak]) / (100 - below)) ** (k / _STEPS)
         for k in range(1, _STEPS)
     ]
-    solid = [below, *between][_first_weak(events_of, between, confidence)[0]]
+    solid = [below, *between][bursts_of(between).first_weak(len(between), confidence)]
+    (first,) = bursts.events(slice(weak, weak + 1))
     if first.stall_share >= 0.5:
         return solid, format_items(first.stalls, "stall")
     return solid, format_items(first.count, "event") if first.count else ""
 
 
-def _first_weak(
-    events_of: Callable[[list[float]], list[TailEvents]], asked: list[float], confidence: float
-) -> tuple[int, TailEvents | None]:
-    """Position and events of the first percentile from which on all have too few events."""
-    events = events_of(asked) if asked else []
-    enough = [k for k, event in enumerate(events) if event.supports(confidence)]
-    weak = enough[-1] + 1 if enough else 0
-    return weak, events[weak] if weak < len(events) else None
-
-
 @record(eq=False)
-class _Bursts:
-    """The requests above each percentile, and in which intervals they are bursts.
+class TimeBins:
+    """The intervals of a log in order of time, without empty ones.
 
-    Intervals are columns, in order of time, without empty ones; `order` is where they come from.
+    `order` is where they come from, of all `intervals`; `usual` is the load of each, in which
+    backlogs do not count; `reach` is how long before its begin an interval's requests began.
     """
 
-    percentiles: Sequence[float]
-    tail: Floats
-    burst: NDArray[np.bool_]
-    slow: NDArray[np.bool_]
+    order: Ints
+    usual: Floats
     begin: Floats
     span: Floats
     reach: Floats
-    order: Ints
     intervals: int
 
     @classmethod
     def of(
         cls,
-        percentiles: Sequence[float],
-        tail: Floats,
         count: ArrayLike,
         start: ArrayLike,
         length: ArrayLike,
-        longest: ArrayLike | None,
-    ) -> _Bursts:
+        longest: ArrayLike | None = None,
+    ) -> TimeBins:
+        """Sort the intervals."""
         sizes, begin = np.asarray(count, np.float64), np.asarray(start, np.float64)
         order = np.argsort(begin, kind="stable")
         order = order[sizes[order] > 0]
         reach = np.zeros(begin.size) if longest is None else np.nan_to_num(longest)
-        load, above = sizes[order], np.ascontiguousarray(tail.T)
-        if not np.array_equal(order, np.arange(begin.size)):  # it may be large
-            above = above[:, order]
         # A backlog that is worked off crowds an interval and must not raise what is expected of it;
         # load moves slowly.
+        load = sizes[order]
         usual = np.minimum(load, 2 * _rolling_median(load)) if order.size else load
+        span = np.asarray(length, np.float64)[order]
+        return cls(order, usual, begin[order], span, reach[order], sizes.size)
+
+    @cached_property
+    def seconds(self) -> float:
+        """Usual length of an interval, 0 where their lengths vary."""
+        usual = float(median(self.span)) if self.span.size else 0.0
+        alike = math.isclose(float(self.span.sum()), usual * self.span.size, rel_tol=_ALIKE)
+        return usual if alike else 0.0
+
+    def bursts(self, percentiles: Sequence[float], tail: Floats) -> Bursts:
+        """Return where the requests above each percentile, shape (intervals, p), are bursts."""
+        above = np.ascontiguousarray(tail.T)
+        if not np.array_equal(self.order, np.arange(self.intervals)):  # it may be large
+            above = np.ascontiguousarray(above[:, self.order])
         burst = np.zeros(above.shape, np.bool_)
-        least = _CHANCE / max(order.size, 1)
+        least, total = _CHANCE / max(self.order.size, 1), self.usual.sum()
         for some in _turns(*above.shape):
-            expected = above[some].sum(axis=1)[:, None] * usual / usual.sum()
+            expected = above[some].sum(axis=1)[:, None] * self.usual / total
             crowded = (above[some] > 1) & (above[some] > expected)
             burst[some][crowded] = poisson_rarer(above[some][crowded], expected[crowded], least)
-        carried, slow = np.zeros(order.size, np.bool_), np.zeros(burst.shape, np.bool_)
-        for k in np.argsort(percentiles, kind="stable").tolist():
-            burst[k] = (burst[k] | carried) & (above[k] > 0)
+        slow = burst
+        if burst.any():
             # What is slower still, in the same interval, is of the same stall, however few requests
             # of it are left.
-            slow[k] = carried | burst[k]
-            carried = slow[k] if percentiles[k] >= _CARRIED else carried
-        span, reach = np.asarray(length, np.float64)[order], reach[order]
-        return cls(percentiles, above, burst, slow, begin[order], span, reach, order, sizes.size)
+            order = np.argsort(percentiles, kind="stable")
+            order = order[np.asarray(percentiles)[order] >= _CARRIED]
+            slow = burst.copy()
+            slow[order] = np.logical_or.accumulate(burst[order], axis=0)
+            burst = slow & (above > 0)
+        return Bursts(self, percentiles, above, burst, slow)
 
-    def _stalls(self, k: int) -> Floats:
-        """Requests of each stall above a percentile: bursts that touch are one stall.
 
-        So are those with no request, or nothing but slow intervals, between them.
-        """
-        at = np.flatnonzero(self.burst[k])
-        if not at.size:
-            return np.zeros(0)
-        ends = np.maximum.accumulate((self.begin + self.span)[at])
-        gap = (self.begin - self.reach)[at[1:]] > ends[:-1] + 1e-6 * self.span[at[1:]]
-        usual = np.concatenate(([0], np.cumsum(~self.slow[k])))
-        gap &= np.diff(usual[at]) > 0
-        first = np.flatnonzero(np.concatenate(([True], gap & (np.diff(at) > 1))))
-        return np.add.reduceat(self.tail[k][at], first)
+@record(eq=False)
+class Bursts:
+    """The requests above each percentile, shape (p, intervals), and in which they are bursts.
 
-    def events(self, tag: Ints | None) -> list[TailEvents]:
-        """What makes up the requests above each percentile."""
-        seconds = float(median(self.span)) if self.span.size else 0.0
-        if not math.isclose(float(self.span.sum()), seconds * self.span.size, rel_tol=_ALIKE):
-            seconds = 0.0
-        numbers, shares = _fewest(self.tail)
-        rows = zip(
-            map(float, self.percentiles), self.tail, self.burst, numbers.tolist(), shares.tolist(),
-            strict=True,
-        )  # fmt: skip
-        found = []
-        for k, (percentile, tail, burst, number, share) in enumerate(rows):
-            total = float(tail.sum())
-            if total <= 0:
-                none = TailEvents(percentile, 0.0, 0.0, 0, 0.0, 0, self.intervals, 0.0, seconds)
-                found.append(none)
-                continue
-            stalls, others = np.zeros(0), tail
-            if burst.any():
-                stalls, others = self._stalls(k), tail[~burst]
-            squares = float((stalls**2).sum()) + float(np.maximum(others, 0).sum())
-            found.append(
+    `slow` are those intervals and, where none of these requests is left, those of the percentiles
+    below.
+    """
+
+    bins: TimeBins
+    percentiles: Sequence[float]
+    tail: Floats
+    burst: NDArray[np.bool_]
+    slow: NDArray[np.bool_]
+
+    @cached_property
+    def _sums(self) -> tuple[Floats, Floats, Ints, Floats]:
+        """Requests above each percentile, events, stalls among them, and requests in stalls."""
+        total, others = self.tail.sum(axis=1), np.maximum(self.tail, 0)
+        stalls, held = np.zeros(total.size, np.int64), np.zeros(total.size)
+        squares, (row, at) = others.sum(axis=1), self.burst.nonzero()
+        if at.size:
+            # Bursts that touch are one stall, and so are those with no request, or nothing but slow
+            # intervals, between them.
+            ends = np.where(self.burst, self.bins.begin + self.bins.span, -np.inf)
+            ends = np.maximum.accumulate(ends, axis=1)[row, at]
+            begin, later = (self.bins.begin - self.bins.reach)[at], 1e-6 * self.bins.span[at]
+            usual = np.cumsum(~self.slow, axis=1)[row, at]
+            apart = (begin[1:] > ends[:-1] + later[1:]) & (np.diff(usual) > 0)
+            first = np.flatnonzero(np.concatenate(([True], apart | (row[1:] != row[:-1]))))
+            sizes, row = np.add.reduceat(self.tail[row, at], first), row[first]
+            held = np.bincount(row, sizes, total.size)
+            squares = np.where(self.burst, 0, others).sum(axis=1)
+            squares += np.bincount(row, sizes**2, total.size)
+            table = np.zeros((total.size, int(np.bincount(row).max())))
+            table[row, np.arange(row.size) - np.searchsorted(row, row)] = sizes
+            stalls = _fewest(table)[0]
+        effective = total**2 / np.maximum(np.maximum(squares, total), 1e-300)
+        return total, effective, stalls, held
+
+    def first_weak(self, number: int, confidence: float) -> int:
+        """Position, among the first ones, of the percentile from which on all lack events."""
+        enough = self._sums[1][:number] >= _least_events(confidence)
+        return int(np.flatnonzero(enough)[-1]) + 1 if enough.any() else 0
+
+    def events(self, which: slice, tag: Ints | None = None) -> list[TailEvents]:
+        """Return what makes up the requests above some of the percentiles."""
+        tails, bins = self.tail[which], self.bins
+        columns = (*(column[which] for column in self._sums), *_fewest(tails))
+        rows = zip(self.percentiles[which], tails, *(c.tolist() for c in columns), strict=True)
+        events = []
+        for percentile, tail, total, effective, stalls, held, number, share in rows:
+            tags = 0
+            if tag is not None and total > 0:
+                tags = fewest(np.bincount(tag[bins.order], tail).astype(np.float64))[0]
+            events.append(
                 TailEvents(
-                    percentile,
+                    float(percentile),
                     total,
-                    total * total / max(squares, total),
-                    fewest(stalls)[0] if stalls.size else 0,
-                    float(stalls.sum()) / total,
+                    effective,
+                    stalls,
+                    held / total if total else 0.0,
                     number,
-                    self.intervals,
+                    bins.intervals,
                     share,
-                    seconds,
-                    0 if tag is None else fewest(np.bincount(tag, tail).astype(np.float64))[0],
+                    bins.seconds,
+                    tags,
                 )
             )
-        return found
+        return events
 
 
 def _turns(rows: int, columns: int) -> Iterator[slice]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,6 +78,7 @@ class Trim:
         """True if the bounds are shares of the ranks, not values."""
         return isinstance(self.high, Fraction)
 
+    @lru_cache(maxsize=64)  # noqa: B019 - as long-lived as `parse_trim`'s
     def definition(self, unit: str = "ns") -> str:
         """Return the full specification and its meaning; values are shown in their `unit`."""
         low, high = self.low, self.high
@@ -94,6 +96,7 @@ class Trim:
         return f"{self.kind}({bounds[0]}:{bounds[1]}): {_WHAT[self.kind]} {rest}"
 
 
+@lru_cache(maxsize=64)  # the same few for every series
 def parse_trim(spec: str, unit: str = "ns") -> Trim:
     """Return the bounds of a specification such as ``tm99.9``."""
     if len(spec) > _LONGEST:
@@ -253,7 +256,8 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
     part: _ByRank | _ByValue = _ByRank(best, trim) if trim.by_rank else _ByValue(best, trim)
     low, value, high = part.lowest(), part.statistic(best.middle), part.highest()
     if trim.by_rank:
-        low = _ByRank(best.by_low(), trim).lowest()
+        if (best.low[1:] < best.low[:-1]).any():  # buckets overlap
+            low = _ByRank(best.by_low(), trim).lowest()
         high = _ByRank(full.at_worst(), trim).highest() if full.censored else high
     if not is_resolved(low, high) and not math.isnan(value):
         value = low if trim.kind == "PR" or math.isinf(high) else high

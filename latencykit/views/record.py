@@ -70,7 +70,11 @@ def percentile_row(row: PercentileRow) -> dict[str, Any]:
     """Return a percentile, its confidence interval and its bucket."""
     return {
         "percentile": row.percentile,
-        **numbers_of(row, "value", "low", "high", "bucket_low", "bucket_high"),
+        "value": number(row.value),
+        "low": number(row.low),
+        "high": number(row.high),
+        "bucket_low": number(row.bucket_low),
+        "bucket_high": number(row.bucket_high),
         "resolved": row.resolved,
         "supported": row.supported,
         "events": row.events,
@@ -141,8 +145,10 @@ def series_record(
     confidence: float = 0.95,
     histogram: Histogram | None = None,
     trims: Sequence[str] = (),
+    *,
+    brief: bool = False,
 ) -> dict[str, Any]:
-    """Return one series as a dictionary of plain values."""
+    """Return one series as a dictionary of plain values; `brief`: only those that tables show."""
     data = in_nanoseconds(data)
     if isinstance(data, Summary):
         return _of_summary(name, data, percentiles, confidence)
@@ -159,8 +165,11 @@ def series_record(
     notes: list[str] = []
     findings: list[str] = []
     if counted.count + counted.censored:
-        rows, reasons = evidence.rows(percentiles, confidence)
-        notes += reasons
+        if brief:
+            rows = evidence.supported_rows(percentiles, confidence)
+        else:
+            rows, reasons = evidence.rows(percentiles, confidence)
+            notes += reasons
         limit = evidence.solid_up_to(confidence)[0]
         if evidence.dependence is not None:
             # As many requests would support it, had they been independent.
@@ -171,11 +180,11 @@ def series_record(
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:
-        for key in ("min", "max", "mean", "std"):
+        for key in ("max", "mean") if brief else ("min", "max", "mean", "std"):
             low, high = counted.bracket(key)
             if not is_resolved(low, high):
                 ranges[key] = {"low": number(low), "high": number(high)}
-        for spec in dict.fromkeys((*TRIMMED, *trims)):
+        for spec in dict.fromkeys((*(("tm99",) if brief else TRIMMED), *trims)):
             mean = counted.trimmed(spec)
             trimmed[spec] = {
                 **numbers_of(mean, "value", "low", "high"),
@@ -184,7 +193,7 @@ def series_record(
                 "definition": mean.definition,
                 "leaves_out": mean.leaves_out,
             }
-    means = {spec: trimmed[spec]["value"] for spec in TRIMMED} if trimmed else {}
+    means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
     # A mean that the buckets leave open is unknown, not its bound.
     unknown: dict[str, None] = dict.fromkeys(key for key in ("mean", "std") if key in ranges)
     wide = [*unknown, *(spec for spec, value in means.items() if value is None)]

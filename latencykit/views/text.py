@@ -451,7 +451,7 @@ def _ranges(data: Any, diagnosis: Diagnosis) -> dict[str, dict[str, Any]]:
     """Bounds of the percentiles that the source does not resolve."""
     if not isinstance(data, Histogram) or not data.count:
         return {}
-    rows = data.percentile_rows([p for p, _, _ in diagnosis.table])
+    rows = data.evidence().supported_rows([p for p, _, _ in diagnosis.table])
     return {
         format_percentile(row.percentile): {
             "low": number(row.bucket_low),
@@ -572,7 +572,7 @@ def _fan_out_row(answer: FanOut, percentiles: Sequence[float]) -> dict[str, Any]
                 "supported": row.supported,
                 "at_least": math.isinf(row.bucket_high),
             }
-            for row in map(answer.row, percentiles)
+            for row in answer.rows(percentiles)
         ],
         "share_above": above,
         "share_between": between,
