@@ -65,7 +65,7 @@ def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
 
 
 def _share_a_place(*streams: TextIO | None) -> bool:
-    """Return True if whoever reads one stream reads the other: ``2>&1``, or a terminal."""
+    """Return True if both streams have the same reader: ``2>&1``, or a terminal."""
     try:
         first, second = [stream.fileno() for stream in streams if stream is not None]
         return os.path.sameopenfile(first, second)

@@ -68,7 +68,7 @@ _ROUNDED = 0.0021  # s; two times that are rounded apart
 _OWN = {"d": "us", "t": "s"}  # labels after Apache's own directives
 _UPSTREAM = re.compile(r"upstream|backend|connect|header|u[rch]t$", re.IGNORECASE)
 _SLOWEST_FAST = 100.0  # us; hardly any web server answers half of its requests faster
-_SERVER_SIDE = "measured by the server: what a request waited before it arrived is not in it"
+_SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 
 
 @record()
@@ -355,7 +355,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if options.columns:
             lines = [line for line in chunk.split(b"\n") if chosen.pattern.match(line)]
             details.append(_details(lines, chosen))
-        notes += [] if b"." in rows[0][chosen.order[0]] else ["stamps are whole seconds"]
+        notes += [] if b"." in rows[0][chosen.order[0]] else ["timestamps are whole seconds"]
     if not parts:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
