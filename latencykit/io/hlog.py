@@ -742,7 +742,7 @@ class _Scan:
         if columns is None or begin + len(columns.size) > self.limits.intervals:
             return False
         try:
-            payloads = open_payloads(columns.texts(chunk)) if self.eager else None
+            payloads = open_payloads(columns.texts(chunk), self.limits) if self.eager else None
         except RowError:
             return False
         if payloads is not None and len(payloads) < columns.size.size:
@@ -799,7 +799,7 @@ class _Scan:
             else:
                 tag, stamp, column, payload = split_line(line.rstrip(b"\r\n"))
                 row = len(self.found)
-                opened = open_payload(payload) if self.eager else None
+                opened = open_payload(payload, self.limits) if self.eager else None
                 if row >= self.limits.intervals:
                     raise self._beyond(
                         "intervals", f"more than {self.limits.intervals:,} intervals"
@@ -922,11 +922,10 @@ class _Scan:
 
     def _end_times(self, start: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> None:
         """Turn a column of end times into lengths."""
-        base = self.times.base or 0.0
-        if (self.end_legend or (start.size and column[0] >= start[0] - base)) and end_column(
-            start - base, column
-        ):
-            column -= start - base
+        since = start - (self.times.base or 0.0)
+        perhaps = start.size and column[0] >= since[0] and column[-1] >= since[-1]
+        if (self.end_legend or perhaps) and end_column(since, column):
+            column -= since
             self.notes.append(
                 "the second column holds end times (as HdrHistogram_c writes them); lengths were "
                 "taken from them"
