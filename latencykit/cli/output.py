@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sys
 import time
@@ -48,10 +49,11 @@ def print_json(record: Any) -> None:
 def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
     """Print below a table which units are only assumed: a table may be read without the notes.
 
-    On a terminal the note on standard error, a few lines above, says the same.
+    Where both streams end in one place, a terminal or a log, the note on standard error, a few
+    lines above, says the same.
     """
     quiet = (click.get_current_context().find_root().obj or {}).get("quiet")
-    above = not quiet and is_terminal(sys.stdout) and is_terminal(sys.stderr)
+    above = not quiet and _share_a_place(sys.stdout, sys.stderr)
     if style in ("table", "markdown") and not above:
         messages: dict[str, list[str]] = {}
         for name, run in runs.items():
@@ -60,6 +62,15 @@ def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
         for text, names in messages.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
+
+
+def _share_a_place(*streams: TextIO | None) -> bool:
+    """Return True if both streams have the same reader: ``2>&1``, or a terminal."""
+    try:
+        first, second = [stream.fileno() for stream in streams if stream is not None]
+        return os.path.sameopenfile(first, second)
+    except (OSError, ValueError):  # a stream is closed, or none of the system's
+        return False
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -88,7 +88,8 @@ def log_ticks(bottom: float, top: float, most: int = 12) -> list[float]:
         chosen = finer
         if len(chosen) >= 3:
             break
-    if len(chosen) < 3:
+    # Even steps crowd at the upper end of more than a decade.
+    if len(chosen) < (2 if top >= 10 * bottom else 3):
         even = MaxNLocator(max(2, min(most, 6)), steps=[1, 2, 2.5, 5, 10]).tick_values(bottom, top)
         chosen = [float(tick) for tick in even if bottom <= tick <= top] or chosen
     return chosen[:: max(1, math.ceil(len(chosen) / max(most, 2)))]

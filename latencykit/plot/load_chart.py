@@ -15,7 +15,7 @@ from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import LineLabels, head
 from latencykit.plot.series import percentile_text, slo_pairs
-from latencykit.plot.style import BLUE, COLOURS, GREY, INK, RED, current_axes, tidy
+from latencykit.plot.style import BLUE, COLOURS, FEW, GREY, INK, RED, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_count, format_value
 
@@ -108,7 +108,7 @@ def load_curve(
         raise DataNotAvailableError(
             "no run has the percentiles asked for, so there is nothing to draw"
         )
-    pairs, stored = slo_pairs(curve.slo), curve.rows[0].data.unit
+    pairs, stored = _tightest(curve), curve.rows[0].data.unit
     drawn = np.concatenate([*lines.values(), [limit for _, limit in pairs]])
     fit_values(ax, drawn, stored, fixed=unit, log=log)
     rates = np.array([row.rate for row in curve.rows])
@@ -137,6 +137,22 @@ def load_curve(
     hollow = not all(_supported(row, p, confidence) for row in curve.rows for p in lines)
     head(ax, _finding(curve), _conditions(curve, hollow=hollow), title, subtitle)
     return ax
+
+
+def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
+    """Return the limits to draw: of many those that are missed first, or come closest to it."""
+
+    def room(pair: tuple[float, float]) -> tuple[float, float]:
+        p, limit = pair
+        known = [(row.rate, curve.percentiles(row, [p]).get(p, math.nan)) for row in curve.rows]
+        missed = [rate for rate, value in known if value > limit]
+        return min(missed, default=math.inf), min(
+            (limit / value for _, value in known if value > 0), default=math.inf
+        )
+
+    pairs = slo_pairs(curve.slo)
+    kept = set(sorted(pairs, key=room)[:FEW])
+    return [pair for pair in pairs if pair in kept]
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
@@ -267,7 +283,9 @@ def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
     runs = [row.data.run for row in curve.rows]
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
+    limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
     parts = [
+        f"the {shown} tightest of {limits} limits" if shown < limits else "",
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
@@ -299,7 +317,7 @@ def sweep(
         Where to draw; the current axes by default.
     percentiles : sequence of float, optional
         One line each; the highest has bars for its intervals. By default the median and those that
-        the SLO limits.
+        the SLO limits; of more than four limits, those that are missed first are drawn.
     unit, title, subtitle
         As in `percentiles`.
 
@@ -324,13 +342,14 @@ def sweep(
     drawn = replace(
         curve, rows=tuple(curve.rows[k] for k in kept), checks=tuple(curve.checks[k] for k in kept)
     )
+    limits, shown = len(slo_pairs(data.slo)), _tightest(drawn)
     if percentiles is None:
-        limited = (limit.percentile for limit in data.slo.limits)
-        percentiles = sorted({50.0, *(p for p in limited if p is not None and p < 100)})
+        percentiles = sorted({50.0, *(p for p, _ in shown if p < 100)})
+    spec = f"the {len(shown)} tightest of {limits} limits" if len(shown) < limits else data.slo
     order = "numbers: order of the runs; blue met, red missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
-        title=title, subtitle=f"{data.slo} · {order}" if subtitle is None else subtitle,
+        title=title, subtitle=f"{spec} · {order}" if subtitle is None else subtitle,
     )  # fmt: skip
     # The numbers stand over each load, in the colour of the verdict, those of near loads below each
     # other; what is drawn makes room for them.

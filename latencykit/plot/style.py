@@ -56,21 +56,20 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return label → colour and dash.
 
     Where there are raw and corrected measurements, the raw ones are red and the corrected ones
-    blue, each further one with another dash; otherwise colours come in turn, and after each round
-    another dash: 24 series remain distinct.
+    blue, each further one with another dash; the others take the remaining colours in turn, and
+    after each round another dash: 24 series remain distinct, or 20 beside raw and corrected ones.
     """
     roles = [role_of(label, data) for label, data in series.items()]
     if {"raw", "honest"} <= set(roles):
-        others = iter([colour for colour in COLOURS if colour != BLUE] * len(roles))
-        colours = [{"raw": RED, "honest": BLUE}.get(role or "") or next(others) for role in roles]
-        dashes = [roles[:k].count(role) if role else 0 for k, role in enumerate(roles)]
+        palettes = {"raw": (RED,), "honest": (BLUE,), None: COLOURS[1:]}
     else:
-        colours = [COLOURS[k % len(COLOURS)] for k in range(len(roles))]
-        dashes = [k // len(COLOURS) for k in range(len(roles))]
-    return {
-        label: {"color": colour, "linestyle": DASHES[dash % len(DASHES)]}
-        for label, colour, dash in zip(series, colours, dashes, strict=True)
-    }
+        palettes, roles = {None: COLOURS}, [None] * len(roles)
+    styles: dict[str, dict[str, Any]] = {}
+    for k, (label, role) in enumerate(zip(series, roles, strict=True)):
+        palette = palettes[role]
+        turn, colour = divmod(roles[:k].count(role), len(palette))
+        styles[label] = {"color": palette[colour], "linestyle": DASHES[turn % len(DASHES)]}
+    return styles
 
 
 def role_of(label: str, data: Any) -> str | None:

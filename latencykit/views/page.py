@@ -249,6 +249,15 @@ def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
     return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
 
 
+# A frame sees the system's theme only. Where JupyterLab has another, the page is loaded with that.
+_THEMED = (
+    "this.onload=null;const light=document.body.dataset.jpThemeLight;"
+    "if(light&&(light===&quot;true&quot;)===matchMedia(&quot;(prefers-color-scheme:dark)&quot;)"
+    ".matches)this.srcdoc=this.srcdoc.replace(&quot;<html &quot;,&quot;<html data-theme=&quot;"
+    "+(light===&quot;true&quot;?&quot;light &quot;:&quot;dark &quot;))"
+)
+
+
 def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
     words = esc(alt or "Latency report", max(len(alt), 20))
@@ -258,7 +267,7 @@ def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str
     return (
         f"<iframe title='{words}' sandbox='allow-scripts allow-downloads' width='100%' "
         f"height='{height}' "
-        f"style='border:0' srcdoc='{content}'>{picture}</iframe>"
+        f"style='border:0' onload='{_THEMED}' srcdoc='{content}'>{picture}</iframe>"
     )
 
 

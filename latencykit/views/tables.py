@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Table", "json_pieces", "json_text", "shown", "text_table"]
 
 _BRACKETS = "(in brackets: sample too small for this percentile)"
-_RANGES = "(a–b: between these, the source says no more)"
+_RANGES = "(a–b: the source gives only this range)"
 
 
 class Table:

@@ -102,3 +102,12 @@ def test_times_are_round_and_few(span):
     assert 2 <= ticks.size <= 11
     assert np.allclose(np.diff(ticks), np.diff(ticks)[0])
     assert len({time_text(tick) for tick in ticks}) == ticks.size
+
+
+@pytest.mark.parametrize("most", [3, 4, 6, 12])
+def test_ticks_of_more_than_a_decade_leave_room_for_their_labels(most):
+    for bottom in np.geomspace(1, 9.9, 23):
+        for decades in (1.0, 1.7, 2.3, 2.7, 3.4):
+            ticks = log_ticks(bottom, bottom * 10**decades, most)
+            assert 2 <= len(ticks) <= most
+            assert min(np.diff(np.log10(ticks))) > 0.5 * decades / most

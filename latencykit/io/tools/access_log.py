@@ -68,7 +68,7 @@ _ROUNDED = 0.0021  # s; two times that are rounded apart
 _OWN = {"d": "us", "t": "s"}  # labels after Apache's own directives
 _UPSTREAM = re.compile(r"upstream|backend|connect|header|u[rch]t$", re.IGNORECASE)
 _SLOWEST_FAST = 100.0  # us; hardly any web server answers half of its requests faster
-_SERVER_SIDE = "measured by the server: what a request waited before it arrived is not in it"
+_SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
 
 
 @record()
