@@ -21,7 +21,7 @@ except ImportError:  # run by hand
     BuildHookInterface = object
 
 _WINDOWS = sys.platform == "win32"
-_KERNEL = "latencykit/core/_kernel" + (".dll" if _WINDOWS else ".so")
+KERNEL = "latencykit/core/_kernel" + (".dll" if _WINDOWS else ".so")
 # an extension: needs Python.h, and a Python with a global lock
 _ROWS = "latencykit/record/_rows.abi3.so"
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-shared", "-fvisibility=hidden"]
@@ -64,20 +64,20 @@ def compile_all(root: Path, out: Path) -> list[str]:
     choice = os.environ.get("LATENCYKIT_KERNEL", "")
     if choice == "no":
         return []
-    problem = _compile(root / "latencykit/core/kernel.c", out / _KERNEL, [])
+    problem = _compile(root / "latencykit/core/kernel.c", out / KERNEL, [])
     if problem and choice == "yes":
         raise RuntimeError(f"LATENCYKIT_KERNEL=yes, but the kernel cannot be compiled: {problem}")
     if problem:
         return []
     headers = sysconfig.get_paths()["include"]
     if _WINDOWS or not Path(headers, "Python.h").exists() or "t" in getattr(sys, "abiflags", ""):
-        return [_KERNEL]
+        return [KERNEL]
     flags = [
         f"-I{headers}",
         *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []),
     ]
     problem = _compile(root / "latencykit/record/_rows.c", out / _ROWS, flags)
-    return [_KERNEL] if problem else [_KERNEL, _ROWS]
+    return [KERNEL] if problem else [KERNEL, _ROWS]
 
 
 def _compile(source: Path, library: Path, flags: list[str]) -> str | None:
