@@ -165,12 +165,12 @@ def series_record(
     notes: list[str] = []
     findings: list[str] = []
     if counted.count + counted.censored:
-        limit = evidence.solid_up_to(confidence)[0]
-        if brief and highest_pinned_down(counted, limit):  # else it is asked why there is none
+        if brief:
             rows = evidence.supported_rows(percentiles, confidence)
         else:
             rows, reasons = evidence.rows(percentiles, confidence)
             notes += reasons
+        limit = evidence.solid_up_to(confidence)[0]
         if evidence.dependence is not None:
             # As many requests would support it, had they been independent.
             most = counted.sample_limit(confidence)
