@@ -142,7 +142,7 @@ def load_curve(
 def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
     """Return the limits to draw: of many those that are missed first, or come closest to it."""
 
-    def room(pair: tuple[float, float]) -> tuple[float, float]:
+    def urgency(pair: tuple[float, float]) -> tuple[float, float]:
         p, limit = pair
         known = [(row.rate, curve.percentiles(row, [p]).get(p, math.nan)) for row in curve.rows]
         missed = [rate for rate, value in known if value > limit]
@@ -151,8 +151,14 @@ def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
         )
 
     pairs = slo_pairs(curve.slo)
-    kept = set(sorted(pairs, key=room)[:FEW])
+    kept = set(sorted(pairs, key=urgency)[:FEW])
     return [pair for pair in pairs if pair in kept]
+
+
+def _selection(curve: LoadCurve) -> str:
+    """Which limits are drawn; empty for all."""
+    limits, drawn = len(slo_pairs(curve.slo)), len(_tightest(curve))
+    return f"the {drawn} tightest of {limits} limits" if drawn < limits else ""
 
 
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
@@ -283,9 +289,8 @@ def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
     runs = [row.data.run for row in curve.rows]
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
-    limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
     parts = [
-        f"the {shown} tightest of {limits} limits" if shown < limits else "",
+        _selection(curve),
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
@@ -342,14 +347,13 @@ def sweep(
     drawn = replace(
         curve, rows=tuple(curve.rows[k] for k in kept), checks=tuple(curve.checks[k] for k in kept)
     )
-    limits, shown = len(slo_pairs(data.slo)), _tightest(drawn)
     if percentiles is None:
-        percentiles = sorted({50.0, *(p for p, _ in shown if p < 100)})
-    spec = f"the {len(shown)} tightest of {limits} limits" if len(shown) < limits else data.slo
+        percentiles = sorted({50.0, *(p for p, _ in _tightest(drawn) if p < 100)})
+    limits = _selection(drawn) or data.slo
     order = "numbers: order of the runs; blue met, red missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
-        title=title, subtitle=f"{spec} · {order}" if subtitle is None else subtitle,
+        title=title, subtitle=f"{limits} · {order}" if subtitle is None else subtitle,
     )  # fmt: skip
     # The numbers stand over each load, in the colour of the verdict, those of near loads below each
     # other; what is drawn makes room for them.
