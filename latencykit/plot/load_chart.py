@@ -155,12 +155,6 @@ def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
     return [pair for pair in pairs if pair in kept]
 
 
-def _selection(curve: LoadCurve) -> str:
-    """Which limits are drawn; empty for all."""
-    limits, drawn = len(slo_pairs(curve.slo)), len(_tightest(curve))
-    return f"the {drawn} tightest of {limits} limits" if drawn < limits else ""
-
-
 def _supported(row: LoadRow, p: float, confidence: float) -> bool:
     return isinstance(row.data, Summary) or row.percentile_rows([p], confidence)[0].supported
 
@@ -289,8 +283,9 @@ def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
     runs = [row.data.run for row in curve.rows]
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
+    limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
     parts = [
-        _selection(curve),
+        f"the {shown} tightest of {limits} limits" if shown < limits else "",
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
@@ -347,13 +342,14 @@ def sweep(
     drawn = replace(
         curve, rows=tuple(curve.rows[k] for k in kept), checks=tuple(curve.checks[k] for k in kept)
     )
+    limits, shown = len(slo_pairs(data.slo)), _tightest(drawn)
     if percentiles is None:
-        percentiles = sorted({50.0, *(p for p, _ in _tightest(drawn) if p < 100)})
-    limits = _selection(drawn) or data.slo
+        percentiles = sorted({50.0, *(p for p, _ in shown if p < 100)})
+    spec = f"the {len(shown)} tightest of {limits} limits" if len(shown) < limits else data.slo
     order = "numbers: order of the runs; blue met, red missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
-        title=title, subtitle=f"{limits} · {order}" if subtitle is None else subtitle,
+        title=title, subtitle=f"{spec} · {order}" if subtitle is None else subtitle,
     )  # fmt: skip
     # The numbers stand over each load, in the colour of the verdict, those of near loads below each
     # other; what is drawn makes room for them.
