@@ -437,7 +437,12 @@ class LineLabels(_Labels):
             vertices = line.get_transform().transform(line.get_path().vertices)
             ends = (box.x0 - 20, box.y0 - 20), (box.x1 + 20, box.y1 + 20)
             curves.append(points_of(np.clip(np.asarray(vertices, np.float64), *ends)))
-        texts = [text for text in ax.texts if text.get_visible() and text.get_text()]
+        texts = list(ax.texts)
+        for other in ax.artists:  # names of lines and spans have one place only: they go first
+            if isinstance(other, EndLabels | SpanLabels) and other.get_visible():
+                other.arrange(renderer)
+                texts += other.texts
+        texts = [text for text in texts if text.get_visible() and text.get_text()]
         extents = [text.get_window_extent(renderer).extents for text in texts]
         fixed = np.array(extents).reshape(-1, 4)
         labels = [entry for entry in self._entries if entry.region is None]

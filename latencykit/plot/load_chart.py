@@ -285,7 +285,7 @@ def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
     limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
     parts = [
-        f"the {shown} tightest of {limits} limits" if shown < limits else "",
+        f"lines: the {shown} tightest of {limits} percentile limits" if shown < limits else "",
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
@@ -345,7 +345,11 @@ def sweep(
     limits, shown = len(slo_pairs(data.slo)), _tightest(drawn)
     if percentiles is None:
         percentiles = sorted({50.0, *(p for p, _ in shown if p < 100)})
-    spec = f"the {len(shown)} tightest of {limits} limits" if len(shown) < limits else data.slo
+    spec = (
+        f"lines: the {len(shown)} tightest of {limits} percentile limits"
+        if len(shown) < limits
+        else data.slo
+    )
     order = "numbers: order of the runs; blue met, red missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,

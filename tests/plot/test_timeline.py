@@ -206,3 +206,14 @@ def test_what_knows_no_time_has_no_timeline(ax, raw):
 def test_the_clock_is_reported_where_it_is_known(raw):
     assert any("UTC" in word for word in words_of(drawn(plot.timeline, raw)))
     assert not any("UTC" in word for word in words_of(drawn(plot.timeline, log_of(5, 5))))
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_the_highest_point_at_the_end_leaves_room_for_the_names_of_the_lines(seed):
+    random = np.random.default_rng(seed)
+    start, values = np.sort(random.uniform(0, 20, 4000)), random.lognormal(0, 0.4, 4000) * 1e6
+    values[-1] = (8 + seed) * 1e6
+    log = lk.Samples(start=start * 1e9, duration=values).to_log("500ms")
+    figure = drawn(plot.timeline, log, 640, 480)
+    assert f"max {8 + seed} ms" in words_of(figure)
+    assert_tidy(figure)
