@@ -79,9 +79,10 @@ def retime(
     [1, 1201]
     """
     run = samples.run
+    name = run.source or run.tool or "these samples"
     if run.corrected in ("us", "tool", "schedule") and not force:
         raise AlreadyCorrectedError(
-            f"{run.source or run.tool or 'these samples'}: already timed from a schedule or "
+            f"{name}: already timed from a schedule or "
             "corrected; in Python, force=True re-times them"
         )
     if samples.start is None:
@@ -105,7 +106,10 @@ def retime(
     chain = chains(start, took, column, several, 1e9 * several / speed)
     several = int(chain.max(initial=0)) + 1
     until = np.inf if not run.duration else start[0] + run.duration * 1e9
-    laid = _lay(start, took, chain, 1e9 * several / speed, until)
+    try:
+        laid = _lay(start, took, chain, 1e9 * several / speed, until)
+    except InputTooLargeError as error:
+        raise InputTooLargeError(f"{name}: {error}") from None
     return _rebuilt(samples, order, laid, speed, several)
 
 
