@@ -1,5 +1,7 @@
 """Tests import the package from the source tree, where no installation has compiled the loops."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from hatch_build import KERNEL, compile_all

@@ -467,8 +467,8 @@ class FanOut(Value):
             low = np.minimum(self.fastest.bracket(p)[0], values)
         columns = (p, values, low, high, is_resolved(low, high), sure)
         return [
-            PercentileRow(one, value, math.nan, math.inf, bottom, top, known, supported)
-            for one, value, bottom, top, known, supported in zip(
+            PercentileRow(percentile, value, math.nan, math.inf, bottom, top, known, supported)
+            for percentile, value, bottom, top, known, supported in zip(
                 *(column.tolist() for column in columns), strict=True
             )
         ]
@@ -478,7 +478,8 @@ class FanOut(Value):
         return float(leaf_percentile(percentile, self.n, self.quorum))
 
     def _behind(self, percentiles: Floats) -> Floats:
-        return np.array([self.leaf_percentile(one) for one in percentiles.tolist()])
+        """Percentiles of one call behind those of the users."""
+        return np.array([self.leaf_percentile(percentile) for percentile in percentiles.tolist()])
 
     def supported(self, percentile: float, confidence: float = 0.95) -> bool:
         """Return whether the sample of single calls supports this percentile of the users."""

@@ -667,13 +667,15 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
             "count failed requests as misses (latencykit check does), or measure with a timeout "
             "longer than any stall"
         )
-    quiet = facts.extent_known and facts.longest < shortest_visible_stall(facts.rate)
-    quiet = quiet and "clipped" not in findings
+    clipped = "clipped" in findings
+    quiet = (
+        facts.extent_known and facts.longest < shortest_visible_stall(facts.rate) and not clipped
+    )
     if ("nothing-to-omit" in findings or quiet) and math.isfinite(visible):
         gap = _longest_gap(facts)  # a stall within it delays nobody
         shown = format_duration((visible + (gap if gap > visible else 0.0)) * 1e9, 2)
         return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
-    if "clipped" in findings:
+    if clipped:
         return "measure again with a timeout, and a highest value of the recorder, above any stall"
     if isinstance(facts.data, Summary):
         return "output with one row per request would show whether sends went on during the stall"

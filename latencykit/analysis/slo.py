@@ -249,7 +249,7 @@ def _percentile(
     if given_up is not None and low <= limit and reached >= given_up[0]:
         took = f"{format_count(given_up[1])} requests took {format_value(given_up[0], unit)}"
         high = math.inf
-        reason = f"{took}: if that is a timeout, or the most that was tracked, {name} is unknown"
+        reason = f"{took}: if that is a timeout, or the recorder's highest value, {name} is unknown"
     checked = _settled(name, limit, row.value, low, high, unit, reason)
     return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
 

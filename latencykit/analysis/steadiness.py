@@ -32,11 +32,9 @@ __all__ = ["Drift", "drift"]
 
 _BLOCKS = 16
 _LEAST = 20  # requests above a percentile that each half has at least
-_BEYOND = 14.0  # standard errors: far more than chance needs, for blocks that depend on each other
-_CLEARLY = (
-    20.0  # the same for blocks that are seen to: neighbours are then alike, and differ little
-)
-_COUNTED = 5.0  # times the variance of independent requests: such blocks depend on each other
+_BEYOND = 14.0  # standard errors: far more than chance needs, for blocks may depend on each other
+_CLEARLY = 20.0  # the same of blocks that do: neighbours are alike, and show too little variance
+_DEPENDENT = 5.0  # times the variance of independent requests, from which on blocks do
 _MEMORY = 0.25
 _SHORTEST = 4  # rows of a block that can show any correlation
 _TYPICAL = 1 / 3  # of the difference, which the medians of the blocks show: not one block's alone
@@ -124,7 +122,7 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
 
 
 def _differ(share: Floats, size: Floats) -> bool:
-    """Whether the means of the halves differ beyond chance, and not by single blocks alone."""
+    """True if the means of the halves differ beyond chance, and not by single blocks alone."""
     squares = np.sort(np.diff(share) ** 2)[:-1]  # but the largest: it may be the step
     variance = float(squares.mean()) / 2
     first, second = np.split(share, 2)
@@ -132,7 +130,7 @@ def _differ(share: Floats, size: Floats) -> bool:
     if abs(float(median(first) - median(second))) < _TYPICAL * between:
         return False
     independent = float((share * (1 - share) / size).mean())
-    beyond = _CLEARLY if variance > _COUNTED * independent else _BEYOND
+    beyond = _CLEARLY if variance > _DEPENDENT * independent else _BEYOND
     return between > beyond * math.sqrt(variance * 4 / share.size)
 
 

@@ -89,8 +89,8 @@ def command(
             if not last or entry.series in last or next(iter(last.values())).path != entry.path:
                 files.append({})
             files[-1][entry.series] = entry
-        for names in files:
-            checked |= _checked(names, slo, least, confidence)
+        for series in files:
+            checked |= _checked(series, slo, least, confidence)
     good = passed((row for rows in checked.values() for row in rows), strict=strict)
     if junit is not None:
         with atomic(junit, given.files, spec) as temporary:
@@ -107,22 +107,22 @@ def command(
 
 
 def _checked(
-    names: Mapping[str, Input], slo: SLO, least: float | None, confidence: float
+    series: Mapping[str, Input], slo: SLO, least: float | None, confidence: float
 ) -> dict[str, list[SLORow]]:
     """Check the series of one file; the joint result is named after the file."""
     from latencykit.analysis.slo import joint_share
     from latencykit.views.record import in_nanoseconds
 
-    path = next(iter(names.values())).path
+    path = next(iter(series.values())).path
     source = Path(path).name if path != "-" else "stdin"
     try:
-        limits = slo.of_series(names)
+        limits = slo.of_series(series)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{source}: {error}") from None
     checked: dict[str, list[SLORow]] = {}
     together: dict[str, tuple[Any, SLO]] = {}
     for name, own in limits.items():
-        entry = names[name]
+        entry = series[name]
         if any(limit.statistic != "failed" and not limit.bare for limit in own.limits):
             need_unit(entry.name, entry.data.run)
         data = in_nanoseconds(entry.data)

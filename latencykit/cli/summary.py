@@ -21,7 +21,6 @@ from latencykit.cli.options import (
     confidence_option,
     format_option,
     inputs,
-    note,
     numbers,
 )
 from latencykit.cli.output import print_assumed_units, print_json
@@ -90,11 +89,6 @@ def command(
     if style == "json":
         print_json({"schema_version": 1, "series": records})
     else:
-        for record, run in zip(records, runs.values(), strict=True):
-            if record["supported_up_to"] is not None and not record["highest_supported_percentile"]:
-                for text in record["notes"]:  # those of the run are printed already
-                    if text not in run.notes:
-                        note(f"{record['name']}: {text}")
         click.echo((intervals_text if interval else summary_text)(records, style, given.out_unit))
         print_assumed_units(runs, style)
 

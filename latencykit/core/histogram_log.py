@@ -959,12 +959,12 @@ class Tails(Evidence):
 
     def events(self, percentiles: Sequence[float]) -> list[TailEvents]:
         """Return what makes up the requests above each percentile."""
-        found = self._bursts(percentiles).events(slice(len(percentiles)))
+        events = self._bursts(percentiles).events(slice(len(percentiles)))
         if len(self.tags) < 2:
-            return found
+            return events
         by_tag = _above(self.tags, *tail_shares(self._counts, percentiles))
         most = [fewest(column)[0] for column in by_tag.T]
-        return [replace(one, tags=number) for one, number in zip(found, most, strict=True)]
+        return [replace(above, tags=number) for above, number in zip(events, most, strict=True)]
 
     @cached_property
     def _counts(self) -> Ints:

@@ -97,7 +97,7 @@ class LogCache:
     ) -> None:
         self.places, self.size = places, places.size
         self._family, self._spans, self._slot = family, spans, slot
-        self._new_table, self._scaled, self._wanted = table, scaled, request.percentiles
+        self._new_table, self._scaled, self._percentiles = table, scaled, request.percentiles
         self._table = table and table()
         self._factor = factor
         self._blocks: list[Block] = []
@@ -134,8 +134,8 @@ class LogCache:
     def _keep_sums(self) -> None:
         """Keep no more intervals, but sums of them."""
         self.total = TotalsFold(np.zeros(self.size, np.int64))
-        wanted = dict.fromkeys((*USUAL, *(self._wanted or ())))
-        self.series = SeriesFold(self.size, tuple(wanted))
+        percentiles = dict.fromkeys((*USUAL, *(self._percentiles or ())))
+        self.series = SeriesFold(self.size, tuple(percentiles))
         tabulate = None
         if self._new_table is not None and self._slot is not None:
             self._table, tabulate = self._new_table(), self._tabulate
@@ -180,6 +180,7 @@ class LogCache:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Fill the cache from `arrays` in place of a pass."""
+        self._slot = self._table = None  # no table of slots is in the file
         if "rows_in" in arrays:
             ends = np.cumsum(arrays["rows_in"])
             columns = (np.split(arrays[name], ends[:-1]) for name in ("rows", "lengths"))
@@ -188,7 +189,6 @@ class LogCache:
                 self._blocks.append(Block(rows, indptr, one[1], one[2], one[0]))
             self._bytes = sum(block.nbytes for block in self._blocks)
         else:
-            self._slot = self._table = None  # no table of slots is in the file
             self._keep_sums()
             assert self._windows is not None
             self._windows.restore(arrays)

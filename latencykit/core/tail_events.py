@@ -32,7 +32,6 @@ __all__ = [
     "Bursts",
     "TailEvents",
     "TimeBins",
-    "events_above",
     "fewest",
     "solid_up_to",
     "tail_counts",
@@ -120,6 +119,7 @@ class TailEvents:
 
 
 def _least_events(confidence: float) -> float:
+    """Events that bound a percentile: as few leave it open with the probability of an error."""
     return max(LEAST_EVENTS, -math.log((1 - confidence) / 2)) * (1 - 1e-9)
 
 
@@ -153,20 +153,6 @@ def tail_counts(
     return np.asarray(running[indptr[1:], None] - after + part * (after - first))
 
 
-def events_above(
-    percentiles: Sequence[float],
-    tail: Floats,
-    count: ArrayLike,
-    start: ArrayLike,
-    length: ArrayLike,
-    longest: ArrayLike | None = None,
-    tag: ArrayLike | None = None,
-) -> list[TailEvents]:
-    """Return what makes up the requests above each percentile."""
-    bursts = TimeBins.of(count, start, length, longest).bursts(percentiles, tail)
-    return bursts.events(slice(None), None if tag is None else np.asarray(tag, np.int64))
-
-
 def solid_up_to(
     bursts_of: Callable[[list[float]], Bursts], limit: float, confidence: float = 0.95
 ) -> tuple[float, str]:
@@ -195,8 +181,8 @@ def solid_up_to(
 class TimeBins:
     """The intervals of a log in order of time, without empty ones.
 
-    `order` is where they come from, of all `intervals`; `usual` is the load of each, in which
-    backlogs do not count; `reach` is how long before its begin an interval's requests began.
+    `order` has their positions among all `intervals`; `usual` is the load of each without backlogs;
+    `reach` is how many seconds before an interval its requests may have begun.
     """
 
     order: Ints
@@ -214,7 +200,7 @@ class TimeBins:
         length: ArrayLike,
         longest: ArrayLike | None = None,
     ) -> TimeBins:
-        """Sort the intervals."""
+        """Return the intervals sorted; `longest` is the longest latency of each, in seconds."""
         sizes, begin = np.asarray(count, np.float64), np.asarray(start, np.float64)
         order = np.argsort(begin, kind="stable")
         order = order[sizes[order] > 0]
@@ -300,31 +286,24 @@ class Bursts:
         enough = self._sums[1][:number] >= _least_events(confidence)
         return int(np.flatnonzero(enough)[-1]) + 1 if enough.any() else 0
 
-    def events(self, which: slice, tag: Ints | None = None) -> list[TailEvents]:
-        """Return what makes up the requests above some of the percentiles."""
-        tails, bins = self.tail[which], self.bins
-        columns = (*(column[which] for column in self._sums), *_fewest(tails))
-        rows = zip(self.percentiles[which], tails, *(c.tolist() for c in columns), strict=True)
-        events = []
-        for percentile, tail, total, effective, stalls, held, number, share in rows:
-            tags = 0
-            if tag is not None and total > 0:
-                tags = fewest(np.bincount(tag[bins.order], tail).astype(np.float64))[0]
-            events.append(
-                TailEvents(
-                    float(percentile),
-                    total,
-                    effective,
-                    stalls,
-                    held / total if total else 0.0,
-                    number,
-                    bins.intervals,
-                    share,
-                    bins.seconds,
-                    tags,
-                )
+    def events(self, which: slice = slice(None)) -> list[TailEvents]:
+        """Return what makes up the requests above each percentile, or some of them."""
+        columns = (*(column[which] for column in self._sums), *_fewest(self.tail[which]))
+        rows = zip(self.percentiles[which], *(c.tolist() for c in columns), strict=True)
+        return [
+            TailEvents(
+                float(percentile),
+                total,
+                effective,
+                stalls,
+                held / total if total else 0.0,
+                number,
+                self.bins.intervals,
+                share,
+                self.bins.seconds,
             )
-        return events
+            for percentile, total, effective, stalls, held, number, share in rows
+        ]
 
 
 def _turns(rows: int, columns: int) -> Iterator[slice]:

@@ -392,9 +392,8 @@ def _tidy(error: Exception) -> str:
 # allows it.
 #
 # Nearly all payloads of a log are alike: version 2, compressed, of one layout. Those are opened and
-# checked together;
-# as soon as one is not so, all are opened one by one, which knows every kind and says what is
-# wrong.
+# checked together; as soon as one is not so, all are opened one by one, which knows every kind and
+# says what is wrong.
 
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
@@ -408,7 +407,7 @@ class Payloads(Sequence[Payload]):
     Parameters
     ----------
     layouts : list of Layout
-        One a body; or one alone, which all share.
+        One per body; or one alone, which all share.
     data : bytes
         All bodies, and maybe more between them.
     begins, ends : ndarray of int64
@@ -487,7 +486,7 @@ class Payloads(Sequence[Payload]):
 
 
 def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Payloads:
-    """Open the payload fields of many log lines.
+    """Open the payload fields of log lines, from the first on, up to a limit of memory.
 
     Parameters
     ----------
@@ -499,7 +498,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
     Returns
     -------
     Payloads
-        Of the first texts; nearly always of all.
+        Of the first texts, at least one; nearly always of all. Open the rest by another call.
 
     Raises
     ------
@@ -530,7 +529,7 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
 
 
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
-    """All payloads, if every one is a compressed V2 that announces what it holds; else None."""
+    """The payloads, if every one is a compressed V2 that announces what it holds; else None."""
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
     longest = int(sizes.max())
     if longest > min(limits.line, _ALONE * limits.harmless):

@@ -142,7 +142,7 @@ def load_curve(
 def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
     """Return the limits to draw: of many those that are missed first, or come closest to it."""
 
-    def room(pair: tuple[float, float]) -> tuple[float, float]:
+    def urgency(pair: tuple[float, float]) -> tuple[float, float]:
         p, limit = pair
         known = [(row.rate, curve.percentiles(row, [p]).get(p, math.nan)) for row in curve.rows]
         missed = [rate for rate, value in known if value > limit]
@@ -151,7 +151,7 @@ def _tightest(curve: LoadCurve) -> list[tuple[float, float]]:
         )
 
     pairs = slo_pairs(curve.slo)
-    kept = set(sorted(pairs, key=room)[:FEW])
+    kept = set(sorted(pairs, key=urgency)[:FEW])
     return [pair for pair in pairs if pair in kept]
 
 

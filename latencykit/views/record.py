@@ -25,7 +25,7 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -117,9 +117,9 @@ def _findings(data: Any, evidence: Any) -> list[str]:
         share = timeout[1] / histogram.count
         sentences.append(
             f"{format_count(timeout[1])} requests ({100 * share:.3g} %) took "
-            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? (or "
-            "the highest value that the recorder tracks) percentiles "
-            f"above p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
+            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? or "
+            "the highest value that the recorder tracks? percentiles above "
+            f"p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
         )
     if isinstance(data, Samples) and data.start is not None and data.start.size >= _ROWS:
         steps = np.diff(np.sort(data.start))
@@ -148,7 +148,10 @@ def series_record(
     *,
     brief: bool = False,
 ) -> dict[str, Any]:
-    """Return one series as a dictionary of plain values; `brief`: only those that tables show."""
+    """Return one series as a dictionary of plain values.
+
+    With `brief` only those that tables show, which saves most of the time of thousands of series.
+    """
     data = in_nanoseconds(data)
     if isinstance(data, Summary):
         return _of_summary(name, data, percentiles, confidence)
@@ -161,44 +164,28 @@ def series_record(
     if percentiles is None:
         percentiles = default_percentiles(counted)
     rows: list[PercentileRow] = []
+    notes: tuple[str, ...] = ()
     limit, tail_note = 0.0, None
-    notes: list[str] = []
     findings: list[str] = []
     if counted.count + counted.censored:
         if brief:
             rows = evidence.supported_rows(percentiles, confidence)
         else:
-            rows, reasons = evidence.rows(percentiles, confidence)
-            notes += reasons
+            rows, notes = evidence.rows(percentiles, confidence)
         limit = evidence.solid_up_to(confidence)[0]
-        if evidence.dependence is not None:
-            # As many requests would support it, had they been independent.
-            most = counted.sample_limit(confidence)
-            last = [row.percentile for row in rows if 50 <= row.percentile <= most][-1:]
-            tail_note = evidence.events(last)[0].words if last else None
+        tail_note = _tail_note(evidence, percentiles, confidence)
         findings = _findings(data, evidence)
     ranges: dict[str, dict[str, Any]] = {}
     trimmed: dict[str, dict[str, Any]] = {}
     if counted.count:
-        for key in ("max", "mean") if brief else ("min", "max", "mean", "std"):
-            low, high = counted.bracket(key)
-            if not is_resolved(low, high):
-                ranges[key] = {"low": number(low), "high": number(high)}
-        for spec in dict.fromkeys((*(("tm99",) if brief else TRIMMED), *trims)):
-            mean = counted.trimmed(spec)
-            trimmed[spec] = {
-                **numbers_of(mean, "value", "low", "high"),
-                "resolved": mean.resolved,
-                **({} if mean.resolved else {"value": None}),
-                "definition": mean.definition,
-                "leaves_out": mean.leaves_out,
-            }
+        ranges = _ranges(counted, ("max", "mean") if brief else ("min", "max", "mean", "std"))
+        trimmed = _trimmed(counted, (*(("tm99",) if brief else TRIMMED), *trims))
     means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
     # A mean that the buckets leave open is unknown, not its bound.
     unknown: dict[str, None] = dict.fromkeys(key for key in ("mean", "std") if key in ranges)
     wide = [*unknown, *(spec for spec, value in means.items() if value is None)]
     if wide:
-        notes.append(f"the source gives only bounds for {', '.join(wide)}")
+        notes = (*notes, f"the source gives only bounds for {', '.join(wide)}")
     kind = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}[type(data)]
     return _frame(name, kind, counted.unit, counted.run.with_notes(*notes)) | {
         "count": counted.requests,
@@ -214,6 +201,40 @@ def series_record(
         "supported_up_to": number(limit),
         "tail_note": tail_note,
         "findings": findings,
+    }
+
+
+def _tail_note(evidence: Any, percentiles: Sequence[float], confidence: float) -> str | None:
+    """What the highest percentile is based on that as many independent requests would support."""
+    if evidence.dependence is None:
+        return None
+    most = evidence.whole.sample_limit(confidence)
+    last = [float(p) for p in percentiles if 50 <= p <= most][-1:]
+    return evidence.events(last)[0].words if last else None
+
+
+def _ranges(counted: Histogram, statistics: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Statistics that the buckets do not pin down within a tenth."""
+    ends = {name: counted.bracket(name) for name in statistics}
+    return {
+        name: {"low": number(low), "high": number(high)}
+        for name, (low, high) in ends.items()
+        if not is_resolved(low, high)
+    }
+
+
+def _trimmed(counted: Histogram, specs: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Trimmed statistics by their specification, with bounds and meaning."""
+    means = {spec: counted.trimmed(spec) for spec in specs}
+    return {
+        spec: {
+            "value": number(mean.value) if mean.resolved else None,
+            **numbers_of(mean, "low", "high"),
+            "resolved": mean.resolved,
+            "definition": mean.definition,
+            "leaves_out": mean.leaves_out,
+        }
+        for spec, mean in means.items()
     }
 
 

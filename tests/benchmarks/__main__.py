@@ -51,12 +51,7 @@ from hdrh.log import HistogramLogReader
 total = HdrHistogram(1, 3600000000000, 3)
 reader = HistogramLogReader(sys.argv[1], total)
 """
-API = {
-    SUM: READ + TOTAL,
-    SERIES: READ + scaling.SERIES + TOTAL,
-    "PyPI hdrhistogram, sum": PYPI
-    + "while reader.add_next_interval_histogram(total) is not None: pass\n",
-    FLOOR: """
+INFLATE = """
 import sys
 from isal.isal_zlib import decompress
 from pybase64 import b64decode
@@ -64,7 +59,14 @@ size = 0
 for line in open(sys.argv[1], "rb", 1 << 17):
     if line[0] not in b'#"':
         size += len(decompress(b64decode(line[line.rindex(b",") + 1 :].rstrip())[8:]))
-""",
+"""
+API = {
+    SUM: READ + TOTAL,
+    SERIES: READ + scaling.SERIES + TOTAL,
+    "PyPI hdrhistogram, sum": PYPI
+    + "while reader.add_next_interval_histogram(total) is not None: pass\n",
+    FLOOR: INFLATE,
+    "the same after import numpy": "import numpy" + INFLATE,
 }
 PRINTING = {
     "summary": ["summary"],

@@ -9,7 +9,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.core.blocks import Block, MemoryPart
-from latencykit.core.tail_events import events_above, tail_counts, tail_shares
+from latencykit.core.tail_events import TailEvents, TimeBins, tail_counts, tail_shares
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -34,16 +34,14 @@ def test_rows_add_up_to_the_tail() -> None:
     assert tail.sum(axis=0) == pytest.approx([1000, 500, 100])
 
 
-def of(tail: np.ndarray, **more: np.ndarray):
+def above(percentile: float, tail: np.ndarray, *bins: np.ndarray) -> TailEvents:
+    """Events of intervals with so many requests above, by their counts, starts and lengths."""
+    return TimeBins.of(*bins).bursts([percentile], tail[:, None].astype(float)).events()[0]
+
+
+def of(tail: np.ndarray, *longest: np.ndarray) -> TailEvents:
     n = tail.size
-    return events_above(
-        [99.9],
-        tail[:, None].astype(float),
-        np.full(n, 1000),
-        np.arange(float(n)),
-        np.ones(n),
-        **more,
-    )[0]
+    return above(99.9, tail, np.full(n, 1000), np.arange(float(n)), np.ones(n), *longest)
 
 
 def test_independent_requests_are_as_many_events() -> None:
@@ -82,14 +80,14 @@ def test_stalls_that_overlap_in_time_are_one() -> None:
     apart = of(tail)
     longest = np.full(100, 0.001)
     longest[53] = 6.0
-    assert (apart.stalls, of(tail, longest=longest).stalls) == (2, 1)
+    assert (apart.stalls, of(tail, longest).stalls) == (2, 1)
 
 
 def test_empty_intervals_between_bursts_do_not_part_them() -> None:
     tail, n = np.zeros(100), np.full(100, 1000)
     tail[[50, 53]] = 300
     n[51:53] = 0
-    found = events_above([99], tail[:, None], n, np.arange(100.0), np.ones(100))[0]
+    found = above(99, tail, n, np.arange(100.0), np.ones(100))
     assert found.stalls == 1
     assert found.of_intervals == 100
 
@@ -104,10 +102,12 @@ def test_a_slow_minute_is_one_stall_at_every_percentile() -> None:
 
 
 def test_tags_are_counted() -> None:
-    tail = np.zeros(100)
-    tail[1::2] = 10
-    assert of(tail, tag=np.arange(100) % 2).tags == 1
-    assert "and 1 tag" in of(tail, tag=np.arange(100) % 2).words
+    k = np.arange(40_000)
+    slow = np.where(k % 400 == 1, 100e6, 1e6)
+    samples = lk.Samples(start=k * 5e6, duration=slow, tag=np.array(["get", "set"])[k % 2])
+    (events,) = samples.to_log("1s").events([99.9])
+    assert events.tags == 1
+    assert events.words.endswith(" and 1 tag")
 
 
 def test_nothing_above_the_maximum() -> None:
@@ -119,9 +119,7 @@ def test_nothing_above_the_maximum() -> None:
 def test_other_intervals_than_seconds() -> None:
     tail = np.zeros(10)
     tail[3] = 8
-    found = events_above(
-        [99], tail[:, None], np.full(10, 100), np.arange(10) * 0.1, np.full(10, 0.1)
-    )[0]
+    found = above(99, tail, np.full(10, 100), np.arange(10) * 0.1, np.full(10, 0.1))
     assert (
         found.words
         == "p99 is based on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
@@ -134,20 +132,14 @@ def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
     count, tail = np.full(21, 475), np.zeros(21)
     count[10:15], count[15] = 0, 3000
     tail[15] = 10
-    found = events_above([99.9], tail[:, None], count, np.arange(21.0), np.ones(21))[0]
+    found = above(99.9, tail, count, np.arange(21.0), np.ones(21))
     assert found.words == "p99.9 is based on 1 stall; 100 % of the tail comes from 1 of 21 s"
 
 
 def test_a_daily_rhythm_is_not_a_stall() -> None:
     rng = np.random.default_rng(3)
     count = (1000 * (1 + 0.8 * np.sin(np.arange(2000) / 300))).astype(int)
-    found = events_above(
-        [99],
-        rng.poisson(count * 0.01)[:, None].astype(float),
-        count,
-        np.arange(2000.0),
-        np.ones(2000),
-    )[0]
+    found = above(99, rng.poisson(count * 0.01), count, np.arange(2000.0), np.ones(2000))
     assert found.stalls == 0
 
 

@@ -47,9 +47,10 @@ function isBurst(count, mean, level) {
   return logs - lnGamma(count + 1) < wanted && poissonAtLeast(count, mean) < level;
 }
 
-// Kish's effective number of events: bursts that touch are one, or that only slow slots part, every other request is one of its own.
+// Kish's effective number of events: bursts that touch, or with nothing but slow slots between them, are one; every other request is
+// one of its own.
 function effectiveEvents(tail, burst, slow, begin, end, reach) {
-  let total = 0, squares = 0, stall = 0, last = -1, until = -Infinity, parted = false;
+  let total = 0, squares = 0, stall = 0, until = -Infinity, parted = false;
   for (let k = 0; k < tail.length; k++) {
     const count = tail[k];
     total += count;
@@ -58,11 +59,11 @@ function effectiveEvents(tail, burst, slow, begin, end, reach) {
       parted ||= !slow[k];
       continue;
     }
-    const apart = last >= 0 && parted && k - last > 1 && begin[k] - reach[k] > until + 1e-6 * (end[k] - begin[k]);
+    const apart = parted && begin[k] - reach[k] > until + 1e-6 * (end[k] - begin[k]);
     if (apart) [squares, stall] = [squares + stall * stall, 0];
     stall += count;
     until = Math.max(until, end[k]);
-    [last, parted] = [k, false];
+    parted = false;
   }
   squares += stall * stall;
   return total > 0 ? (total * total) / Math.max(squares, total) : 0;
