@@ -104,6 +104,13 @@ def test_sums_beyond_63_bits_are_refused_in_one_walk_too():
         fold.add(block)
 
 
+def test_payloads_that_fill_a_block_are_decoded_one_by_one():
+    text = encode(HdrBuckets(5), np.arange(300_000), np.ones(300_000, np.int64))
+    blocks = list(blocks_of(np.arange(4), open_payloads([text] * 4), never))
+    assert [block.rows.tolist() for block in blocks] == [[0], [1], [2], [3]]
+    assert [int(block.folded(P)[0][0]) for block in blocks] == [300_000] * 4
+
+
 def test_a_corrupt_row_counts_as_empty_where_it_is_let_pass():
     good = made(1, rows=3).payloads
     bodies = [Payload(good[0].layout, good[k].body) for k in range(3)]

@@ -8,7 +8,12 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.samples import Samples
-from latencykit.errors import AlreadyCorrectedError, DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import (
+    AlreadyCorrectedError,
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
+)
 from latencykit.units import format_count, format_duration
 
 if TYPE_CHECKING:
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["chains", "retime"]
 
 _SLACK = 0.05  # of an interval: variation of the pacing
+_MOST = 1 << 25  # requests that are added: each is a row, of 100 bytes while it is computed
 
 
 def retime(
@@ -61,6 +67,8 @@ def retime(
         If the samples are already timed from a schedule or corrected.
     DataNotAvailableError
         Without start times.
+    InputTooLargeError
+        If more than 33 million requests would be added.
 
     Examples
     --------
@@ -71,9 +79,10 @@ def retime(
     [1, 1201]
     """
     run = samples.run
+    name = run.source or run.tool or "these samples"
     if run.corrected in ("us", "tool", "schedule") and not force:
         raise AlreadyCorrectedError(
-            f"{run.source or run.tool or 'these samples'}: already timed from a schedule or "
+            f"{name}: already timed from a schedule or "
             "corrected; in Python, force=True re-times them"
         )
     if samples.start is None:
@@ -97,7 +106,10 @@ def retime(
     chain = chains(start, took, column, several, 1e9 * several / speed)
     several = int(chain.max(initial=0)) + 1
     until = np.inf if not run.duration else start[0] + run.duration * 1e9
-    laid = _lay(start, took, chain, 1e9 * several / speed, until)
+    try:
+        laid = _lay(start, took, chain, 1e9 * several / speed, until)
+    except InputTooLargeError as error:
+        raise InputTooLargeError(f"{name}: {error}") from None
     return _rebuilt(samples, order, laid, speed, several)
 
 
@@ -162,6 +174,11 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     late = np.where(delayed | (late >= interval), late, 0.0)
     slot = np.rint(sent - late).astype(np.int64)
     omitted = np.where(grown > interval * (1 - _SLACK), np.floor(grown / interval + _SLACK), 0)
+    if omitted.sum() > _MOST:
+        raise InputTooLargeError(
+            f"re-timing would add {omitted.sum():,.0f} requests, at most {_MOST:,} are added; "
+            "leave out the slowest requests, or check their unit"
+        )
     omitted = omitted.astype(np.int64)
     before = np.repeat(np.arange(sent.size) - 1, omitted)
     number = np.arange(before.size) - np.repeat(np.cumsum(omitted) - omitted, omitted) + 1

@@ -699,7 +699,8 @@ def _confirmed(
         quiet[:] = True
     usual = float(median(rows.count[quiet]))
     away = np.abs(rows.count - rows.rate * rows.length)[quiet]
-    away = away / np.sqrt(rows.length[quiet] / rows.nominal)
+    # no less than for one request: an interval may have no length at all
+    away /= np.sqrt(np.maximum(rows.length[quiet], 1 / rows.rate) / rows.nominal)
     deviation = max(1.4826 * float(median(away)), 0.5)
 
     begin, end, first, last = _without_backlog(rows, late, begin, end, deviation)

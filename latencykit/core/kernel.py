@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
-_LARGEST = 4 << 20  # bytes of varints: 16 times as many are set aside for what they may hold
+_LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
 _FEW = 64  # entries of a row of a table, which are added sooner one by one
 _VERSION = 3  # of kernel.c: a library that an older checkout left behind is not used
 

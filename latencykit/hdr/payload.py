@@ -398,7 +398,7 @@ def _tidy(error: Exception) -> str:
 _ENVELOPE_BYTES = 8  # cookie and length, before the compressed data
 _CHECKSUM_BYTES = 4  # behind it
 _PAD = ord("=")
-_ALONE, _AT_ONCE = 2, 6  # times what one payload may inflate to: one alone, and those of one go
+_ALONE = 2  # times what one payload may inflate to: what one among several can at most
 
 
 class Payloads(Sequence[Payload]):
@@ -553,7 +553,7 @@ def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:
         taken = len(plains[0])
         room = taken * 9 // 8 + SHORT
         while taken <= limits.block and (begin := len(plains)) < len(streams):
-            some = streams[begin : begin + max(1, _AT_ONCE * limits.harmless // longest)]
+            some = streams[begin : begin + max(1, limits.harmless // longest)]
             plains += map(one, some, repeat(15), repeat(room))
             taken += sum(map(len, plains[begin:]))
     except INFLATE_ERRORS:
@@ -803,7 +803,7 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     """V2 of any kind: find where each varint ends, gather the numbers, and count in numbers."""
     last = (data < 128).nonzero()[0]
     if _has_run(more):
-        last = np.union1d(last, _ninth_bytes(more, rows.ends))
+        last = np.sort(np.append(last, _ninth_bytes(more, rows.ends)))  # none is both
     ends = np.searchsorted(last, rows.ends)  # in varints
     if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
         raise PayloadError(_CUT_OFF)

@@ -400,7 +400,8 @@ def blocks_of(
             yield from blocks_of(rows[places], payloads.take(places), refuse)
         return
     chunk = np.cumsum(payloads.sizes + _BESIDE) // CHUNK
-    last = ((chunk[1:] != chunk[:-1]).nonzero()[0] + 2).tolist()  # a payload that crosses a bound
+    # after a payload that crosses a bound, be it the first
+    last = (np.diff(chunk, prepend=0).nonzero()[0] + 1).tolist()
     for begin, end in pairwise(dict.fromkeys([0, *last, len(payloads)])):
         some = payloads[begin:end]
         block = EncodedBlock(rows[begin:end], some, refuse)

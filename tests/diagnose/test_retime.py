@@ -7,7 +7,12 @@ import pytest
 
 import latencykit as lk
 from latencykit.analysis.retime import chains
-from latencykit.errors import AlreadyCorrectedError, DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import (
+    AlreadyCorrectedError,
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
+)
 from latencykit.simulate.generators import catch_up_loop, fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential
 
@@ -103,3 +108,10 @@ def test_what_cannot_be_timed_is_refused() -> None:
         lk.retime(lk.retime(naive, rate=100), rate=100)
     with pytest.raises(DataNotAvailableError):
         lk.retime(lk.Samples(duration=[1]), rate=100)
+
+
+def test_more_requests_than_memory_can_hold_are_not_added() -> None:
+    start = np.arange(100) * 10_000_000
+    endless = lk.Samples(start=start, duration=np.where(start == start[-1], 10**17, 10**6))
+    with pytest.raises(InputTooLargeError, match="would add 9,999,999,999 requests"):
+        lk.retime(endless, rate=100)

@@ -301,6 +301,23 @@ def test_every_container_gives_the_same(tmp_path):
         assert samples.good.tolist() == frame["ok"].tolist(), name
 
 
+def test_an_arrow_file_whose_texts_end_elsewhere_is_corrupt(tmp_path):
+    path = tmp_path / "a.feather"
+    names = ["read"] * 50 + ["write"] * 50
+    frame = pd.DataFrame({"latency_us": range(1, 101), "op": names})
+    frame.to_feather(path, compression="uncompressed")
+    ends = np.cumsum([len(name) for name in names]).astype("<i8")  # of pandas' texts
+    before, wrong = ends[:50].tobytes(), ends[:50].copy()
+    if path.read_bytes().count(before) != 1:  # of older ones
+        ends = ends.astype("<i4")
+        before, wrong = ends[:50].tobytes(), ends[:50].copy()
+    assert path.read_bytes().count(before) == 1
+    wrong[20] = 1 << 30
+    path.write_bytes(path.read_bytes().replace(before, wrong.tobytes()))
+    with pytest.raises(CorruptInputError, match="the Arrow file is corrupt"):
+        read(path)
+
+
 def test_our_own_csv_comes_back(tmp_path):
     samples = Samples(
         start=[10**18, 10**18 + 5], duration=[7, 9], intended=[10**18 - 1, 10**18 + 5],
