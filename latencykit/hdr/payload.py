@@ -846,7 +846,7 @@ def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
     most = int(beyond.max(initial=0)) + 1
     if most > slots.max():  # and so it cannot overflow what it is added to
         raise PayloadError(
-            f"the counts contain {most} empty buckets in a row; the header allows {slots.max()}"
+            f"the counts contain a run of {most} empty buckets; the header allows {slots.max()}"
         )
     return beyond.astype(np.int64) + 1, half, half > beyond
 

@@ -248,8 +248,10 @@ def test_a_selection_stands_beside_the_rest_of_the_run(
     start, end = selection(page)
     page.page.locator("#compared").wait_for()
     table = page.page.locator("#compared table").first
-    counts = table.locator("tbody tr").first.locator("td").all_inner_texts()
     inside = raw.between(start, end).histogram().count
+    row = table.locator("tbody tr").first
+    row.locator("td", has_text=f"{inside:,}").wait_for()  # after the frames of the drag
+    counts = row.locator("td").all_inner_texts()
     assert counts[:2] == [f"{inside:,}", f"{raw.histogram().count - inside:,}"]
     # Six time bins do not show how requests depend on each other.
     assert table.locator("tbody tr").nth(1).inner_text().endswith("(interval unknown)")
