@@ -279,13 +279,18 @@ def _finding(curve: LoadCurve) -> str:
     return f"About {_rounded(capacity.rate)} requests/s within the SLO: {bracket}"
 
 
+def _left_out(curve: LoadCurve) -> str:
+    """Which limits have lines, where not all have."""
+    limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
+    return f"lines: the {shown} tightest of {limits} percentile limits" if shown < limits else ""
+
+
 def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
     lost = any(row.saturated for row in curve.rows)
     runs = [row.data.run for row in curve.rows]
     assumed = dict.fromkeys(run.unit for run in runs if run.unit_note is not None)
-    limits, shown = len(slo_pairs(curve.slo)), len(_tightest(curve))
     parts = [
-        f"lines: the {shown} tightest of {limits} percentile limits" if shown < limits else "",
+        _left_out(curve),
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
@@ -342,14 +347,9 @@ def sweep(
     drawn = replace(
         curve, rows=tuple(curve.rows[k] for k in kept), checks=tuple(curve.checks[k] for k in kept)
     )
-    limits, shown = len(slo_pairs(data.slo)), _tightest(drawn)
     if percentiles is None:
-        percentiles = sorted({50.0, *(p for p, _ in shown if p < 100)})
-    spec = (
-        f"lines: the {len(shown)} tightest of {limits} percentile limits"
-        if len(shown) < limits
-        else data.slo
-    )
+        percentiles = sorted({50.0, *(p for p, _ in _tightest(drawn) if p < 100)})
+    spec = _left_out(drawn) or data.slo
     order = "numbers: order of the runs; blue met, red missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,

@@ -139,7 +139,7 @@ def test_the_period_of_many_stalls_is_found_by_the_first_thousand() -> None:
 
 
 def of_three_lengths(rate: float, stalls: tuple[float, ...] = ()) -> lk.HistogramLog:
-    """Intervals of 1, 10 and 3 s, 300 s of each; whoever arrives during a stall of 1 s waits."""
+    """Intervals of 1, 10 and 3 s, 300 s of each; requests that arrive during a stall of 1 s wait."""
     rng, parts = np.random.default_rng(8), []
     for width, first in (("1s", 0.0), ("10s", 300.0), ("3s", 600.0)):
         start = np.sort(rng.random(rng.poisson(300 * rate))) * 300

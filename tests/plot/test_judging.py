@@ -235,3 +235,5 @@ def test_of_many_limits_a_load_chart_draws_those_that_are_missed_first():
     assert len(limits) == 4
     assert round(spec[97]) in limits
     assert round(spec[98]) not in limits
+    words = " ".join(words_of(ax.figure)).replace("\n", " ")
+    assert "lines: the 4 tightest of 6 percentile limits" in words

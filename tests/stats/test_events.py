@@ -35,7 +35,7 @@ def test_rows_add_up_to_the_tail() -> None:
 
 
 def above(percentile: float, tail: np.ndarray, *bins: np.ndarray) -> TailEvents:
-    """Events of intervals with so many requests above, by their counts, starts and lengths."""
+    """Events of intervals, by their requests above the percentiles, counts, starts and lengths."""
     return TimeBins.of(*bins).bursts([percentile], tail[:, None].astype(float)).events()[0]
 
 
