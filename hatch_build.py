@@ -99,11 +99,35 @@ def _compile(source: Path, library: Path, flags: list[str]) -> str | None:
             check=False,
         )
         if done.returncode == 0 and fresh.exists():
-            fresh.replace(library)
-            return None
+            done = _tried(fresh)
+            if done.returncode == 0:
+                fresh.replace(library)
+                return None
         fresh.unlink(missing_ok=True)
         problem = (done.stderr.strip().splitlines() or [f"{command[0]} failed"])[-1]
     return problem
+
+
+_TRIAL = """
+import ctypes, sys
+library = ctypes.PyDLL(sys.argv[1])
+if "kernel" in sys.argv[1]:
+    numbers, address, number = ctypes.c_int64 * 3, ctypes.c_void_p, ctypes.c_int64
+    total, index, counts = numbers(1, 2, 3), numbers(0, 2, 2), numbers(5, 6, 7)
+    add = library.lk_add
+    add.restype, add.argtypes = number, [address, number, address, address, number]
+    add(total, 3, index, counts, 3)
+    if list(total) != [6, 2, 16]:
+        sys.exit("what it compiled computes other sums")
+else:
+    library.PyInit__rows
+"""
+
+
+def _tried(library: Path) -> subprocess.CompletedProcess[str]:
+    """Load a library in a process of its own, which wrong code may end, and add some numbers."""
+    command = [sys.executable, "-I", "-c", _TRIAL, str(library)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

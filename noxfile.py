@@ -25,7 +25,7 @@ def _run(session: nox.Session, part: str, extras: str) -> None:
 
 @nox.session
 def quick(session: nox.Session) -> None:
-    """Run the tests that need no process, browser or server."""
+    """Run the quick tests: those of the README's command."""
     _run(session, "quick", "test")
 
 

@@ -9,22 +9,21 @@ TYPE_CHECKING = False  # typing is not imported: until `__main__` runs, Ctrl+C i
 if TYPE_CHECKING:
     from typing import Any
 
-    from latencykit import distributed as distributed
     from latencykit import plot as plot
     from latencykit import simulate as simulate
     from latencykit._limits import limits as limits
     from latencykit.analysis.capacity import LoadCurve as LoadCurve
     from latencykit.analysis.capacity import load_curve as load_curve
     from latencykit.analysis.change_points import change_points as change_points
-    from latencykit.analysis.coincidence import Coincidence as Coincidence
-    from latencykit.analysis.coincidence import coincide as coincide
     from latencykit.analysis.compare import Comparison as Comparison
     from latencykit.analysis.compare import compare as compare
     from latencykit.analysis.correct import correct as correct
     from latencykit.analysis.explain import Explanation as Explanation
+    from latencykit.analysis.explain import explain as explain
     from latencykit.analysis.fan_out import FanOut as FanOut
     from latencykit.analysis.fan_out import fan_out as fan_out
     from latencykit.analysis.fan_out import sequential as sequential
+    from latencykit.analysis.judge import judge as judge
     from latencykit.analysis.omission import Diagnosis as Diagnosis
     from latencykit.analysis.omission import diagnose as diagnose
     from latencykit.analysis.retime import retime as retime
@@ -53,13 +52,13 @@ if TYPE_CHECKING:
     from latencykit.errors import LatencyKitError as LatencyKitError
     from latencykit.errors import MissingPackageError as MissingPackageError
     from latencykit.errors import UnknownFormatError as UnknownFormatError
+    from latencykit.history.history import History as History
     from latencykit.io.events import read_events as read_events
     from latencykit.io.reading import formats as formats
     from latencykit.io.reading import read as read
-    from latencykit.io.reading import read_all as read_all
+    from latencykit.io.several_files import read_all as read_all
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
-    from latencykit.views.explanation import explain as explain
     from latencykit.views.explore import explore as explore
     from latencykit.views.explore import link as link
     from latencykit.views.report import Report as Report
@@ -69,15 +68,12 @@ __version__ = "0.1.0"
 
 # The same names for the interpreter; a test compares both lists.
 _MODULE_OF = {
-    "distributed": "",
     "plot": "",
     "simulate": "",
     "limits": "_limits",
     "LoadCurve": "analysis.capacity",
     "load_curve": "analysis.capacity",
     "change_points": "analysis.change_points",
-    "Coincidence": "analysis.coincidence",
-    "coincide": "analysis.coincidence",
     "Comparison": "analysis.compare",
     "compare": "analysis.compare",
     "correct": "analysis.correct",
@@ -85,6 +81,7 @@ _MODULE_OF = {
     "FanOut": "analysis.fan_out",
     "fan_out": "analysis.fan_out",
     "sequential": "analysis.fan_out",
+    "judge": "analysis.judge",
     "Diagnosis": "analysis.omission",
     "diagnose": "analysis.omission",
     "retime": "analysis.retime",
@@ -113,13 +110,14 @@ _MODULE_OF = {
     "LatencyKitError": "errors",
     "MissingPackageError": "errors",
     "UnknownFormatError": "errors",
+    "History": "history.history",
     "read_events": "io.events",
     "formats": "io.reading",
     "read": "io.reading",
-    "read_all": "io.reading",
+    "read_all": "io.several_files",
     "write": "io.writing",
     "Recorder": "record.recorder",
-    "explain": "views.explanation",
+    "explain": "analysis.explain",
     "explore": "views.explore",
     "link": "views.explore",
     "Report": "views.report",
@@ -133,7 +131,10 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'latencykit' has no attribute {name!r}")
+        from latencykit._text import did_you_mean
+
+        hint = "" if name.startswith("_") else did_you_mean(name, __all__)
+        raise AttributeError(f"module 'latencykit' has no attribute {name!r}{hint}")
     where = _MODULE_OF[name]
     module = importlib.import_module(f"latencykit.{where or name}")
     if not where:

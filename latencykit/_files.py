@@ -14,8 +14,6 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["checked_page", "naming", "new_temporary", "temporary_folder", "whole"]
-
 
 def checked_page(path: Path) -> Path:
     """Return the path of a page to write: ``.html``, ``.htm``, or a device or pipe."""
@@ -86,7 +84,10 @@ def _own(prefix: str, folder: Path | None) -> str:
     import tempfile
     import zlib
 
-    mark = f"{prefix}{zlib.crc32(platform.node().encode()):08x}-"
+    machine = platform.node()
+    with contextlib.suppress(OSError):  # process ids are those of a container
+        machine += str(Path("/proc/self/ns/pid").readlink())
+    mark = f"{prefix}{zlib.crc32(machine.encode()):08x}-"
     for left in (folder or Path(tempfile.gettempdir())).iterdir():
         owner = left.name.removeprefix(mark).partition("-")[0]
         if left.name.startswith(mark) and owner.isdecimal() and not _alive(int(owner)):

@@ -24,8 +24,6 @@ from latencykit.errors import InputTooLargeError, InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DEFAULT", "Limits", "check_series", "in_force", "limits"]
-
 _VARIABLE = "LATENCYKIT_LIMITS"
 _DEFLATE_RATIO = 1032  # deflate cannot expand further: 258 bytes from two bits
 _SIZE = re.compile(r"([0-9][0-9_]{0,29}) *(KiB|MiB|GiB|)")
@@ -50,18 +48,26 @@ class Limits:
     block : int, default 64 MiB
         Bytes of inflated payloads that are decoded at once.
     whole : int, default 1 GiB
-        Bytes of a file that must be loaded completely, such as a JSON document; of a compressed
-        one at most 64 MiB or 100 times its size, whichever is larger.
+        Bytes of a file that must be loaded completely, such as a JSON document.
+    unpacked : int, default 32 MiB
+        Bytes that any file may unpack to, whether it is compressed or stores repeated values once;
+        a large one to 100 times its size.
+    window : int, default 128 MiB
+        Bytes that the decoder of an xz or zstd stream may look back on.
+    columns : int, default 500
+        Columns of a table that are looked at: those that name latencies, then the first ones.
     intervals : int, default 5 million
         Intervals of a log.
     others : int, default 1 million
         Lines of a log other than intervals: comments, blank lines.
     series : int, default 1,000
-        Series that one chart or page shows.
+        Series that one chart or page shows; JSON documents in one file.
     answer : float, default 10
         Seconds that a web server may take to answer, or pause in the middle of a file.
     fetch : float, default 60
         Seconds that a download may take, all tries included; plus one second per 256 KiB received.
+    download : int, default 1 GiB
+        Bytes of a download, decompressed where the server compresses it on its way.
     tries : int, default 3
         Number of requests to a server that fails (status 5xx) or hangs up.
     """
@@ -71,11 +77,15 @@ class Limits:
     slots: int = 8_000_000
     block: int = 64 << 20
     whole: int = 1 << 30
+    unpacked: int = 32 << 20
+    window: int = 128 << 20
+    columns: int = 500
     intervals: int = 5_000_000
     others: int = 1_000_000
     series: int = 1_000
     answer: float = 10.0
     fetch: float = 60.0
+    download: int = 1 << 30
     tries: int = 3
 
     @cached_property
@@ -83,9 +93,9 @@ class Limits:
         """Bytes of base64 text that cannot inflate beyond the limit, whatever they contain."""
         return min(self.line, self.inflated // _DEFLATE_RATIO // 3 * 4)
 
-    def unpacked(self, size: int) -> int:
-        """Return the bytes that a compressed file of `size` bytes may unpack to in memory."""
-        return min(self.whole, max(64 << 20, _ORDINARY_RATIO * size))
+    def of_packed(self, size: int) -> int:
+        """Return the bytes that a file of `size` bytes may unpack to."""
+        return max(self.unpacked, _ORDINARY_RATIO * size)
 
 
 DEFAULT = Limits()
@@ -106,8 +116,9 @@ def limits(**changes: float | str) -> Iterator[Limits]:
     Parameters
     ----------
     **changes : int, float or str
-        Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``intervals``,
-        ``others``; ``series`` of a chart; ``answer``, ``fetch`` and ``tries`` of servers.
+        Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``unpacked``,
+        ``window``, ``columns``, ``intervals``, ``others``; ``series`` of a chart; ``answer``,
+        ``fetch``, ``download`` and ``tries`` of servers.
 
     Raises
     ------

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Class = TypeVar("Class", bound=type[Any])
 
-__all__ = ["record"]
-
 _SHARED = (
     *("__signature__", "__init__", "__repr__", "__setattr__", "__delattr__"),
     *("__eq__", "__hash__"),

@@ -9,20 +9,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = [
-    "AlreadyCorrectedError",
-    "CorruptInputError",
-    "DataNotAvailableError",
-    "IncompatibleDataError",
-    "InputError",
-    "InputTooLargeError",
-    "InvalidArgumentError",
-    "LatencyKitError",
-    "MissingPackageError",
-    "ReaderError",
-    "UnknownFormatError",
-]
-
 
 class LatencyKitError(Exception):
     """The parent of all errors that latencykit raises on purpose."""
@@ -124,3 +110,7 @@ class CorruptInputError(InputError):
 
     def __reduce__(self) -> tuple[type[CorruptInputError], tuple[str, int | None, str, str, str]]:
         return type(self), (self.path, self.line, self.seen, self.expected, self.hint)
+
+
+class MissingInputError(CorruptInputError, FileNotFoundError):
+    """A file that is not there: a `FileNotFoundError` with the text of every other input error."""

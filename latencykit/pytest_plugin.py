@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from latencykit.ctrlz.run import Calibration
 
-__all__ = ["ctrlz"]
-
 
 @pytest.fixture
 def ctrlz() -> Callable[..., Calibration]:

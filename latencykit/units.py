@@ -8,39 +8,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import printable
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import TypeAlias
 
     import numpy as np
 
     Moment: TypeAlias = float | str | datetime | timedelta | np.datetime64 | np.timedelta64
-
-__all__ = [
-    "NANOSECONDS",
-    "checked_unit",
-    "did_you_mean",
-    "format_change",
-    "format_count",
-    "format_duration",
-    "format_items",
-    "format_percentile",
-    "format_range",
-    "format_row",
-    "format_value",
-    "guarded",
-    "in_unit",
-    "parse_duration",
-    "parse_moment",
-    "parse_percentile",
-    "printable",
-    "sure_percentile",
-    "unit_factor",
-    "without_login",
-    "without_secrets",
-]
 
 NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 """Nanoseconds per unit of stored values; ``none`` (a bare number) has none."""
@@ -58,9 +35,8 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # Compiled when they are first used.
 _PART = rf"\s*({_NUMBER})\s*([A-Za-zµμ]+)\s*"
 _PERCENTILE = rf"\s*[pP]?\s*({_NUMBER})\s*(?:%|th)?\s*"
-# A password may have a slash in it.
-_LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
-_QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
+
+
 _STEPS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 
@@ -255,17 +231,6 @@ def format_count(count: float) -> str:
     return f"{count:,.0f}"
 
 
-def format_items(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a count and what is counted.
-
-    Examples
-    --------
-    >>> format_items(1, "request"), format_items(1200, "reply", "replies")
-    ('1 request', '1,200 replies')
-    """
-    return f"{format_count(number)} {singular if number == 1 else plural or singular + 's'}"
-
-
 def format_change(change: float) -> str:
     """Return a relative change as text.
 
@@ -292,9 +257,22 @@ def format_change(change: float) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def format_share(share: float, digits: int = 2) -> str:
+    """Return a share as a percentage, never with an exponent: ``243 %``."""
+    return f"{_plain(100 * share, digits)} %"
+
+
 def in_unit(value: str | float, unit: str) -> float:
     """Return a number in `unit` as it is, and a duration such as ``"5ms"`` in that unit."""
     return parse_duration(value) / unit_factor(unit, "ns") if isinstance(value, str) else value
+
+
+def interval_seconds(interval: str | float) -> float:
+    """Return the length of an interval such as ``"10s"`` in seconds."""
+    width = parse_duration(interval, "s") / 1e9
+    if not width > 0:
+        raise InvalidArgumentError(f"an interval must be longer than nothing, not {interval!r}")
+    return width
 
 
 def parse_moment(value: Any, epoch: int | None = None) -> float:
@@ -395,67 +373,6 @@ def format_percentile(percentile: float) -> str:
     return repr(float(percentile)).removesuffix(".0")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the hint of a message on an unknown word: the likely one, or all valid ones.
-
-    Examples
-    --------
-    >>> did_you_mean("gte", ["get", "put"]), did_you_mean("nope", ["get", ""])
-    ("; did you mean 'get'?", "; there are '' and 'get'")
-    """
-    from difflib import get_close_matches
-
-    names = sorted(known)
-    close = get_close_matches(word, names, 1)
-    if close:
-        return f"; did you mean {printable(close[0])!r}?"
-    shown = [repr(printable(name)) for name in names[:20]]
-    return (
-        f"; there are {', '.join(shown[:-1])} and {shown[-1]}"
-        if len(shown) > 1
-        else f"; there is {shown[0]}"
-        if shown
-        else ""
-    )
-
-
-def printable(text: str, limit: int = 60) -> str:
-    r"""Return untrusted text safe to print: control characters escaped, truncated at `limit`.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31mb")
-    'a\\x1b[31mb'
-    """
-    cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for c in cut
-    )
-
-
-def without_login(text: str) -> str:
-    """Return a text without the names and passwords of its URLs.
-
-    Examples
-    --------
-    >>> without_login("wrk https://me:se@cret@host/@a?b=1")
-    'wrk https://host/@a?b=1'
-    """
-    return re.sub(_LOGIN, "", text)
-
-
-def without_secrets(text: str) -> str:
-    """Return a text without the logins and queries (which may be signatures) of its URLs.
-
-    Examples
-    --------
-    >>> without_secrets("https://me:secret@host/a.hlog?token=1: the file is empty")
-    'https://host/a.hlog: the file is empty'
-    """
-    return re.sub(_QUERY, r"\1", without_login(text))
-
-
 def sure_percentile(limit: float) -> float:
     """Return the highest supported percentile, rounded down to two digits of its distance to 100.
 
@@ -467,17 +384,3 @@ def sure_percentile(limit: float) -> float:
     left = max(100.0 - limit, 1e-12)
     step = 10.0 ** (math.floor(math.log10(left)) - 1)
     return round(100.0 - math.ceil(left / step - 1e-9) * step, 12)
-
-
-def guarded(text: str) -> str:
-    r"""Return untrusted text as a CSV cell that neither terminals nor spreadsheets interpret.
-
-    An apostrophe precedes what looks like a formula, also after a semicolon, where spreadsheets
-    of many locales split.
-
-    Examples
-    --------
-    >>> guarded("=cmd()"), guarded("a;-1"), guarded("a\x1b[31m")
-    ("'=cmd()", "a;'-1", 'a\\x1b[31m')
-    """
-    return re.sub(r"(^|;)(?=[=+\-@＝＋－＠])", r"\1'", printable(text, len(text)))

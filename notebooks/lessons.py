@@ -33,9 +33,9 @@ ANSWERS = {
         "2,995,731 requests / 100 per second / 3,600 seconds per hour",
     )),
     "1.2": (3, 0, "whole", (
-        "Read the log, take its histogram, and ask for its highest supported percentile.",
-        "highest_supported_percentile gives a percentile; percentile turns it into a latency.",
-        "h.count_above(h.percentile(h.highest_supported_percentile()))",
+        "Read the log, take its histogram, and ask what as many independent requests support.",
+        "quantiles.highest_supported_percentile gives a percentile; h.percentile its latency.",
+        "h.count_above(h.percentile(quantiles.highest_supported_percentile(h.count)))",
     )),
     "1.3": (45, 12, "", (
         "Draw 1,500 samples in a loop of 200 turns, and look at the maximum of each.",

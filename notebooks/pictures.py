@@ -11,6 +11,7 @@ import pandas as pd
 import latencykit as lk
 import latencykit.plot  # the percentile scale
 from latencykit.analysis import fan_out as fanout
+from latencykit.core.histogram_log import interval_series
 
 DATA = Path("data") if Path("data").is_dir() else Path("..") / "data"
 RED, BLUE, AMBER, INK, GREY, PALE = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a", "#c9ced6"
@@ -733,7 +734,7 @@ def lonely_slow_request():
 def chart_crimes():
     """Three crimes (left) beside better charts of the same data."""
     log = lk.read(DATA / "ctrlz-scheduled.hlog")
-    series, h = log.series((50,), moments=True), log.histogram()
+    series, h = interval_series(log, (50,), moments=True), log.histogram()
     _, axes = plt.subplots(3, 2, figsize=(8.4, 7.4), layout="constrained")
     smooth = np.convolve(np.nan_to_num(series.values[:, 0]) / 1e6, np.ones(7) / 7, "same")
     axes[0, 0].plot(series.start, smooth, color=RED)

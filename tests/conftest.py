@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from latencykit import cli
@@ -37,7 +41,65 @@ for number, usual in (
         signal.signal(getattr(signal, number), usual)
 
 DATA = Path(__file__).parent / "data"
+QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
+
+SLOW_ONES = pytest.StashKey[int]()  # how many of them were left out
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """All cores for folders; this process alone for single files, which begin sooner that way."""
+    if any(".py" in word or ".doctest" in word for word in config.args):
+        return 0
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A test that is named runs, slow or not."""
+    config.stash[SLOW_ONES] = 0
+    selected = any(word.startswith("-m") for word in map(str, config.invocation_params.args))
+    if not selected and any("::" in word for word in config.args):
+        config.option.markexpr = ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[Any]:
+    """Examples are in docstrings of the package and in `tests/examples`, not in tests."""
+    return [one for one in (yield) if not isinstance(one, DoctestModule)]
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    config = items[0].config
+    if config.option.markexpr == QUICK and all(map(is_slow, items)):
+        config.stash[SLOW_ONES] += len(items)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # a worker reports to the main process
+        session.config.workeroutput[QUICK] = session.config.stash[SLOW_ONES]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[SLOW_ONES] = getattr(node, "workeroutput", {}).get(QUICK, 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if count := config.stash[SLOW_ONES]:
+        folders = [] if config.args == config.getini("testpaths") else config.args
+        command = " ".join([os.path.relpath(sys.executable), "-m pytest -q -m slow", *folders])
+        terminalreporter.write_line(f"{count:,} slow tests were left out; run them with: {command}")
+
+
+def needs_package(name: str, extra: str) -> pytest.MarkDecorator:
+    """Skip where a package is missing; unlike ``importorskip`` it does not import it to collect."""
+    return pytest.mark.skipif(
+        find_spec(name) is None, reason=f"the extra `{extra}` is not installed"
+    )
 
 
 def golden_of(log: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The words of the project: ``python -m tests.language`` lists what is not plain English in the field's own terms.
 
-It reads comments, strings, docstrings and identifiers of the package, and the prose of README,
-CONTRIBUTING and lessons.
+It reads comments, strings, docstrings and identifiers of the package and its tests, and the prose of
+README, CONTRIBUTING and lessons.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ WORDS = {
     r"damaged?": "corrupt",
     r"damages": "corruption",
     r"(?:house|nouns?|front door)": "architecture, type, public API",
-    r"(?:rows?|files?|runs?|values?|lines?|points?|bins?|tests?|threads?|buckets?|intervals?|histograms?|counts?|series|tags?|numbers?|requests?)"
+    r"(?:source says no more|in particular stands out|without a good reply|than the run can have had)": "the sentence in the glossary",
+    r"(?:waiting for many answers|printed as the reference|the last line does not end)": "the sentence in the glossary",
+    r"implies 1 requests": "1 request",
+    r"(?:logs?|groups?|charts?|pages?|curves?|columns?|rows?|files?|runs?|values?|lines?|points?|bins?|tests?|threads?|buckets?|intervals?|histograms?|counts?|series|tags?|numbers?|requests?)"
     r" an? (?:second|minute|hour|side|file|row|line|interval|bucket|request|tag|series|run|slot|time|inch|pixel|percentile|user|call|connection|thread|test|tool|format|column)": "per",
     r"noting": "with_notes",
     r"(?:chance|chances) (?:of|that)": "probability",
@@ -63,6 +66,9 @@ def findings(root: Path = ROOT) -> Iterator[str]:
     """Yield ``path:line: word (write: …)`` for every word on the list."""
     for path in sorted((root / "latencykit").rglob("*.py")):
         yield from _of_code(path, root)
+    for path in sorted((root / "tests").rglob("*.py")):
+        if path != Path(__file__):
+            yield from _of_code(path, root)
     pages = [
         str(path.relative_to(root))
         for path in sorted((root / "notebooks/book/how-to").glob("*.md"))
@@ -101,7 +107,8 @@ def _of_code(path: Path, root: Path) -> Iterator[str]:
                 for offset, line in enumerate(text.splitlines()):
                     yield from _in(line, f"{where}:{token.start[0] + offset}")
         elif token.type == tokenize.NAME and not token.string.isupper():
-            words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", token.string.strip("_")).replace("_", " ")
+            name = token.string.strip("_").removeprefix("test_")
+            words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
             if words != "rung":
                 yield from _in(words, f"{where}:{token.start[0]}")
             elif not _is_key(token):
@@ -110,7 +117,7 @@ def _of_code(path: Path, root: Path) -> Iterator[str]:
 
 def _is_key(token: tokenize.TokenInfo) -> bool:
     """The JSON key, and the field of a format that becomes it."""
-    return bool(re.search(r"rung: str|rung=|\.rung\b", token.line))
+    return bool(re.search(r"rung: \w+$|rung=|\.rung\b", token.line))
 
 
 def _in(text: str, where: str) -> Iterator[str]:

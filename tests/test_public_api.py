@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import pickle
 import re
@@ -16,6 +17,7 @@ import pytest
 
 import latencykit as lk
 import latencykit.testing
+from latencykit.core.histogram_log import interval_series
 from tests.conftest import DATA
 from tests.snapshots.surface import snapshots
 
@@ -84,16 +86,18 @@ def test_no_module_is_callable():
     ]
 
 
-@pytest.mark.parametrize("space", [lk, lk.plot, lk.simulate, lk.distributed, lk.testing, lk.errors])
+@pytest.mark.parametrize("space", [lk, lk.plot, lk.simulate, lk.testing, lk.errors])
 def test_everything_public_pickles(space):
-    for name in space.__all__:
+    own = [name for name, value in vars(space).items() if inspect.isclass(value)]
+    for name in getattr(space, "__all__", own):
         value = getattr(space, name)
         if not inspect.ismodule(value):
             assert pickle.loads(pickle.dumps(value)) is value
 
 
-def values() -> dict[str, object]:
-    """Each data type, in each variety, and the results of the analyses."""
+@functools.cache
+def values(_copy: int = 0) -> dict[str, object]:
+    """Each data type, in each variety, and the results of the analyses; another copy on demand."""
     rng = np.random.default_rng(5)
     start = np.sort(rng.integers(0, 60_000_000_000, 3000))
     columns = {
@@ -117,11 +121,12 @@ def values() -> dict[str, object]:
         "reported": reported, "sum of unlike layouts": h + lk.Histogram.of([1, 2], digits=2),
         "summary": h.summary(),
         "run": h.run, "buckets": h.buckets, "edges": reported.buckets,
-        "series": log.series([50, 99], moments=True),
-        "page": lk.Report("<p>Page</p>"), "distribution": lk.fan_out(h, 10), "fan-out": lk.sequential(h, 2),
+        "series": interval_series(log, [50, 99], moments=True),
+        "page": lk.Report("<p>Page</p>"), "fan-out": lk.fan_out(h, 10), "sequence": lk.sequential(h, 2),
+        "distribution": lk.Distribution(h.buckets, h.index, h.counts / h.count),
         "slo": lk.SLO.parse("99=20ms"),
         "explanation": lk.explain(tagged), "columns": samples.with_columns({"host": ["a"] * 3000}),
-        "events": gc, "coincidence": lk.coincide(samples, [gc]),
+        "events": gc, "coincidence": lk.explain(samples, events=gc).coincidence,
         "diagnosis": found, "stalls": found.detected_stalls, "comparison": lk.compare(h, h),
         "load curve": curve,
         "load row": curve.rows[0], "evidence": samples.evidence(),
@@ -131,13 +136,41 @@ def values() -> dict[str, object]:
     }  # fmt: skip
 
 
-VALUES = values()
-SAME = values()
+def test_a_misspelt_name_is_answered_with_a_hint():
+    for space, name, meant in ((lk, "fanout", "fan_out"), (lk.plot, "percentile", "percentiles")):
+        with pytest.raises(AttributeError, match=f"{name!r}; did you mean {meant!r}"):
+            getattr(space, name)
+
+
+@pytest.mark.parametrize("name", ["explanation", "coincidence", "diagnosis", "comparison", "fan-out", "sequence", "load curve", "change points", "sweep", "distribution"])  # fmt: skip
+def test_every_result_is_a_table_and_html(name):
+    import pandas as pd
+
+    result: Any = values()[name]
+    assert isinstance(result.table, pd.DataFrame)
+    assert "<" in result._repr_html_()
+
+
+CONTEXT = {"expected_interval", "connections", "confidence"}
+
+
+def test_the_context_of_a_measurement_is_named():
+    """Bare numbers in ``diagnose(data, 200, 4)`` could be a rate, or an interval."""
+    functions = {f"lk.{name}": getattr(lk, name) for name in lk.__all__}
+    for kind in [value for value in functions.values() if inspect.isclass(value)]:
+        if not issubclass(kind, Exception):
+            functions |= {f"{kind.__name__}.{name}": own for name, own in vars(kind).items()}
+    for name, function in functions.items():
+        if inspect.isfunction(function) and not name.rpartition(".")[2].startswith("_"):
+            for parameter in inspect.signature(function).parameters.values():
+                named = parameter.kind is parameter.KEYWORD_ONLY
+                # `correct(data, "1ms")`: what it corrects by
+                assert parameter.name not in CONTEXT or named or name == "lk.correct", name
 
 
 def test_every_public_value_type_is_walked():
-    kinds = {type(value) for value in VALUES.values()}
-    behaviour = {lk.Buckets, lk.Recorder}  # the base of layouts, and what has a state
+    kinds = {type(value) for value in values().values()}
+    behaviour = {lk.Buckets, lk.History, lk.Recorder}  # the base of layouts, and what has a state
     public = {value for name in lk.__all__ if inspect.isclass(value := getattr(lk, name))}
     public -= {kind for kind in public if issubclass(kind, Exception)} | behaviour
     assert public <= kinds
@@ -148,30 +181,30 @@ def test_what_was_read_survives_pickling():
     assert pickle.loads(pickle.dumps(log)) == log
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_values_survive_pickling(name):
-    value = VALUES[name]
-    again = pickle.loads(pickle.dumps(value))
-    assert type(again) is type(value)
-    assert repr(again) == repr(value)
-    assert again == value
-    assert hash_of(again) == hash_of(value)
-    assert_read_only(again)
+def test_values_survive_pickling():
+    for name, value in values().items():
+        again = pickle.loads(pickle.dumps(value))
+        assert type(again) is type(value), name
+        assert repr(again) == repr(value), name
+        assert again == value, name
+        assert hash_of(again) == hash_of(value), name
+        assert_read_only(again)
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_values_are_equal_when_their_content_is(name):
-    assert VALUES[name] is not SAME[name]
-    assert VALUES[name] == SAME[name]
-    assert hash_of(VALUES[name]) == hash_of(SAME[name])
-    others = [other for key, other in VALUES.items() if key != name]
-    assert not [other for other in others if other == VALUES[name]]
-    assert VALUES[name] != "text"
+def test_values_are_equal_when_their_content_is():
+    for name, value in values().items():
+        copy = values(1)[name]
+        assert value is not copy, name
+        assert value == copy, name
+        assert hash_of(value) == hash_of(copy), name
+        equal = [key for key, other in values().items() if key != name and other == value]
+        assert not equal, name
+        assert value != "text", name
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_arrays_of_values_are_read_only(name):
-    assert_read_only(VALUES[name])
+def test_arrays_of_values_are_read_only():
+    for value in values().values():
+        assert_read_only(value)
 
 
 def hash_of(value: object) -> int | None:
@@ -221,8 +254,8 @@ QUESTIONS = ("percentile", "percentiles", "quantile", "summary", "to_frame", "to
 
 @pytest.mark.parametrize("name", ["samples", "log", "histogram", "summary"])
 def test_all_four_types_answer_by_the_same_names(name):
-    data: Any = VALUES[name]
-    h: Any = VALUES["histogram"]
+    data: Any = values()[name]
+    h: Any = values()["histogram"]
     assert all(hasattr(data, attribute) for attribute in (*ANSWERS, *QUESTIONS))
     assert data.count == 3000
     assert data.max == pytest.approx(h.max, rel=1e-3)
@@ -242,7 +275,7 @@ def test_all_four_types_answer_by_the_same_names(name):
 
 
 def test_a_log_is_a_sequence_of_histograms():
-    log: Any = VALUES["log"]
+    log: Any = values()["log"]
     assert len(log) == 61
     assert isinstance(log[3], lk.Histogram)
     assert log[3].run.start is None
@@ -258,7 +291,7 @@ def test_a_log_is_a_sequence_of_histograms():
     assert len(table) == len(log)
     assert table.p99[3] == log[3].percentile(99)
     assert table["count"].sum() == log.count
-    tagged: Any = VALUES["tagged log"]
+    tagged: Any = values()["tagged log"]
     assert {one.run.tags for one in tagged} == {("get",), ("put",)}
 
 
@@ -326,14 +359,15 @@ def test_arguments_of_another_kind_are_reported_in_a_sentence(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", [n for n in VALUES if type(VALUES[n]).__name__ in lk.__all__])
-def test_a_repr_names_what_it_is_and_fits_on_a_screen(name):
+def test_a_repr_names_what_it_is_and_fits_on_a_screen():
     """A notebook shows it in full: no arrays, no tables, no nested runs."""
-    value = VALUES[name]
-    text = repr(value)
-    assert len(text) < 700
-    assert "array(" not in text
-    assert "DataFrame" not in text
-    assert "Run(" not in text.removeprefix("Run(")
-    if hasattr(value, "_repr_html_"):
-        assert len(value._repr_html_()) < 20_000
+    for name, value in values().items():
+        if type(value).__name__ not in lk.__all__:
+            continue
+        text = repr(value)
+        assert len(text) < 700, name
+        assert "array(" not in text, name
+        assert "DataFrame" not in text, name
+        assert "Run(" not in text.removeprefix("Run("), name
+        if hasattr(value, "_repr_html_"):
+            assert len(value._repr_html_()) < 20_000, name

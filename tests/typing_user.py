@@ -31,7 +31,7 @@ def numbers(log: lk.HistogramLog) -> float:
 def analyses(log: lk.HistogramLog) -> str:
     """Every analysis returns its own type."""
     h = log.histogram()
-    model: lk.Distribution = lk.fan_out(h, 100)
+    model: lk.FanOut = lk.fan_out(h, 100)
     two = lk.sequential(h, 2)
     diagnosis: lk.Diagnosis = lk.diagnose(log, expected_interval="10ms")
     comparison: lk.Comparison = lk.compare(h, h)
@@ -98,7 +98,7 @@ def runs(samples: lk.Samples) -> str:
     curve: lk.LoadCurve = lk.load_curve({"500": h, "900": h}, lk.SLO.parse("99=20ms"))
     several: lk.Comparison = lk.compare([h, h], {"a": h, "b": h})
     at: list[int] = [point.position for point in lk.change_points([1.0, 1.0, 2.0] * 5)]
-    models: list[lk.Distribution] = lk.fan_out(h, [1, 10], hedge=95.0)
+    models: list[lk.FanOut] = lk.fan_out(h, [1, 10], hedge=95.0)
     sums: lk.FanOut = lk.sequential(h, 2)
     timed: lk.Samples = lk.retime(samples, rate=100.0, connections=1)
     stalls = lk.find_stalls(timed)

@@ -23,23 +23,37 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import Flags, Floats, Ints
     from latencykit.core.samples import Samples
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
-__all__ = ["OTHERS", "Attribute", "attributes_of", "restates_latency"]
+@record()
+class AttributeRules:
+    """How columns become attributes; chosen on `tests.benchmarks.truth_explain`."""
 
-_DISTINCT = 20  # numbers; more are cut at quantiles
-_CUTS = (0.25, 0.5, 0.75, 0.9, 0.99)
-_RARE = 5  # requests: values with fewer are folded
-_MOST_VALUES = 400  # that are tested one by one
-_BESIDE = 1.25  # times a limit, or less: latencies near it
-_LEAST_BESIDE = 5  # of them on either side
-_CROWD = 3.0  # times as many just above a limit as just below, at most
-_MISPLACED = 0.02  # of the latencies near a limit: clocks of client and server differ
-_ASTRAY = 0.1  # of the requests with a value, at most on the wrong side of the limit
+    # numbers: more are cut at quantiles
+    max_distinct: int = 20
+    # quantiles at which numbers are cut
+    cuts: tuple[float, ...] = (0.25, 0.5, 0.75, 0.9, 0.99)
+    # values with fewer are folded into one
+    min_requests: int = 5
+    # that are tested one by one
+    max_values: int = 400
+    # times a limit, or less: latencies near it
+    beside: float = 1.25
+    # of them on either side
+    min_beside: int = 5
+    # times as many just above a limit as just below: a limit cuts through a crowd
+    max_crowd: float = 3.0
+    # of the latencies near a limit: clocks of client and server differ
+    max_misplaced_share: float = 0.02
+    # of the requests with a value, on the wrong side of the limit
+    max_astray_share: float = 0.1
+
+
+RULES = AttributeRules()
+
+
 OTHERS, NONE = "others", "(none)"
 _ID = re.compile(
     r"(?<=/)(?<!//)(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -106,14 +120,17 @@ def restates_latency(values: Ints, marked: Flags) -> bool:
     before = np.concatenate(([0], np.cumsum(flagged)))
     misplaced = before + (~flagged).sum() - (np.arange(before.size) - before)
     at = int(np.argmin(misplaced))
-    if not 0 < at < values.size or misplaced[at] > _ASTRAY * flagged.sum():
+    if not 0 < at < values.size or misplaced[at] > RULES.max_astray_share * flagged.sum():
         return False
     limit = float(ordered[at])
-    first, last = np.searchsorted(ordered, (limit / _BESIDE, limit * _BESIDE))
+    first, last = np.searchsorted(ordered, (limit / RULES.beside, limit * RULES.beside))
     below, above = flagged[first:at], flagged[at:last]
     wrong = int(below.sum()) + int((~above).sum())
-    crowd = below.size >= _LEAST_BESIDE and _LEAST_BESIDE <= above.size <= _CROWD * below.size
-    return crowd and wrong <= _MISPLACED * (below.size + above.size)
+    crowd = (
+        below.size >= RULES.min_beside
+        and RULES.min_beside <= above.size <= RULES.max_crowd * below.size
+    )
+    return crowd and wrong <= RULES.max_misplaced_share * (below.size + above.size)
 
 
 def attributes_of(
@@ -223,9 +240,9 @@ def _of_numbers(
                 None,
                 f"column {name!r} is a part of the latency and is left out; ask for it by name",
             )
-    if identity or few.size <= _DISTINCT:
+    if identity or few.size <= RULES.max_distinct:
         codes, distinct = pd.factorize(cells, use_na_sentinel=True)
-        if identity or distinct.size <= _DISTINCT:
+        if identity or distinct.size <= RULES.max_distinct:
             texts = [_number(number) for number in distinct.tolist()]
             if (codes < 0).any():
                 codes = np.where(codes < 0, len(texts), codes)
@@ -234,7 +251,7 @@ def _of_numbers(
             return _folded(name, codes.astype(np.int32), texts, counts), None
     if not sample.size:
         return None, None
-    edges = np.unique(np.quantile(sample, _CUTS, method="higher"))
+    edges = np.unique(np.quantile(sample, RULES.cuts, method="higher"))
     edges = edges[edges > sample.min()]
     if not edges.size:
         return None, None
@@ -266,10 +283,10 @@ def _number(value: float) -> str:
 
 def _folded(name: str, codes: NDArray[Any], texts: list[str], counts: Ints) -> Attribute:
     """Values with too few requests to be evidence, or too many values, as others."""
-    frequent = counts >= _RARE
+    frequent = counts >= RULES.min_requests
     looks = int(frequent.sum())
-    if looks > _MOST_VALUES:
-        frequent &= counts >= np.sort(counts)[-_MOST_VALUES]
+    if looks > RULES.max_values:
+        frequent &= counts >= np.sort(counts)[-RULES.max_values]
     used = np.flatnonzero(frequent)
     rest = bool((counts[~frequent] > 0).any())
     table = np.full(len(texts), used.size, np.int32)

@@ -15,7 +15,8 @@ import numpy as np
 from latencykit._records import record
 from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company, normal_quantile
-from latencykit.core.histogram import Evidence, Histogram, histogram_of
+from latencykit.core.evidence import Evidence
+from latencykit.core.histogram import Histogram, histogram_of
 from latencykit.core.quantiles import values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
@@ -30,29 +31,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import Flags, Floats
     from latencykit.analysis.slo import SLO, Outcome, SLORow
     from latencykit.core import Data
-    from latencykit.core.histogram import PercentileRow
-
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-
-__all__ = [
-    "Capacity",
-    "LoadCurve",
-    "LoadRow",
-    "Machines",
-    "ScalabilityLaw",
-    "bracket",
-    "capacity",
-    "fit_scalability",
-    "load_curve",
-    "load_row",
-    "machines_needed",
-    "mm1_capacity",
-    "overload_text",
-    "saturated",
-]
+    from latencykit.core.quantiles import PercentileRow
 
 
 @record()
@@ -328,10 +310,10 @@ class LoadRow(Value):
     def percentile_rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> list[PercentileRow]:
-        """Return percentiles with intervals, without allowance for rare stalls."""
+        """Return percentiles with intervals."""
         if self.evidence is None:
             return []
-        return self.evidence.rows(percentiles, confidence, rare=False)[0]
+        return self.evidence.rows(percentiles, confidence)[0]
 
 
 @record(eq=False)
@@ -372,13 +354,26 @@ class LoadCurve(Value):
                     return check.outcome, check.reason
         return "met", ""
 
+    def decided(self, name: str) -> tuple[Outcome, str]:
+        """Return whether a run meets the SLO with all of its intervals, and why not."""
+        row, checks = next(
+            pair for pair in zip(self.rows, self.checks, strict=True) if pair[0].name == name
+        )
+        outcome = _bounded(row, checks)
+        if row.saturated:
+            return outcome, self.verdict(name)[1]
+        return outcome, next((check.reason for check in checks if check.bounded == outcome), "")
+
     @property
     def passed(self) -> bool | None:
         """True if some load surely meets the SLO, False if none does, None if undecided."""
         if self.capacity is None or self.capacity.low:
             return None if self.capacity is None else True
         lowest = [row for row in self.rows if row.rate == self.rows[0].rate]
-        missed = any(self.verdict(row.name)[0] == "missed" for row in lowest)
+        missed = any(
+            row in lowest and _bounded(row, checks) == "missed"
+            for row, checks in zip(self.rows, self.checks, strict=True)
+        )
         return False if missed else None
 
     @property
@@ -471,10 +466,9 @@ class _Queued(Evidence):
         percentiles: Sequence[float],
         confidence: float = 0.95,
         *,
-        rare: bool = True,
         events: bool = True,
     ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        rows, _ = super().rows(percentiles, confidence, rare=rare, events=events)
+        rows, _ = super().rows(percentiles, confidence, events=events)
         total = self.whole.count + self.whole.censored
         end = normal_quantile((1 + confidence) / 2)
         levels = np.concatenate(
@@ -495,10 +489,8 @@ class _Queued(Evidence):
         )
         return wider, (why,) if any(math.isinf(row.high) for row in wider) else ()
 
-    def mean(
-        self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
-    ) -> tuple[float, float]:
-        below, above = super().mean(name, confidence, rare=rare)
+    def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
+        below, above = super().mean(name, confidence)
         wider = math.sqrt(self.company(0.0))
         return below * wider, above * wider
 
@@ -523,7 +515,7 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
 
 
 def load_curve(
-    runs: Mapping[str, Data | LoadRow], slo: SLO | str | None = None, confidence: float = 0.95
+    runs: Mapping[str, Data | LoadRow], slo: SLO | str | None = None, *, confidence: float = 0.95
 ) -> LoadCurve:
     """Find how latency rises with load, and the highest load that meets an SLO.
 
@@ -586,7 +578,7 @@ def load_curve(
     # A load passes if it meets every limit, whichever of them the estimate comes from.
     rates = np.array([row.rate for row in rows])
     met, missed = (
-        np.array([curve.verdict(row.name)[0] == outcome for row in rows])
+        np.array([_bounded(row, own) == outcome for row, own in zip(rows, checks, strict=True)])
         for outcome in ("met", "missed")
     )
     low, high, remark = bracket(rates, met, missed)
@@ -597,18 +589,25 @@ def load_curve(
     return replace(curve, capacity=together, limited_by=limits.limits[worst].statistic)
 
 
+def _bounded(row: LoadRow, checks: Sequence[SLORow]) -> Outcome:
+    """Whether a run meets the SLO with all of its intervals: what brackets are made of."""
+    outcomes = {check.bounded for check in checks}
+    if row.saturated or "missed" in outcomes:
+        return "missed"
+    return "unknown" if "unknown" in outcomes else "met"
+
+
 def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
     """Check a run; requests under way at its end count as failed unless that alone is a miss."""
     evidence = row.evidence
-    checks = slo.check(evidence or row.data, confidence, rare=False)
+    checks = slo.check(evidence or row.data, confidence=confidence)
     if not row.data.run.unfinished:
         return checks
     answered = slo.check(
         row.data.with_run(unfinished=0)
         if evidence is None
         else replace(evidence, whole=evidence.whole.with_run(unfinished=0)),
-        confidence,
-        rare=False,
+        confidence=confidence,
     )
     reason = f"{row.data.run.unfinished:,} requests were still under way at the end of the run"
     return [
@@ -624,9 +623,9 @@ def _explained(curve: LoadCurve, low: float, high: float, remark: str) -> str:
     if not low and curve.rows[0].saturated:
         return f"overloaded even at the lowest load measured: {overload_text(curve.rows[0])}"
     inside = [row for row in curve.rows if low < row.rate < high]
-    for row in inside:
-        verdict, why = curve.verdict(row.name)
-        if verdict == "unknown" and remark:
+    for row, checks in zip(curve.rows, curve.checks, strict=True):
+        why = next((check.reason for check in checks if check.bounded == "unknown"), "")
+        if row in inside and _bounded(row, checks) == "unknown" and remark and why:
             return f"{remark} (at {_rates(np.array([row.rate]))}: {why})"
     return remark
 
@@ -652,7 +651,7 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     counts do not show when, most of all requests must.
     """
     dependence = None if row.evidence is None else row.evidence.dependence
-    if check.outcome != "unknown" or percentile is None or percentile == 100:
+    if check.bounded != "unknown" or percentile is None or percentile == 100:
         return check
     if isinstance(row.evidence, _Queued) and percentile > 50:
         (slow,) = row.evidence.whole.percentile_rows([min(50.0, 2 * percentile - 100)])
@@ -763,7 +762,7 @@ def _capacity(rows: Sequence[LoadRow], checks: Sequence[SLORow]) -> Capacity:
     if np.isnan(values).any() or limit <= 0 or not (values > 0).all():
         # Shares, zeros, unknowns: between a load that passed and one that failed nothing is known.
         met, missed = (
-            np.array([check.outcome == outcome for check in checks])
+            np.array([check.bounded == outcome for check in checks])
             for outcome in ("met", "missed")
         )
         ends = np.where(met, 0.5, 2.0), np.where(missed, 2.0, 0.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import fields
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -11,21 +12,20 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.histogram import histogram_of, statistic_of
+from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
+from latencykit.units import format_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    import pandas as pd
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Floats, Ints
     from latencykit.core import Data
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = ["ChangePoint", "ChangePoints", "change_points", "change_positions"]
 
 
 _MOST_RUNS = 5000  # distances of all pairs: 200 MB
@@ -69,13 +69,30 @@ class ChangePoints(list[ChangePoint]):
     exchangeable: bool = True
     note: str = ""
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per change."""
+        import pandas as pd
+
+        names = [item.name for item in fields(ChangePoint)]
+        rows = [[getattr(change, name) for name in names] for change in self]
+        return pd.DataFrame(rows, columns=names).assign(change=[change.change for change in self])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"run {change.position}", format_change(change.change), f"{change.p_value:.2g}")
+            for change in self
+        ]
+        lines = [self.note or ("" if rows else "no change")]
+        return listing_html("Change points", ("from", "change", "p"), rows, lines)
+
 
 def change_positions(
     values: ArrayLike,
     *,
     alpha: float = 0.01,
     permutations: int = 499,
-    least: int = 5,
+    min_runs: int = 5,
     seed: int = 0,
 ) -> ChangePoints:
     """Return the positions at which a series of runs changes its level or spread, in order.
@@ -95,7 +112,7 @@ def change_positions(
         raise InvalidArgumentError(
             "change points need one finite number per run; leave out runs without one"
         )
-    if (1.0 / (permutations + 1)) > alpha or least < 2:
+    if (1.0 / (permutations + 1)) > alpha or min_runs < 2:
         raise InvalidArgumentError(
             f"{permutations} permutations cannot show a probability of {alpha:g}; it takes "
             f"{round(1 / alpha) - 1}"
@@ -110,9 +127,11 @@ def change_positions(
     typical = float(np.median(pairs)) if series.size > 1 else 0.0
     if typical > 0:
         distance = np.minimum(distance, 10 * typical)
-    search = _Search(distance, 10 * typical if typical > 0 else np.inf, alpha, permutations, least)
+    search = _Search(
+        distance, 10 * typical if typical > 0 else np.inf, alpha, permutations, min_runs
+    )
     splits = search.splits(seed)
-    if series.size < 2 * least or not typical:
+    if series.size < 2 * min_runs or not typical:
         return ChangePoints()
     residual, stretch = _residuals(scale, [position for position, _ in splits])
     correlation, error = _successive(residual, stretch)
@@ -161,7 +180,7 @@ class _Search:
     cut: float
     alpha: float
     permutations: int
-    least: int
+    min_runs: int
 
     def splits(
         self, seed: int, residual: Floats | None = None, correlation: float = 0.0
@@ -173,7 +192,7 @@ class _Search:
         while stretches:
             start, end = stretches.pop()
             part = self.distance[start:end, start:end]
-            split = _best_split(part, self.alpha, self.permutations, self.least, rng)
+            split = _best_split(part, self.alpha, self.permutations, self.min_runs, rng)
             if split is None:
                 continue
             position, p_value, best = split
@@ -204,19 +223,19 @@ class _Search:
             values = residual[np.minimum(places, residual.size - 1)]
             distance = np.minimum(np.abs(values[:, :, None] - values[:, None, :]), self.cut)
             as_clear += int(
-                (_energies(distance, self.least).max(axis=1) >= best * (1 - 1e-12)).sum()
+                (_energies(distance, self.min_runs).max(axis=1) >= best * (1 - 1e-12)).sum()
             )
         return as_clear / (self.permutations + 1)
 
 
 def _best_split(
-    distance: Floats, alpha: float, permutations: int, least: int, rng: np.random.Generator
+    distance: Floats, alpha: float, permutations: int, min_runs: int, rng: np.random.Generator
 ) -> tuple[int, float, float] | None:
     """The clearest split, its p-value and its energy, if it is significant."""
     n = len(distance)
-    if n < 2 * least:
+    if n < 2 * min_runs:
         return None
-    energies = _energies(distance[None], least)[0]
+    energies = _energies(distance[None], min_runs)[0]
     best = float(energies.max())
     if best <= 0:
         return None
@@ -224,18 +243,18 @@ def _best_split(
     for first in range(0, permutations, batch):
         order = np.argsort(rng.random((min(batch, permutations - first), n)), axis=1)
         shuffled = distance[order[:, :, None], order[:, None, :]]
-        as_clear += int((_energies(shuffled, least).max(axis=1) >= best * (1 - 1e-12)).sum())
+        as_clear += int((_energies(shuffled, min_runs).max(axis=1) >= best * (1 - 1e-12)).sum())
     p_value = as_clear / (permutations + 1)
-    return (least + int(energies.argmax()), p_value, best) if p_value <= alpha else None
+    return (min_runs + int(energies.argmax()), p_value, best) if p_value <= alpha else None
 
 
-def _energies(distance: Floats, least: int) -> Floats:
-    """Energy of every split into stretches of at least `least`, for a stack of distances."""
+def _energies(distance: Floats, min_runs: int) -> Floats:
+    """Energy of every split into stretches of at least `min_runs`, for a stack of distances."""
     n = distance.shape[-1]
     upper = np.triu(distance, 1)
     left = np.cumsum(upper.sum(axis=1), axis=1)  # pairs within the first k + 1
     right = np.cumsum(upper.sum(axis=2)[:, ::-1], axis=1)[:, ::-1]  # pairs within those from k on
-    at = np.arange(least, n - least + 1)
+    at = np.arange(min_runs, n - min_runs + 1)
     within, beyond = left[:, at - 1], right[:, at]
     between = left[:, -1:] - within - beyond
     rest = n - at
@@ -251,7 +270,7 @@ def _energies(distance: Floats, least: int) -> Floats:
 
 def change_points(
     runs: Sequence[Data | float] | Mapping[str, Data | float], statistic: str | float = "p99", *,
-    alpha: float = 0.01, permutations: int = 499, least: int = 5, seed: int = 0,
+    alpha: float = 0.01, permutations: int = 499, min_runs: int = 5, seed: int = 0,
 ) -> ChangePoints:  # fmt: skip
     """Find the runs after which a statistic changed, in order.
 
@@ -263,7 +282,7 @@ def change_points(
         Of each run: a percentile, ``"mean"`` or a trimmed mean.
     alpha : float, default 0.01
         Significance level.
-    permutations, least, seed : int
+    permutations, min_runs, seed : int
         See `latencykit.analysis.change_points.change_positions`.
 
     Returns
@@ -298,4 +317,6 @@ def change_points(
                 f"{source}: does not support {name}; choose a statistic that every run supports, "
                 "such as p50 or mean"
             )
-    return change_positions(values, alpha=alpha, permutations=permutations, least=least, seed=seed)
+    return change_positions(
+        values, alpha=alpha, permutations=permutations, min_runs=min_runs, seed=seed
+    )

@@ -22,30 +22,73 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
 from latencykit.analysis.stalls import Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError
-from latencykit.units import format_duration, format_items
+from latencykit.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from latencykit._typing import Flags, Floats
+    from latencykit.analysis.incident import Incident
     from latencykit.core.events import Events
     from latencykit.core.samples import Samples
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
-__all__ = ["Coincidence", "coincide"]
+@record()
+class CoincidenceRules:
+    """When events coincide with slow times by more than chance; chosen on `truth_events`."""
 
-_ALPHA = 0.035  # of any false finding about events
+    # of runs with any false finding about events
+    max_false_share: float = 0.035
+    # of events of a file that are looked at apart
+    max_kinds: int = 12
+    # of a kind, and coincidences behind a finding: fewer coincide by chance
+    min_events: int = 3
+    # clocks in use differ by no more than that
+    max_zone_s: float = 14 * 3600.0 + 60
+    # that are compared with events: bounds the time of a comparison
+    max_slow_times: int = 400
+    # of the clocks against each other
+    shifts: int = 2000
+    # more shifts where there are many looks: the best of many is rarer
+    shifts_per_look: int = 60
+    # gaps between events or slow times: so far are clocks moved
+    max_shift_gaps: float = 4.0
+    # that effects may lag behind events
+    max_lag_s: float = 30.0
+    # that events without a length may have an effect
+    effects_s: tuple[float, ...] = (0.0, 5.0, 60.0, 600.0)
+    # events to find a rhythm in
+    max_rhythm_events: int = 300
+    # of the mean gap: gaps that differ by less are a rhythm
+    max_rhythm_spread: float = 0.08
+    # of the slow times: less is taken for that much
+    min_share: float = 1e-3
+    # places by which a gap of a surrogate may move
+    max_gap_places: float = 6.0
+    # stalls, the longest, whose starts are compared with those of events
+    max_near_stalls: int = 64
+    # of stalls and events whose distances are looked at for an offset
+    max_pairs: int = 20_000_000
+    # zones differ by quarters of an hour
+    zone_step_s: float = 900.0
+    # behind an offset: fewer match by chance
+    min_matched_stalls: int = 5
+    # an offset less probable than that by chance is stated
+    max_offset_p: float = 1e-4
+    # of the matches of the best offset: others must have fewer
+    max_rival_share: float = 0.75
+
+
+RULES = CoincidenceRules()
 
 
 @record(eq=False)
@@ -70,6 +113,8 @@ class Coincidence(Value):
         The events in seconds from the start of the run.
     data : Samples or HistogramLog
         The run.
+    incident : Incident or None
+        The short time into which most of the slow requests fall.
     """
 
     threshold: float
@@ -79,6 +124,12 @@ class Coincidence(Value):
     notes: tuple[str, ...]
     lanes: tuple[Events, ...] = ()
     data: Samples | HistogramLog | None = field(default=None, repr=False)
+    incident: Incident | None = None
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per source: `rows`."""
+        return self.rows
 
     def _repr_html_(self) -> str:
         columns = (self.stalls[name] for name in ("start", "duration", "worst", "suspect"))
@@ -196,15 +247,12 @@ def coincide(
         tuple(dict.fromkeys(notes)),
         tuple(source.events for source in sources if source.parent is None),
         data,
+        run.incident(),
     )
 
 
 # ------------------------------------------------------------
 # Sources: files, and kinds of events within a file, on the clock of the run.
-
-_KINDS = 12  # of events of a file that are looked at apart
-_FEWEST = 3  # events of a kind; and coincidences behind a finding
-_ZONES = 14 * 3600.0 + 60  # clocks in use differ by no more than that
 
 
 @record()
@@ -236,8 +284,8 @@ def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
         sources.append(_Source(replace(events, name=name), name, None, placed))
         labels, count = np.unique(events.label, return_counts=True)
         if labels.size > 1:
-            chosen = np.flatnonzero(count >= _FEWEST)
-            chosen = chosen[np.argsort(-count[chosen], kind="stable")][:_KINDS]
+            chosen = np.flatnonzero(count >= RULES.min_events)
+            chosen = chosen[np.argsort(-count[chosen], kind="stable")][: RULES.max_kinds]
             for label in labels[chosen].tolist():
                 part = sources[file].events.select(events.label == label)
                 sources.append(_Source(part, f"{name}: {label}" if label else name, file, placed))
@@ -251,7 +299,7 @@ def _expanded(events: Events, run: SlowTimes) -> Events:
             f"{events.name}: a crontab needs a run whose date is known; "
             "this one states no start, so name its events in a CSV of times instead"
         )
-    around = 0.0 if events.clock == "epoch" else _ZONES
+    around = 0.0 if events.clock == "epoch" else RULES.max_zone_s
     begin = run.epoch - around - (events.offset or 0.0)
     end = begin + run.span + 2 * around
     due = [entry.between(begin, end) for entry in events.schedule]
@@ -262,19 +310,6 @@ def _expanded(events: Events, run: SlowTimes) -> Events:
 
 # ------------------------------------------------------------
 # The test of all sources under common shifts of the clock.
-
-_TARGETS = 400  # slow times that are compared with events
-_SHIFTS = 2000
-_PER_LOOK = 60  # more shifts where there are many looks
-_GAPS = 4.0  # between events or slow times: so far are clocks moved
-_LAGS = 30.0  # seconds that effects may lag behind events
-_EFFECTS = (0.0, 5.0, 60.0, 600.0)  # seconds that events without a length may have an effect
-_RHYTHM = 300  # events to find a rhythm in
-_EVEN = 0.08  # of the mean gap: gaps that differ by less are a rhythm
-_SLIGHT = 1e-3  # share of the slow times: less is taken for that much
-_NEARBY = 6.0  # places by which a gap of a surrogate may move
-_NEAR = 64  # stalls, the longest, whose starts are compared with those of events
-_PAIRS = 20_000_000  # of stalls and events whose distances are looked at for an offset
 
 
 @record()
@@ -314,7 +349,7 @@ class _Look:
 def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list[str]]:
     notes = _clock_notes(run, sources)
     results = _results(run, sources)
-    if run.begin.size >= _MATCHED and not all(
+    if run.begin.size >= RULES.min_matched_stalls and not all(
         source.events.offset is not None for source in sources
     ):
         known = {result.name.split(": ")[0] for result in results if result.significant}
@@ -375,7 +410,7 @@ def _clock_notes(run: SlowTimes, sources: Sequence[_Source]) -> list[str]:
 def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
     active = [k for k, source in enumerate(sources) if source.placed and len(source.events)]
     number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
-    shifts = min(max(_SHIFTS, _PER_LOOK * number), 6 * _SHIFTS)
+    shifts = min(max(RULES.shifts, RULES.shifts_per_look * number), 6 * RULES.shifts)
     rng = np.random.default_rng(2026)
     # Evenly to both sides, each at random within its step: as far as several gaps between events or
     # slow times, since both may be confined to the same hours of a run.
@@ -384,7 +419,9 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
     rhythm = _periodic(run.begin, run.span)
     targets = {
         (kind, irregular): _Targets.of(
-            *columns, moves * min(run.span / 2, _GAPS * max(*apart, _gap(columns[0], run.span))),
+            *columns,
+            moves
+            * min(run.span / 2, RULES.max_shift_gaps * max(*apart, _gap(columns[0], run.span))),
             rng if irregular else None,
         )
         for kind, columns in (
@@ -409,7 +446,7 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         )
         # Of looks that are equally rare, the one that accounts for more of the slow times goes
         # first: sources that meet a few stalls by chance do not hide the one that meets all.
-        p /= np.maximum(table, _SLIGHT) ** 2
+        p /= np.maximum(table, RULES.min_share) ** 2
         best = np.sort(p.min(axis=0))
         adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size
     results: list[_Result] = []
@@ -435,13 +472,13 @@ def _gap(at: Floats, span: float) -> float:
 
 def _periodic(at: Floats, span: float) -> bool:
     """Whether times have a rhythm, which of few of them their gaps alone can show."""
-    times = np.unique(at)[:_RHYTHM]
+    times = np.unique(at)[: RULES.max_rhythm_events]
     if times.size < 3:
         return False
     gaps = np.diff(times)
-    if float(gaps.std()) < _EVEN * float(gaps.mean()):
+    if float(gaps.std()) < RULES.max_rhythm_spread * float(gaps.mean()):
         return True
-    few = times.size < _RHYTHM
+    few = times.size < RULES.max_rhythm_events
     return (
         period_of(
             times - times[0], max(span, float(np.ptp(times))) if few else float(np.ptp(times))
@@ -479,15 +516,15 @@ class _Targets:
         owner = np.searchsorted(left, begin, "right") - 1
         weight = np.bincount(owner, weight, left.size).astype(np.float64)
         right = right - together
-        if left.size > _TARGETS:  # the heaviest, of equals those evenly spread
+        if left.size > RULES.max_slow_times:  # the heaviest, of equals those evenly spread
             spread = np.random.default_rng(1).random(left.size)
-            chosen = np.sort(np.lexsort((spread, -weight))[:_TARGETS])
+            chosen = np.sort(np.lexsort((spread, -weight))[: RULES.max_slow_times])
             left, right, weight = left[chosen], right[chosen], weight[chosen]
         length = right - left
         moved: Floats = np.broadcast_to(left, (moves.size, left.size))
         if left.size > 2 and rng is not None:
             gap = left[1:] - right[:-1]
-            keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * _NEARBY
+            keys = np.arange(gap.size) + rng.random((moves.size, gap.size)) * RULES.max_gap_places
             steps = length[:-1] + gap[np.argsort(keys, axis=1)]
             moved = left[0] + np.concatenate(
                 [np.zeros((moves.size, 1)), np.cumsum(steps, axis=1)], axis=1
@@ -517,7 +554,7 @@ def _effects(events: Events, run: SlowTimes) -> Floats:
     if not len(events) or float((events.end > events.start).mean()) > 0.5:
         return np.zeros(1)
     gap = float(np.median(np.diff(events.start))) if len(events) > 1 else run.span
-    return np.array([w for w in _EFFECTS if w <= max(gap, 1e-9) / 4])
+    return np.array([w for w in RULES.effects_s if w <= max(gap, 1e-9) / 4])
 
 
 def _looks_of(
@@ -543,10 +580,12 @@ def _looks_of(
         ends = slow.shares(limits, lambda a, b: _overlap(at, at, a, b))
         looks.append(_Look(source, "slow", *ends))
     stalls = targets.get("stalls")
-    if stalls is None or stalls.begin.size < _FEWEST:
+    if stalls is None or stalls.begin.size < RULES.min_events:
         return looks
-    if stalls.begin.size > _NEAR:  # the common lag looks at all pairs of stalls
-        chosen = np.sort(np.argsort(stalls.begin - stalls.end, kind="stable")[:_NEAR])
+    if stalls.begin.size > RULES.max_near_stalls:  # the common lag looks at all pairs of stalls
+        chosen = np.sort(
+            np.argsort(stalls.begin - stalls.end, kind="stable")[: RULES.max_near_stalls]
+        )
         stalls = _Targets(
             stalls.begin[chosen], stalls.end[chosen], stalls.weight[chosen],
             stalls.moved[:, chosen],
@@ -554,7 +593,7 @@ def _looks_of(
     starts = np.unique(events.start)
     width = run.tolerance * (2 if isinstance(run.data, HistogramLog) else 4)
     gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
-    farthest = min(_LAGS, gap / 4, run.span / 20)
+    farthest = min(RULES.max_lag_s, gap / 4, run.span / 20)
 
     def after(begin: Floats) -> Floats:
         """Seconds from the nearest start of an event, negative before it."""
@@ -647,17 +686,14 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: A
         within=look.within,
         stall_p=by_kind["stalls"],
         slow_p=by_kind["slow"],
-        significant=bool(p[best] <= _ALPHA and evidence >= _FEWEST and more),
+        significant=bool(
+            p[best] <= RULES.max_false_share and evidence >= RULES.min_events and more
+        ),
     )
 
 
 # ------------------------------------------------------------
 # Offsets between clocks: the most frequent distance from events to stalls.
-
-_QUARTER = 900.0  # seconds: zones differ by quarters of an hour
-_MATCHED = 5  # stalls at least behind an offset
-_CERTAIN = 1e-4
-_UNIQUE = 0.75  # of the matches of the best offset: others must have fewer
 
 
 def _offset(run: SlowTimes, sources: Sequence[_Source]) -> tuple[float | None, float, str]:
@@ -675,12 +711,12 @@ def _offset(run: SlowTimes, sources: Sequence[_Source]) -> tuple[float | None, f
     ambiguous = ""
     for source in sources:
         starts = np.unique(source.events.start)
-        if starts.size < _MATCHED or starts.size * stall.size > _PAIRS:
+        if starts.size < RULES.min_matched_stalls or starts.size * stall.size > RULES.max_pairs:
             continue
         distance = (stall[:, None] - starts).ravel()
         owner = np.repeat(np.arange(stall.size), starts.size)
         if source.placed and source.events.clock != "relative":
-            near = np.abs(distance) <= _ZONES
+            near = np.abs(distance) <= RULES.max_zone_s
             distance, owner = distance[near], owner[near]
         if not distance.size:
             continue
@@ -696,11 +732,11 @@ def _offset(run: SlowTimes, sources: Sequence[_Source]) -> tuple[float | None, f
         far = np.abs(distance + width / 2 - offset) > 2 * width
         second = int(pairs[far].max(initial=0))
         covered = min(1.0, starts.size * width / max(float(np.ptp(starts)), width))
-        looked = 2 * min(_ZONES, float(np.ptp(distance)) + width) / width
+        looked = 2 * min(RULES.max_zone_s, float(np.ptp(distance)) + width) / width
         p = float(special.betainc(matched, stall.size - matched + 1, covered)) * looked
-        if matched < _MATCHED or p > _CERTAIN:
+        if matched < RULES.min_matched_stalls or p > RULES.max_offset_p:
             continue
-        if second > _UNIQUE * matched:
+        if second > RULES.max_rival_share * matched:
             apart = float(np.abs(distance[far][np.argmax(pairs[far])] - offset))
             ambiguous = (
                 "its clock may be off, but several offsets fit equally well "
@@ -708,7 +744,7 @@ def _offset(run: SlowTimes, sources: Sequence[_Source]) -> tuple[float | None, f
             )
             continue
         if best is None or p < best[1]:
-            zone = round(offset / _QUARTER) * _QUARTER
+            zone = round(offset / RULES.zone_step_s) * RULES.zone_step_s
             offset = zone if zone and abs(offset - zone) <= width else offset
             words = (
                 f"its clock seems to be off: moved by {_signed(offset)}, where "
@@ -737,13 +773,15 @@ def _sentences(run: SlowTimes, stalls: Stalls, results: Sequence[_Result]) -> li
         after = (
             f" (within {format_duration(result.within * 1e9)} after it)" if result.within else ""
         )
-        if number > result.expected and result.stall_p <= _ALPHA:
+        if number > result.expected and result.stall_p <= RULES.max_false_share:
             chance = f"{result.expected:.1f}" if result.expected < 10 else f"{result.expected:.0f}"
             parts.append(
                 f"coincides with {number} of {format_items(len(stalls), 'stall')}{after} "
                 f"(by chance {chance}; {probability_text(max(result.p, result.stall_p))})"
             )
-        if result.share > result.by_chance and (result.slow_p <= _ALPHA or not parts):
+        if result.share > result.by_chance and (
+            result.slow_p <= RULES.max_false_share or not parts
+        ):
             share = f"{100 * result.share:.0f} %"
             chance = f"by chance {100 * result.by_chance:.0f} %"
             extra = "" if parts else f"; {probability_text(result.p)}"

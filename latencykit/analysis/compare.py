@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.bootstrap import ENDS, Draws, draw_means, draw_percentiles, draw_shifts
-from latencykit.core.dependence import LEAST_EVENTS
+from latencykit.analysis.clock_ticks import clock_step
+from latencykit.core.dependence import normal_quantile
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
+from latencykit.core.jackknife import student_quantile
 from latencykit.core.quantiles import (
     Counted,
     is_resolved,
-    percentile_table,
     rank_interval,
     share_interval,
 )
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.summary import Summary
-from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
+from latencykit.core.trimmed import parse_trim, ranks_of_mean, statistic_name
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -38,50 +38,24 @@ from latencykit.units import (
     format_duration,
     format_percentile,
     format_range,
+    format_share,
     format_value,
     parse_duration,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Floats
     from latencykit.core import Data
-    from latencykit.core.dependence import Dependence
+    from latencykit.core.evidence import Evidence
     from latencykit.core.run import Run
 
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
     Side = Histogram | Summary
     Runs = Data | Sequence[Data] | Mapping[str, Data]
-
-__all__ = [
-    "Change",
-    "Comparison",
-    "Condition",
-    "Gap",
-    "RunsComparison",
-    "Shift",
-    "Superiority",
-    "Verdict",
-    "compare",
-    "compare_counts",
-    "compare_runs",
-    "differences",
-    "gap_at",
-    "holm",
-    "least_p",
-    "parse_condition",
-    "rank_sum_null",
-    "runs_needed",
-    "shift",
-    "significance",
-    "superiority",
-    "unit_doubts",
-    "verdict",
-]
 
 Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
@@ -109,6 +83,9 @@ class Change:
         Bounds of `base` and `new` by the resolution of the sources. Where these are more than a
         tenth apart, `base` and `new` are upper bounds, and `change` and `difference` are NaN: there
         is an interval but no number.
+    tolerates : float
+        Relative standard deviation from run to run of one system that chance would need to explain
+        the change; 0 where the requests alone may explain it. One run per side only.
     """
 
     statistic: str
@@ -127,6 +104,7 @@ class Change:
     base_high: float = math.nan
     new_low: float = math.nan
     new_high: float = math.nan
+    tolerates: float = math.nan
 
     @property
     def percentile(self) -> float | None:
@@ -139,15 +117,6 @@ class Change:
         ends = ((self.base_low, self.base_high), (self.new_low, self.new_high))
         return all(math.isnan(low) or bool(is_resolved(low, high)) for low, high in ends)
 
-    def between(self, base: tuple[float, float, float], new: tuple[float, float, float]) -> Change:
-        """Return the change between two values with their bounds (value, low, high)."""
-        change = replace(
-            self, base=base[0], new=new[0],
-            base_low=base[1], base_high=base[2], new_low=new[1], new_high=new[2],
-            change=new[0] / base[0] - 1 if base[0] else math.nan, difference=new[0] - base[0],
-        )  # fmt: skip
-        return change if change.resolved else replace(change, change=math.nan, difference=math.nan)
-
     def judged(self, p_value: float, confidence: float, note: str = "") -> Change:
         """Return the change with its adjusted p-value; significant if its interval excludes 0."""
         small = p_value <= 1 - confidence + 1e-12
@@ -156,9 +125,15 @@ class Change:
 
 
 def significance(row: Change) -> str:
-    """Return ``yes``, ``no``, or ``not judged`` without a p-value or without any interval."""
-    unknown = math.isnan(row.p_value) or (row.low <= -1 and math.isinf(row.high))
-    return "yes" if row.significant else "not judged" if unknown else "no"
+    """Return ``yes``, ``no``, ``in these runs``, or ``not judged`` without an interval."""
+    if row.significant:
+        return "yes"
+    if row.note or (row.low <= -1 and math.isinf(row.high)):
+        return "not judged"
+    if math.isnan(row.p_value):
+        unknown = math.isnan(row.tolerates)
+        return "not judged" if unknown else "in these runs" if row.tolerates > 0 else "no"
+    return "no"
 
 
 @record(eq=False)
@@ -177,17 +152,15 @@ class Comparison(Value):
         What prevented a decision, or parts of it.
     warnings : tuple of str
         Differences between the two measurements besides the system.
-    faster : float
-        P(new < base), the probability (0..1) that a request of the new side is faster than one of
-        the base; NaN for several runs.
     unit : str
         Unit of the values.
     runs : tuple of two ints
         Runs per side.
     run_noise : float or None
         Stated relative standard deviation from run to run; single runs only.
-    faster_between : tuple of two floats
-        Bounds of `faster`, given the buckets.
+    tolerates : float or None
+        Run noise that chance would need to explain the clearest change that is stated; None where
+        the noise is known or nothing is stated.
     """
 
     changes: tuple[Change, ...]
@@ -195,11 +168,10 @@ class Comparison(Value):
     verdict: Verdict
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    faster: float = math.nan
     unit: str = "ns"
     runs: tuple[int, int] = (1, 1)
     run_noise: float | None = None
-    faster_between: tuple[float, float] = (math.nan, math.nan)
+    tolerates: float | None = None
 
     @property
     def table(self) -> pd.DataFrame:
@@ -327,7 +299,7 @@ _REPORTED = 12
 def compare(
     base: Runs, new: Runs, *, percentiles: Sequence[float] | None = None,
     means: Sequence[str] = _MEANS, confidence: float = 0.95, run_noise: float | None = None,
-    margin: float = 0.05, also: Sequence[str] = (), replicates: int = 1000, seed: int = 0,
+    margin: float = 0.05, also: Sequence[str] = (), seed: int = 0,
 ) -> Comparison:  # fmt: skip
     """Compare two runs, or several runs per side.
 
@@ -342,13 +314,14 @@ def compare(
     confidence : float, default 0.95
     run_noise : float, optional
         Relative standard deviation of a statistic from run to run (0.03 for 3 %). Without it, one
-        run per side shows nothing about two systems.
+        run per side shows changes that are larger than runs of one system plausibly differ, each
+        with the run noise that chance would need.
     margin : float, default 0.05
         Changes that surely lie within ± `margin` are called the same.
     also : sequence of str
         Further statistics, supported or not, by name (``"p99.99"``, ``"tm95"``), for conditions.
-    replicates, seed : int
-        Of the bootstrap.
+    seed : int
+        Of the labels that are drawn where several runs per side allow too many.
 
     Returns
     -------
@@ -378,15 +351,14 @@ def compare(
             "more"
         )
     inputs = _listed(base, "base"), _listed(new, "new")
-    # Single runs are judged with all that is known of how their requests depend on each other.
-    evidence: list[Any] = [None, None]
+    sides: tuple[list[Side], list[Side]]
+    evidence: tuple[Evidence, Evidence] | None = None
     if len(inputs[0]) == len(inputs[1]) == 1 and not any(
-        isinstance(data, Summary) or not hasattr(data, "evidence") for (data,) in inputs
-    ):
-        times = (data.to_unit("ns") if data.unit in NANOSECONDS else data for (data,) in inputs)
-        evidence = [data.evidence() for data in times]
-        pair = [histogram_of(side.whole, "a comparison") for side in evidence]
-        sides: tuple[list[Side], list[Side]] = [pair[0]], [pair[1]]
+        isinstance(data, Summary) for (data,) in inputs
+    ):  # single runs are judged with all that is known of how their requests depend on each other
+        evidence = evidence_of(inputs[0][0]), evidence_of(inputs[1][0])
+        first, second = (histogram_of(side.whole, "a comparison") for side in evidence)
+        sides = [first], [second]
     else:
         sides = (
             [_comparable(data) for data in inputs[0]],
@@ -398,29 +370,28 @@ def compare(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the "
             "former with unit= (--unit)"
         )
-    (first, *more), (second, *others) = sides
-    if more or others:
-        names = _statistics(sides, percentiles, means, also, confidence)
-        tables = [
-            [[statistic_of(data, name, confidence) for name in names] for data in side]
-            for side in sides
-        ]
-        runs = compare_runs(
-            tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed
-        )
-        result = Comparison(tuple(runs.changes), "runs", runs.verdict, runs.reasons)
-    elif isinstance(first, Summary) or isinstance(second, Summary):
-        names = _statistics(sides, percentiles, means, also, confidence)
-        result = _of_summaries(first, second, names)
-    else:
-        chosen = _default(first, second, confidence) if percentiles is None else list(percentiles)
+    if evidence is not None:
+        chosen = _default(evidence, confidence) if percentiles is None else list(percentiles)
         chosen += [p for name in also if name[0] == "p" and (p := float(name[1:])) not in chosen]
         named = dict.fromkeys([*means, *(name for name in also if name[0] != "p")])
-        result = _of_requests(
-            first, second, sorted(chosen), list(named), margin, run_noise=run_noise,
-            dependence=tuple(None if side is None else side.dependence for side in evidence),
-            confidence=confidence, replicates=replicates, seed=seed,
-        )  # fmt: skip
+        rows = compare_single(
+            evidence, sorted(chosen), list(named), confidence=confidence, run_noise=run_noise
+        )
+        result = _of_requests(evidence, rows, margin, run_noise)
+    else:
+        names = _statistics(sides, percentiles, means, also, confidence)
+        if len(sides[0]) == len(sides[1]) == 1:
+            result = _of_summaries(sides[0][0], sides[1][0], names)
+        else:
+            tables = [
+                [[statistic_of(data, name, confidence) for name in names] for data in side]
+                for side in sides
+            ]
+            runs = compare_runs(
+                tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed,
+                stamps=[[_stamp(data) for data in side] for side in inputs], run_noise=run_noise,
+            )  # fmt: skip
+            result = Comparison(tuple(runs.changes), "runs", runs.verdict, runs.reasons)
     numbers = len(sides[0]), len(sides[1])
     return replace(result, warnings=_warnings(sides), unit=units.pop(), runs=numbers)
 
@@ -443,17 +414,37 @@ def _comparable(data: Any) -> Side:
     return histogram_of(data, "a comparison")
 
 
-def _default(base: Histogram, new: Histogram, confidence: float) -> list[float]:
+def evidence_of(data: Any) -> Evidence:
+    """Return the evidence of a run, in nanoseconds where its values are times."""
+    counted = data if hasattr(data, "evidence") else histogram_of(data, "a comparison")
+    counted = counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
+    evidence: Evidence = counted.evidence()
+    return evidence
+
+
+def _stamp(data: Any) -> float | None:
+    """When a run began, seconds since the epoch."""
+    epoch = getattr(data, "epoch", None)
+    start: float | None = data.run.start if epoch is None else epoch / 1e9
+    return start
+
+
+def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
     """The maximum, and the percentiles that both samples support and both sources resolve.
 
     Those are the usual ones, and those that both sources report.
     """
-    top = min(side.sample_limit(confidence) for side in (base, new))
-    reported = {p for p in base.reported_percentiles[0] if p in new.reported_percentiles[0]}
+    sides = pair[0].whole, pair[1].whole
+    top = min(side.sample_limit(confidence=confidence) for side in sides)
+    reported = {
+        p for p in sides[0].reported_percentiles[0] if p in sides[1].reported_percentiles[0]
+    }
     reported = {p for p in reported if 0 < p < 100}
     candidates = {*_PERCENTILES, *(reported if len(reported) <= _REPORTED else ())}
     chosen = sorted(p for p in candidates if p <= top)
-    rows = zip(*(side.percentile_rows(chosen, confidence) for side in (base, new)), strict=True)
+    rows = zip(
+        *(side.percentile_rows(chosen, confidence=confidence) for side in sides), strict=True
+    )
     known = [a.percentile for a, b in rows if a.resolved and b.resolved]
     return [*(known or chosen), 100.0]
 
@@ -506,55 +497,77 @@ def _of_summaries(first: Side, second: Side, names: list[str]) -> Comparison:
 
 
 def _of_requests(
-    base: Histogram, new: Histogram, percentiles: list[float], means: list[str], margin: float,
-    *, run_noise: float | None, **options: Any,
-) -> Comparison:  # fmt: skip
-    """Compare one run per side; `options` are those of `compare_counts`."""
-    corrected = any(side.run.corrected in ("us", "tool") for side in (base, new))
-    rows = compare_counts(
-        base.counted, new.counted, percentiles, means,
-        run_noise=run_noise, corrected=corrected, **options,
-    )  # fmt: skip
+    sides: Sequence[Evidence], rows: list[Change], margin: float, run_noise: float | None
+) -> Comparison:
+    """The verdict on one run per side, and its reasons."""
     rows = [
-        row
-        if row.statistic.startswith("slow")
-        else row.between(_value(base, row), _value(new, row))
-        for row in rows
+        row if row.resolved else replace(row, change=math.nan, difference=math.nan) for row in rows
     ]
     reasons = []
+    if any(side.whole.run.corrected in ("us", "tool") for side in sides):
+        reasons.append(
+            "counts were corrected for coordinated omission: requests that were added count like "
+            "measured ones, so intervals are too narrow, and one long stall moves all of them"
+        )
+    result = verdict(rows, margin, noise_known=run_noise is not None)
     if run_noise is None:
-        reasons.append(
-            "one run per side cannot distinguish a change of the system from variation between "
-            "runs: the intervals hold for these requests only; measure several runs per side, or "
-            "state the variation with run_noise (--run-noise 3%)"
-        )
-    if corrected:
-        reasons.append(
-            "counts that were corrected for coordinated omission have no intervals: changes are "
-            "shown, not judged"
-        )
+        result = _direction([row for row in rows if row.significant])
+        reasons.append(_single_reason(rows, result))
+        if any(side.jackknife is None for side in sides):
+            reasons.append(
+                "a source has no times, so its intervals are those of independent requests: where "
+                "slow ones come together they are too narrow"
+            )
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
-    faster = superiority(base.counted, new.counted)
+    known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
     return Comparison(
-        tuple(rows),
-        "requests",
-        verdict(rows, margin, noise_known=run_noise is not None and not corrected),
-        tuple(reasons),
-        faster=faster.value,
-        run_noise=run_noise,
-        faster_between=(faster.low, faster.high),
+        tuple(rows), "requests", result, tuple(reasons), run_noise=run_noise,
+        tolerates=max(known, default=None) if run_noise is None else None,
+    )  # fmt: skip
+
+
+NOISE_OPTION = "run_noise=0.03"
+"""As a reason names it; the command line has another name for it."""
+
+
+def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
+    """What one run per side leaves open, and how many runs would decide."""
+    changed = [row for row in rows if not row.note and row.tolerates > 0 and not row.significant]
+    needed = runs_needed()
+    if result != "inconclusive" and not changed:
+        return f"one run per side: {needed} on each would show smaller changes, too"
+    if not changed:
+        return (
+            "no change in these runs beyond their intervals; one run per side cannot show that "
+            f"systems are equal: measure {needed} per side, or state how much runs differ "
+            f"({NOISE_OPTION})"
+        )
+    largest = max(changed, key=lambda row: row.tolerates)
+    size = abs(math.log1p(largest.change)) if math.isfinite(largest.change) else 0.0
+    runs = needed if not size else max(
+        needed, math.ceil(2 * (_POWER * SINGLE.usual_noise / size) ** 2)
+    )  # fmt: skip
+    noise = format_share(largest.tolerates)
+    chance = f"chance explains it where runs of one system differ by {noise}"
+    middle = next((row.change for row in rows if row.statistic == "p50"), math.nan)
+    steady = abs(math.log1p(middle)) < math.log(SINGLE.least_ratio_of_all) if middle > -1 else False
+    if steady and largest.tolerates >= SINGLE.least_noise:
+        chance = f"one slow period may explain it: the median's change is {format_change(middle)}"
+    return (
+        f"changed in these runs: {', '.join(row.statistic for row in changed)}; {chance}. "
+        f"{runs} runs per side would decide, or the variation between runs ({NOISE_OPTION})"
     )
 
 
-def _value(side: Histogram, row: Change) -> tuple[float, float, float]:
-    """The value of a statistic (reported by the source, else from its buckets) and its bounds."""
-    if row.percentile is not None:
-        (known,) = side.percentile_rows([row.percentile])
-        return known.value, known.bucket_low, known.bucket_high
-    if row.statistic == "mean":
+_POWER = 2.8  # standard errors that are found in four of five cases: 1.96 + 0.84
+
+
+def _value(side: Histogram, statistic: str) -> tuple[float, float, float]:
+    """A mean (reported by the source, else from its buckets) and its bounds."""
+    if statistic == "mean":
         low, high = side.bracket("mean")
         return side.mean if is_resolved(low, high) or side.censored else high, low, high
-    trim = side.trimmed(row.statistic)
+    trim = side.trimmed(statistic)
     return trim.value, trim.low, trim.high
 
 
@@ -697,265 +710,267 @@ def verdict(
     judged = [row for row in changes if not math.isnan(row.p_value)]
     same = [row for row in judged if -margin <= row.low and row.high <= margin]
     moved = [row for row in judged if row.significant and row not in same]
-    worse, better = any(row.low > 0 for row in moved), any(row.high < 0 for row in moved)
-    if worse or better:
-        return "mixed" if worse and better else "worse" if worse else "better"
+    if moved:
+        return _direction(moved)
     return "same" if judged and len(same) == len(judged) else "inconclusive"
 
 
+def _direction(moved: Sequence[Change]) -> Verdict:
+    """What changes add up to."""
+    worse, better = any(row.low > 0 for row in moved), any(row.high < 0 for row in moved)
+    if worse and better:
+        return "mixed"
+    return "worse" if worse else "better" if better else "inconclusive"
+
+
 # ------------------------------------------------------------
-# One run per side: how much each statistic changed.
+# One run per side: how much each statistic changed, and how much runs of one system would have to
+# differ for that to be chance.
 #
-# That shows how much two *runs* differ, not two systems: runs of the same system differ, too, and
-# with a million requests any such difference is "significant". So intervals of single runs hold for
-# their requests only, unless `run_noise` states by how much runs differ.
+# Two runs of one system differ, too, and with a million requests any such difference is
+# "significant". So a change is stated where it is larger than runs plausibly differ: most parts of
+# one run are slower than most parts of the other, and by much. Whatever is stated comes with the
+# run noise that chance would need.
 
 _MAXIMUM = (
     "the maximum grows with the number of requests and the length of a run: it is shown, not judged"
 )
 
 
-def compare_counts(
-    base: Counted,
-    new: Counted,
+@record()
+class SingleRunRule:
+    """When a change between two runs is stated; `--only compare` of the truth benchmark chose it.
+
+    At a run noise of 10 % it is wrong in 1 to 3 % of pairs of one system, and finds a factor of 2
+    in nine of ten.
+    """
+
+    blocks: int = 10  # parts of each run, compared part by part
+    dominance: float = 0.8  # pairs of parts that are slower minus faster: a stall is one part
+    least_ratio: float = 1.5  # of the medians of the parts
+    least_noise: float = (
+        0.17  # run noise that has to be tolerated: runs of one system differ by 10 %
+    )
+    least_ratio_of_all: float = 1.3  # without parts: of the median, which no stall carries alone
+    least_ratio_of_many: float = 10.0  # or of p90, once corrected: a tenth of the time
+    usual_noise: float = 0.05  # of well kept systems: for the number of runs that would decide
+
+
+SINGLE = SingleRunRule()
+
+
+@record(eq=False)
+class _Point:
+    """One statistic of a run: its value, bucket and clock bounds, interval, and parts."""
+
+    value: float
+    bottom: float
+    top: float
+    low: float
+    high: float
+    parts: Floats | None = None
+
+
+def compare_single(
+    sides: tuple[Evidence, Evidence],
     percentiles: Sequence[float],
     means: Sequence[str] = ("mean",),
     *,
     confidence: float = 0.95,
     run_noise: float | None = None,
-    corrected: bool = False,
-    dependence: tuple[Dependence | None, ...] = (None, None),
-    replicates: int = 1000,
-    seed: int = 0,
 ) -> list[Change]:
-    """Return the change of each statistic between two runs."""
-    rng = np.random.default_rng(seed)
-    sides = (
-        _Side(base.occupied(), dependence[0], replicates, rng),
-        _Side(new.occupied(), dependence[1], replicates, rng),
-    )
-    groups = [_percentiles(sides, percentiles, confidence)]
-    if means:
-        groups.append(_means(sides, means))
-    gap = next((gap for gap in groups[0].gaps if gap is not None), None)
-    if gap is not None:
-        groups.append(_modes(sides, gap))
-    noise = np.exp(rng.normal(0.0, math.sqrt(2) * (run_noise or 0.0), (replicates, 1)))
-    rows = [row for group in groups for row in _rows(group, noise, confidence, corrected)]
-    notes = [note for group in groups for note in group.notes or [""] * len(group.names)]
-    judged = [k for k, row in enumerate(rows) if not math.isnan(row.p_value)]
-    adjusted = np.full(len(rows), np.nan)
-    adjusted[judged] = holm([rows[k].p_value for k in judged])
-    return [row.judged(float(adjusted[k]), confidence, notes[k]) for k, row in enumerate(rows)]
+    """Return the change of each statistic between two runs.
 
-
-@record(eq=False)
-class _Group:
-    """Statistics of one kind.
-
-    `bounded` are masks per side of where the sample gives a lower and an upper bound.
+    Intervals of a ratio are those of both sides put together (MOVER; Zou and Donner, 2008), and
+    allow for the run noise where it is stated.
     """
-
-    names: list[str]
-    points: Sequence[Floats]
-    draws: Sequence[Draws]
-    bounded: Sequence[tuple[Flags, Flags]]
-    judged: Sequence[bool] = ()  # all, if empty
-    notes: Sequence[str] = ()
-    gaps: Sequence[Gap | None] = ()
-
-
-@record(eq=False)
-class _Side:
-    """One run: its counts, the dependence between its requests, and replicates of statistics.
-
-    Methods return replicates with masks of where there is a lower and an upper bound.
-    """
-
-    counted: Counted
-    dependence: Dependence | None
-    replicates: int
-    rng: np.random.Generator
-
-    def percentiles(self, p: Floats, supported: Flags) -> tuple[Draws, tuple[Flags, Flags]]:
-        draws = draw_percentiles(self.counted, p, self.replicates, self.rng, self.dependence)
-        if self.dependence is None:
-            return draws, (np.ones(p.size, np.bool_), supported)
-        known = self.dependence.resolved(p)
-        return draws, (known, known & supported & (self.dependence.events(p) >= LEAST_EVENTS))
-
-    def means(
-        self, ranks: Sequence[tuple[float, float]], values: tuple[Floats, Floats]
-    ) -> tuple[Draws, tuple[Flags, Flags]]:
-        if self.dependence is None:
-            drawn = draw_means(self.counted, list(ranks), self.replicates, self.rng)
-            return drawn, _both_ends(len(ranks))
-        shifts = np.stack([self.dependence.shifts(*pair, ENDS) for pair in ranks])
-        return self._shifted(values, shifts)
-
-    def share(self, cut: float) -> tuple[Draws, tuple[Flags, Flags]]:
-        """The share of requests above a value."""
-        total = self.counted.total
-        share = _beyond(self.counted, cut).total / total
-        if self.dependence is None:
-            requests = total // self.counted.repeats
-            drawn = self.rng.binomial(requests, share, (self.replicates, 1)) / requests
-            return Draws(drawn, drawn), _both_ends(1)
-        shifts = share * (self.dependence.factors(self.dependence.value > cut, ENDS) - 1)
-        return self._shifted((np.array([share]), np.array([share])), shifts[None, :])
-
-    def _shifted(
-        self, values: tuple[Floats, Floats], shifts: Floats
-    ) -> tuple[Draws, tuple[Flags, Flags]]:
-        known, closed = ~np.isnan(shifts[:, 0]), np.isfinite(shifts[:, -1])
-        return draw_shifts(values, shifts, self.replicates, self.rng), (known, known & closed)
-
-
-def _both_ends(number: int) -> tuple[Flags, Flags]:
-    return np.ones(number, np.bool_), np.ones(number, np.bool_)
-
-
-def _percentiles(
-    sides: tuple[_Side, _Side], percentiles: Sequence[float], confidence: float
-) -> _Group:
-    p = np.asarray(percentiles, np.float64)
-    tables = [percentile_table(side.counted, p, confidence) for side in sides]
-    draws, bounded = zip(
-        *(side.percentiles(p, table.supported) for side, table in zip(sides, tables, strict=True)),
-        strict=True,
-    )
+    names = [f"p{format_percentile(p)}" for p in percentiles]
+    counted = [side.whole.counted for side in sides]
     gaps = [
-        next((gap for side in sides if (gap := gap_at(side.counted, q)) is not None), None)
-        for q in p.tolist()
+        next((gap for one in counted if (gap := gap_at(one, p)) is not None), None)
+        for p in percentiles
     ]
-    pairs = list(zip(p.tolist(), gaps, strict=True))
-    return _Group(
-        [f"p{format_percentile(q)}" for q in p.tolist()],
-        [table.value for table in tables],
-        draws,
-        bounded,
-        [q < 100 and gap is None for q, gap in pairs],
-        [gap.words if gap else _MAXIMUM if q == 100 else "" for q, gap in pairs],
-        gaps,
-    )
+    points = [
+        [*_percentile_points(side, percentiles, confidence), *_mean_points(side, means, confidence)]
+        for side in sides
+    ]
+    names += list(means)
+    notes = [
+        gap.words if gap else _MAXIMUM if p == 100 else ""
+        for p, gap in zip(percentiles, gaps, strict=True)
+    ]
+    notes += [""] * len(means)
+    found = next((gap for gap in gaps if gap is not None), None)
+    if found is not None:
+        for name, *pair in _mode_points(sides, found, confidence):
+            names.append(name)
+            notes.append("")
+            for side, point in zip(points, pair, strict=True):
+                side.append(point)
+    changes = [
+        _change_of(name, before, after, confidence, run_noise)
+        for name, before, after in zip(names, *points, strict=True)
+    ]
+    if run_noise is None:
+        added = any(side.whole.run.corrected in ("us", "tool") for side in sides)
+        return _stated(changes, points, notes, added=added)
+    judged = [
+        not note and not math.isnan(row.p_value) for row, note in zip(changes, notes, strict=True)
+    ]
+    known = [row.p_value for row, one in zip(changes, judged, strict=True) if one]
+    adjusted = iter(holm(known).tolist())
+    return [
+        row.judged(next(adjusted), confidence) if one else replace(row, p_value=math.nan, note=note)
+        for row, one, note in zip(changes, judged, notes, strict=True)
+    ]
 
 
-def _means(sides: tuple[_Side, _Side], names: Sequence[str]) -> _Group:
-    ranks, specs = [], ["TM(0%:100%)" if name == "mean" else name for name in names]
-    for name, spec in zip(names, specs, strict=True):
-        trim = parse_trim(spec)
-        if trim.kind != "TM" or not trim.by_rank:
+def _percentile_points(
+    side: Evidence, percentiles: Sequence[float], confidence: float
+) -> Iterator[_Point]:
+    """Percentiles of a run; counts that were corrected are taken for requests."""
+    if side.jackknife is None and side.whole.run.corrected in ("us", "tool"):
+        side = side.whole.with_run(corrected="unknown").evidence()
+    rows, _ = side.rows(percentiles, confidence, events=False)
+    jackknife = side.jackknife if side.jackknife is not None and side.jackknife.known else None
+    for row in rows:
+        step = clock_step(side.whole.counted, row.value)
+        bottom, top = max(row.bucket_low - step, 0.0), row.bucket_high + step
+        low = 0.0 if math.isnan(row.low) else min(row.low, bottom)
+        high = math.inf if math.isnan(row.high) else max(row.high, top)
+        parts = None
+        if jackknife is not None and 0 < row.percentile < 100:
+            parts = jackknife.of_blocks(row.percentile, SINGLE.blocks)
+        yield _Point(row.value, bottom, top, low, high, parts)
+
+
+def _mean_points(side: Evidence, names: Sequence[str], confidence: float) -> Iterator[_Point]:
+    """Means of a run, also trimmed by rank."""
+    whole = side.whole
+    for name in names:
+        ranks = ranks_of_mean(name) if name == "mean" or parse_trim(name).kind == "TM" else None
+        if ranks is None:
             raise InvalidArgumentError(
                 f"{name!r} cannot be compared; compare percentiles, the mean, or trimmed means "
                 "such as tm99"
             )
-        ranks.append((float(trim.low), float(trim.high)))
-    points, draws, bounded = [], [], []
-    for side in sides:
-        trims = [trimmed(side.counted, spec) for spec in specs]
-        columns = ([getattr(trim, name) for trim in trims] for name in ("value", "low", "high"))
-        point, low, high = (np.array(column) for column in columns)
-        if "mean" in names and math.isfinite(side.counted.mean):
-            k = names.index("mean")  # reported by the tool, and more exact than any bucket
-            point[k] = low[k] = high[k] = side.counted.mean
-        drawn, ends = side.means(ranks, (low, high))
-        points.append(point)
-        draws.append(drawn)
-        bounded.append(ends)
-    for side, drawn in zip(sides, draws, strict=True):
-        counted = side.counted
-        if side.dependence is None and "mean" in names and math.isfinite(counted.mean):
-            # The standard deviation that the source reports, or the most that its buckets allow.
-            deviation = counted.std
-            if not math.isfinite(deviation):
-                below, above = (
-                    np.abs(counted.low - counted.mean),
-                    np.abs(counted.high - counted.mean),
-                )
-                farthest = np.maximum(below, above)
-                deviation = math.sqrt(float(np.average(farthest**2, weights=counted.counts)))
-            error = deviation / math.sqrt(max(counted.count, 1))
-            noise = side.rng.normal(0.0, error, side.replicates)
-            k = names.index("mean")
-            drawn.low[:, k] = drawn.high[:, k] = np.maximum(counted.mean + noise, counted.low[0])
-    return _Group(list(names), points, draws, bounded)
+        value, bottom, top = _value(whole, name)
+        step = clock_step(whole.counted, value)
+        bottom, top = max(bottom - step, 0.0), top + step
+        below, above = side.mean(name, confidence) if math.isfinite(top) else (0.0, 0.0)
+        if is_resolved(bottom, top) and not step:
+            bottom = top = value
+        low, high = max(bottom - below, 0.0), top + above
+        parts = None
+        if side.jackknife is not None and side.jackknife.known:
+            parts = side.jackknife.means(*ranks, number=SINGLE.blocks)
+        yield _Point(value, bottom, top, low, high, parts)
 
 
-def _modes(sides: tuple[_Side, _Side], gap: Gap) -> _Group:
+def _mode_points(
+    sides: tuple[Evidence, Evidence], gap: Gap, confidence: float
+) -> Iterator[tuple[str, _Point, _Point]]:
     """Weight of the slow mode, and its median where both sides have one."""
     cut = math.sqrt(max(gap.below, 0.0) * gap.above) or gap.above / 2  # a clock may read zero
-    slow = [_beyond(side.counted, cut) for side in sides]
-    points = [
-        np.array([part.total / side.counted.total]) for part, side in zip(slow, sides, strict=True)
-    ]
-    replicates, names = [side.share(cut) for side in sides], ["slow share"]
-    if all(part.total for part in slow):
-        names.append("slow median")
-        for k, (side, part) in enumerate(zip(sides, slow, strict=True)):
-            # The median of the slow mode, as a percentile of all.
-            middle = np.array([100 - 50 * float(points[k][0])])
-            if side.dependence is None:
-                draws = draw_percentiles(part, [50], side.replicates, side.rng)
-                bounded = _both_ends(1)
-            else:
-                draws, bounded = side.percentiles(middle, np.ones(1, np.bool_))
-            share, ends = replicates[k]
-            joined = Draws(np.c_[share.low, draws.low], np.c_[share.high, draws.high])
-            replicates[k] = joined, (np.append(ends[0], bounded[0]), np.append(ends[1], bounded[1]))
-            points[k] = np.append(points[k], percentile_table(part, [50]).value)
-    draws_of, bounded_of = zip(*replicates, strict=True)
-    return _Group(names, points, draws_of, bounded_of)
-
-
-def _beyond(counted: Counted, cut: float) -> Counted:
-    """The part of the counts above a value, with censored ones."""
-    above = counted.high > cut
-    return Counted(
-        counted.low[above],
-        counted.high[above],
-        counted.counts[above],
-        counted.middle[above],
-        counted.censored,
-        counted.limit,
-    )
-
-
-def _rows(group: _Group, noise: Floats, confidence: float, corrected: bool) -> list[Change]:
-    """Point, interval and p-value of every change, ratios and differences alike."""
-    base, new = group.draws
-    before, after = group.points
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio_low = np.nan_to_num(new.low / base.high * noise, nan=0.0, posinf=np.inf)
-        ratio_high = np.nan_to_num(new.high / base.low * noise, nan=np.inf, posinf=np.inf)
-        change = after / before - 1
-        step_low = np.nan_to_num(
-            new.low * noise - base.high, nan=-np.inf, neginf=-np.inf, posinf=np.inf
+    weights = []
+    for side in sides:
+        counted = side.whole.counted
+        slow = int(counted.counts[counted.high > cut].sum()) + counted.censored
+        share = slow / counted.total
+        requests = counted.total // counted.repeats
+        low, high = share_interval(min(slow // counted.repeats, requests), requests, confidence)
+        if side.jackknife is not None and side.jackknife.known:
+            ends = side.jackknife.above(cut).share_interval(confidence)
+            low, high = min(low, ends[0]), max(high, ends[1])
+        weights.append(_Point(share, share, share, low, high))
+    yield "slow share", weights[0], weights[1]
+    if all(point.value > 0 for point in weights):
+        middles = (
+            next(_percentile_points(side, [100 - 50 * point.value], confidence))
+            for side, point in zip(sides, weights, strict=True)
         )
-        step_high = np.nan_to_num(
-            new.high * noise - base.low, nan=np.inf, neginf=-np.inf, posinf=np.inf
-        )
-    tail = (1 - confidence) / 2
-    low, step = (
-        np.quantile(part, tail, axis=0, method="inverted_cdf") for part in (ratio_low - 1, step_low)
-    )
-    high, stop = (
-        np.quantile(part, 1 - tail, axis=0, method="inverted_cdf")
-        for part in (ratio_high - 1, step_high)
-    )
-    (base_low, base_high), (new_low, new_high) = group.bounded
-    left, right = (
-        sure & np.array(not corrected) for sure in (base_high & new_low, base_low & new_high)
-    )
-    low, step = np.where(left, low, -1.0), np.where(left, step, -np.inf)
-    high, stop = np.where(right, high, np.inf), np.where(right, stop, np.inf)
-    slower, faster = ((part <= 0).sum(axis=0) + 1 for part in (ratio_low - 1, 1 - ratio_high))
-    p_value = np.minimum(1.0, 2.0 * np.minimum(slower, faster) / (len(noise) + 1))
-    p_value = np.where(np.where(slower < faster, left, right), p_value, 1.0)
-    judged = np.array(group.judged or [True] * len(group.names)) & np.array(not corrected)
-    p_value = np.where(judged, p_value, np.nan)
-    columns = (before, after, change, low, high, after - before, step, stop, p_value)
-    numbers: Any = np.stack(columns, axis=1).tolist()
-    return [Change(name, *row) for name, row in zip(group.names, numbers, strict=True)]
+        base, new = middles
+        yield "slow median", base, new
+
+
+def _change_of(
+    name: str, base: _Point, new: _Point, confidence: float, run_noise: float | None
+) -> Change:
+    """The change between two runs with its interval, and the run noise that chance would need."""
+    z = normal_quantile((1 + confidence) / 2)
+    noise = z * math.sqrt(2) * (run_noise or 0.0)
+    least, most = _log_ratio(new.bottom, base.top), _log_ratio(new.top, base.bottom)
+    down = math.hypot(_log_ratio(new.bottom, new.low), _log_ratio(base.high, base.top))
+    up = math.hypot(_log_ratio(new.high, new.top), _log_ratio(base.bottom, base.low))
+    low, high = least - math.hypot(down, noise), most + math.hypot(up, noise)
+    low, high = (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+    apart, error = (least, down) if least > 0 else (-most, up) if most < 0 else (0.0, math.inf)
+    tolerates = p_value = math.nan
+    if math.isfinite(apart) and math.isfinite(error):
+        tolerates = math.sqrt(max(apart**2 - error**2, 0.0)) / (z * math.sqrt(2))
+        spread = math.hypot(error / z, math.sqrt(2) * (run_noise or 0.0))
+        p_value = math.erfc(apart / spread / math.sqrt(2)) if spread else 0.0
+    elif not apart:
+        tolerates, p_value = 0.0, 1.0
+    scale = noise * max(base.value, new.value)
+    return Change(
+        name, base.value, new.value, new.value / base.value - 1 if base.value else math.nan,
+        math.expm1(low), math.exp(high) - 1 if high < _HIGHEST else math.inf,
+        new.value - base.value,
+        new.bottom - base.top - math.hypot(new.bottom - new.low, base.high - base.top, scale),
+        new.top - base.bottom + math.hypot(new.high - new.top, base.bottom - base.low, scale),
+        p_value, tolerates=tolerates,
+        base_low=base.bottom, base_high=base.top, new_low=new.bottom, new_high=new.top,
+    )  # fmt: skip
+
+
+_HIGHEST = 700.0  # exponents of a float
+
+
+def _log_ratio(upper: float, lower: float) -> float:
+    """The logarithm of a ratio; 0 of two zeros, infinite of one."""
+    if upper == lower:
+        return 0.0
+    if not lower or math.isinf(upper):
+        return math.inf
+    return math.log(upper / lower) if upper > 0 and math.isfinite(lower) else -math.inf
+
+
+def _stated(
+    changes: Sequence[Change], points: Sequence[Sequence[_Point]], notes: Sequence[str],
+    *, added: bool,
+) -> list[Change]:  # fmt: skip
+    """The changes that are larger than runs of one system plausibly differ.
+
+    Where a correction `added` requests, a tenth of them is a tenth of the time.
+    """
+    least = {"p50": SINGLE.least_ratio_of_all}
+    if added:
+        least["p90"] = SINGLE.least_ratio_of_many
+    carried = [row for row in changes if row.statistic in least]
+    rows = []
+    for row, base, new, note in zip(changes, *points, notes, strict=True):
+        significant = not note and row.tolerates >= SINGLE.least_noise
+        if base.parts is not None and new.parts is not None:
+            significant = significant and _parts_agree(base.parts, new.parts, row.low > 0)
+        elif significant and row.statistic != "slow share" and carried:
+            # Without parts: percentiles that no stall carries alone have moved as well.
+            sign = 1 if row.low > 0 else -1
+            significant = any(
+                sign * _log_ratio(one.new, one.base) >= math.log(least[one.statistic])
+                for one in carried
+            )
+        rows.append(replace(row, p_value=math.nan, significant=bool(significant), note=note))
+    return rows
+
+
+def _parts_agree(base: Floats, new: Floats, slower: bool) -> bool:
+    """Whether parts of one run are slower than those of the other, and by much."""
+    before, after = (np.log(np.maximum(side, 1e-300)) for side in (base, new))
+    dominance = float(np.sign(after[:, None] - before[None, :]).mean())
+    moved = float(np.median(after) - np.median(before))
+    sign = 1 if slower else -1
+    return sign * dominance > SINGLE.dominance and sign * moved >= math.log(SINGLE.least_ratio)
 
 
 # ------------------------------------------------------------
@@ -998,13 +1013,17 @@ def compare_runs(
     confidence: float = 0.95,
     margin: float = 0.05,
     seed: int = 0,
+    stamps: Sequence[Sequence[float | None]] | None = None,
+    run_noise: float | None = None,
 ) -> RunsComparison:
     """Compare two groups of runs.
 
     The test is Mann and Whitney's rank sum over all ways to label the runs, so p-values are exact.
     Across statistics they are adjusted by stepping down through the same relabellings (Westfall and
     Young, 1993), which is Holm's procedure for correlated statistics such as the percentiles of one
-    run. The interval of a ratio is Hodges and Lehmann's.
+    run. The interval of a ratio is Hodges and Lehmann's. Where `stamps` show that one side was
+    measured before the other, a change has to exceed what a drift from run to run may do; where
+    `run_noise` is stated, what such noise may do.
     """
     sides = [np.atleast_2d(np.asarray(side, np.float64)) for side in (base, new)]
     if any(side.shape[1] != len(statistics) for side in sides):
@@ -1019,7 +1038,7 @@ def compare_runs(
         reasons.append(f"not every run supports {', '.join(left_out)}: not judged")
     needed, alpha = runs_needed(1 - confidence), 1 - confidence
     enough = min(runs) >= needed
-    if not enough:
+    if not enough and run_noise is None:
         reasons.append(
             f"{runs[0]} and {runs[1]} runs cannot decide at the {100 * alpha:.2g} % level: the "
             f"smallest p-value they can give is {least_p(*runs):.2g}; measure at least {needed} "
@@ -1029,13 +1048,64 @@ def compare_runs(
     p_values = np.full(len(statistics), np.nan)
     if judged.size and enough:
         p_values[judged] = _relabelled(pooled[:, judged], runs[0], seed)
+    if run_noise and judged.size:
+        spread = run_noise * math.sqrt(1 / runs[0] + 1 / runs[1])
+        chance = [math.erfc(_moved(sides, k) / spread / math.sqrt(2)) for k in judged.tolist()]
+        p_values[judged] = np.fmax(p_values[judged], holm(chance))
+        enough = True
+    if stamps is not None and _apart(stamps) and judged.size:
+        reach = [_drift(sides, stamps, k, confidence) for k in judged.tolist()]
+        moved = [_moved(sides, k) for k in judged.tolist()]
+        within = np.array(moved) <= np.array(reach)
+        p_values[judged] = np.where(within, 1.0, p_values[judged])
+        reasons.append(
+            "all runs of one side were measured before those of the other, so a drift from run to "
+            f"run looks like a change: changes below {format_share(math.expm1(max(reach)))} are "
+            "not judged; alternate the sides"
+        )
+    noise = run_noise * math.sqrt(1 / runs[0] + 1 / runs[1]) if run_noise else 0.0
     changes = [
-        _change(name, sides[0][:, k], sides[1][:, k], confidence).judged(
+        _change(name, sides[0][:, k], sides[1][:, k], confidence, noise).judged(
             float(p_values[k]), confidence
         )
         for k, name in enumerate(statistics)
     ]
     return RunsComparison(changes, verdict(changes, margin, noise_known=enough), tuple(reasons))
+
+
+def _moved(sides: Sequence[Floats], column: int) -> float:
+    """By how much the medians of two groups of runs differ, as a logarithm."""
+    before, after = (float(np.median(side[:, column])) for side in sides)
+    return abs(_log_ratio(after, before))
+
+
+def _apart(stamps: Sequence[Sequence[float | None]]) -> bool:
+    """Whether all runs of one side began before those of the other."""
+    known = [[one for one in side if one is not None] for side in stamps]
+    if any(len(side) < max(len(given), 2) for side, given in zip(known, stamps, strict=True)):
+        return False
+    return max(known[0]) < min(known[1]) or max(known[1]) < min(known[0])
+
+
+def _drift(
+    sides: Sequence[Floats],
+    stamps: Sequence[Sequence[float | None]],
+    column: int,
+    confidence: float,
+) -> float:
+    """How far two groups of runs may drift apart, as a logarithm, if runs go on from the last.
+
+    Of a random walk with steps of variance s², the means of n runs and of the n that follow differ
+    with the variance s² (2 n² + 1) / 3 n.
+    """
+    steps = []
+    for side, begun in zip(sides, stamps, strict=True):
+        order = np.argsort([one or 0.0 for one in begun], kind="stable")
+        steps.append(np.diff(np.log(np.maximum(side[order, column], 1e-300))))
+    every = np.concatenate(steps)
+    runs = (len(sides[0]) + len(sides[1])) / 2
+    variance = float((every**2).mean()) * (2 * runs**2 + 1) / (3 * runs)
+    return student_quantile(confidence, every.size) * math.sqrt(variance)
 
 
 def _relabelled(pooled: Floats, first: int, seed: int) -> Floats:
@@ -1076,8 +1146,11 @@ def rank_sum_null(first: int, second: int) -> Floats:
     return np.asarray(ways / ways.sum())
 
 
-def _change(name: str, base: Floats, new: Floats, confidence: float) -> Change:
-    """Medians, and Hodges and Lehmann's interval of the ratio and of the difference."""
+def _change(name: str, base: Floats, new: Floats, confidence: float, noise: float = 0.0) -> Change:
+    """Medians, and Hodges and Lehmann's interval of the ratio and of the difference.
+
+    It is as wide as the noise of the ratio at least, and just that of too few runs.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.sort((new[:, None] / base[None, :]).ravel()) - 1
     steps = np.sort((new[:, None] - base[None, :]).ravel())
@@ -1089,6 +1162,13 @@ def _change(name: str, base: Floats, new: Floats, confidence: float) -> Change:
             float(part[at]) for part in (ratios, steps) for at in (out - 1, -out)
         )
     before, after, ratio, middle = (float(np.median(part)) for part in (base, new, ratios, steps))
+    if noise and ratio > -1:
+        reach = normal_quantile((1 + confidence) / 2) * noise
+        least, most = ((1 + ratio) * math.exp(end) - 1 for end in (-reach, reach))
+        low, high = (least, most) if out < 1 else (min(low, least), max(high, most))
+        step, stop = (min(step, low * before), max(stop, high * before)) if out >= 1 else (
+            low * before, high * before
+        )  # fmt: skip
     return Change(name, before, after, ratio, low, high, middle, step, stop)
 
 
@@ -1164,41 +1244,12 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
 
 
 # ------------------------------------------------------------
-# Entire distributions: the shift of every percentile, and P(new < base).
-
-
-@record()
-class Superiority:
-    """P(new < base) + ½ P(equal), where ties are requests of overlapping buckets."""
-
-    value: float
-    low: float  # if all ties went against the new side,
-    high: float  # or for it
-
-
-def superiority(base: Counted, new: Counted) -> Superiority:
-    """Return the probability that a request of `new` is faster than one of `base`."""
-
-    def sure_wins(fast: Counted, slow: Counted) -> float:
-        """Pairs in which a value of `fast` surely lies below one of `slow`."""
-        running = np.concatenate(([0.0], np.cumsum(fast.counts.astype(np.float64))))
-        # An upper edge equal to the next bucket's lower one belongs to the lower bucket, unless
-        # the buckets have no width.
-        touch = (slow.high > slow.low) & np.isfinite(slow.low)
-        strictly = np.searchsorted(fast.high, slow.low, "left")
-        below = np.where(touch, np.searchsorted(fast.high, slow.low, "right"), strictly)
-        return float((running[below] * slow.counts).sum())
-
-    old, current = (side.occupied().at_worst() for side in (base, new))
-    pairs = float(old.cumulative[-1]) * float(current.cumulative[-1])
-    faster, slower = sure_wins(current, old) / pairs, sure_wins(old, current) / pairs
-    high = max(faster, 1 - slower)  # rounding must not invert the bounds
-    return Superiority((faster + high) / 2, faster, high)
+# Entire distributions: the shift of every percentile.
 
 
 @record(eq=False)
 class Shift:
-    """The shift function: ratio of new to base at each percentile, with a simultaneous band."""
+    """The shift function: ratio of new to base at each percentile, with its interval."""
 
     percentile: Floats
     ratio: Floats
@@ -1207,35 +1258,14 @@ class Shift:
 
 
 def shift(
-    base: Counted,
-    new: Counted,
-    percentiles: ArrayLike,
-    *,
-    confidence: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
+    base: Evidence, new: Evidence, percentiles: ArrayLike, *, confidence: float = 0.95
 ) -> Shift:
-    """Return the ratio of each percentile, with a simultaneous band.
-
-    The band is as many standard errors wide, on a logarithmic scale, as the largest deviation of a
-    replicate from the point has in `confidence` of the replicates (max-t bootstrap), joined with
-    the buckets. Percentiles that either sample does not support are left out.
-    """
-    tables = [percentile_table(side, percentiles, confidence) for side in (base, new)]
-    usable = tables[0].supported & tables[1].supported
-    usable &= (tables[0].bucket_low > 0) & (tables[1].bucket_low > 0)
-    p = tables[0].percentile[usable]
-    rng = np.random.default_rng(seed)
-    draws = [draw_percentiles(side, p, replicates, rng) for side in (base, new)]
-    logs = [
-        np.log(np.maximum((d.low + np.where(np.isinf(d.high), d.low, d.high)) / 2, 1e-300))
-        for d in draws
+    """Return the ratio of each percentile with its interval; without those of unsupported ones."""
+    p = np.atleast_1d(np.asarray(percentiles, np.float64))
+    usable = base.supported(p, confidence) & new.supported(p, confidence)
+    sides = [list(_percentile_points(side, p[usable].tolist(), confidence)) for side in (base, new)]
+    rows = [
+        _change_of("", *pair, confidence, None) for pair in zip(sides[0], sides[1], strict=True)
     ]
-    spread = logs[1] - logs[0]
-    error = np.maximum(spread.std(axis=0), 1e-12)
-    farthest = (np.abs(spread - spread.mean(axis=0)) / error).max(axis=1, initial=0.0)
-    reach = float(np.quantile(farthest, confidence)) if p.size else 0.0
-    ratio = tables[1].value[usable] / tables[0].value[usable]
-    least = tables[1].bucket_low[usable] / tables[0].bucket_high[usable]
-    most = tables[1].bucket_high[usable] / tables[0].bucket_low[usable]
-    return Shift(p, ratio, least * np.exp(-reach * error), most * np.exp(reach * error))
+    columns = np.array([(row.new / row.base, 1 + row.low, 1 + row.high) for row in rows])
+    return Shift(p[usable], *columns.reshape(-1, 3).T)

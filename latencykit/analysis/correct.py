@@ -19,7 +19,7 @@ import numpy as np
 from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, mapped_through
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -36,13 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import Floats, Ints
     from latencykit.core.blocks import Part
     from latencykit.core.buckets import Buckets
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = ["back_filled", "correct", "expected_interval_of", "fill", "fills_of"]
 
 
 _AT_ONCE = 1 << 20  # fills, or buckets, per pass
@@ -211,7 +207,7 @@ def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> An
     }
     if isinstance(data, HistogramLog):
         in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
-        log = data._mapped_through(lambda part: _FilledPart(part, in_unit))  # noqa: SLF001
+        log = mapped_through(data, lambda part: _FilledPart(part, in_unit))
         return log.with_run(**known)
     if isinstance(data, Samples):
         raw, values = data.histogram(), data.values[data.good]

@@ -1,4 +1,4 @@
-"""`explained`: what slow requests have in common, and what happened when they were slow.
+"""`explain`: what slow requests have in common, and what happened when they were slow.
 
 A stall makes hundreds of requests slow at once, so single requests are not independent evidence:
 the unit is the block of time. Blocks are as long as slow requests depend on each other: the
@@ -23,24 +23,29 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.attributes import OTHERS, Attribute, attributes_of, restates_latency
 from latencykit.analysis.coincidence import coincide
 from latencykit.analysis.mix_changes import mix_changes
+from latencykit.core.events import Events
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
+from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.io import registry
+from latencykit.io.events import read_events
 from latencykit.units import (
     format_count,
     format_duration,
-    format_items,
     format_percentile,
     format_value,
     in_unit,
@@ -53,31 +58,51 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit.core.events import Events
+    from latencykit._typing import Flags, Floats, Ints
+    from latencykit.analysis.coincidence import Coincidence
+    from latencykit.analysis.incident import Incident
+    from latencykit.core.run import Run
     from latencykit.units import Moment
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
-__all__ = ["Explanation", "condition_text", "explained"]
+@record()
+class ExplainRules:
+    """When a value goes with slow requests; chosen on the worlds of `tests.benchmarks.truth`."""
 
-_LEVEL = 0.05  # probability of any false finding
-_PAIRS = 0.2  # part of it that is for combinations of two
-_LEAST_BLOCKS = 5  # with slow requests of a value; fewer are too few
-_LEAST_EXCESS = 0.01  # of the slow requests, beyond the value's share
-_LEAST_LIFT = 1.1
-_NEAR = 40  # requests around a moment that say what is usual then
-_FEWEST_BLOCKS = 20  # that a run is cut into
-_PLATEAU = 0.7  # of the dispersion
-_SHOWN = 12  # values per attribute
-_SMALL = 0.01  # shares below it are folded into the others
-_MOST_CAUSES = 6
-_MOST_SETS = 5  # sizes of blocks among which votes are counted
-_SAME = 0.98  # of the requests of two values in common: they cannot be distinguished
-_MOST_PAIRS = 12
-_BETTER = 1.2  # lift of a combination over that of its parts
-_PERIODS = 100  # in which requests are compared with the rest of their time
+    # percentiles that are scanned for one: stalls rule the last, a slow host shows at the first
+    scanned_percentiles: tuple[str, ...] = ("p99", "p95", "p90")
+    # probability of any false finding, and the part of it that is for combinations of two
+    level: float = 0.05
+    pairs_share: float = 0.2
+    # blocks with slow requests of a value: fewer are a coincidence
+    min_blocks: int = 5
+    # of the slow requests, beyond the value's share of all; and their ratio: smaller ones do not
+    # matter, however sure they are
+    min_excess: float = 0.01
+    min_lift: float = 1.1
+    # lift of a combination over that of its parts
+    min_pair_lift: float = 1.2
+    # requests around a moment, which show the mix of that moment
+    neighbours: int = 40
+    # that a run is cut into, at least: this many show how their counts differ
+    min_run_blocks: int = 20
+    # of the highest dispersion: blocks as long are nearly independent
+    plateau_share: float = 0.7
+    # sizes of blocks among which votes are counted
+    max_sets: int = 5
+    # of the requests of two values in common: they cannot be distinguished
+    alias_share: float = 0.98
+    # causes that are looked for, one after the other, and combinations that are tried for each
+    max_causes: int = 6
+    max_pairs: int = 12
+    # periods in which requests are compared with the rest of their time
+    periods: int = 100
+    # values per attribute in the table, and the share below which they are folded into the others
+    max_values_shown: int = 12
+    min_share_shown: float = 0.01
+
+
+RULES = ExplainRules()
 _COLUMNS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
     "outcome",
@@ -125,11 +150,16 @@ class Explanation(Value):
     threshold: float
     attributes: pd.DataFrame
     mix: pd.DataFrame
-    coincidence: Any
+    coincidence: Coincidence | None
     findings: tuple[str, ...]
     notes: tuple[str, ...]
     latency: Histogram | None = field(default=None, repr=False)
     without: Histogram | None = field(default=None, repr=False)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per value: `attributes`."""
+        return self.attributes
 
     @property
     def suspects(self) -> pd.DataFrame:
@@ -158,89 +188,258 @@ class Explanation(Value):
         return f"Explanation({', '.join(named) or 'no suspects'} above {self.above}, {limit})"
 
 
-def explained(
+def explain(
     data: Samples | HistogramLog,
-    above: str | float = "p99",
+    above: str | float | None = None,
     by: str | Sequence[str] | None = None,
     between: tuple[Moment, Moment] | None = None,
-    events: Iterable[Events] = (),
+    events: Iterable[Events | str | Path] | Events | str | Path = (),
 ) -> Explanation:
-    """Return what `latencykit.explain` returns; events have been read."""
-    events, (limit, level) = tuple(events), _threshold(above)
-    name, listed = data.run.source or "", [by] if isinstance(by, str) else by
+    """Find what slow requests have in common, and what happened when they were slow.
+
+    Every attribute and value is compared by the block of time, since a stall makes many requests
+    slow at once, and the probabilities are adjusted for the number of comparisons. A value that is
+    `significant` goes with slow requests; such data cannot show that it causes them.
+
+    Parameters
+    ----------
+    data : Samples or HistogramLog
+        Requests with columns such as endpoint, host or status. A log has no single requests: only
+        events can be compared with it.
+    above : str or float, optional
+        Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns). By
+        default p99, p95 and p90 are scanned, and the highest of them is taken at which something
+        stands out; p99 where nothing does.
+    by : str or list of str, optional
+        The columns to look at; all without it.
+    between : (start, end), optional
+        Explain the requests with start ≤ t < end, as in `Samples.between`, against the others: the
+        percentile that makes a request slow is that of the others, unless all of the span exceed
+        it, and the mix is compared with theirs.
+    events : Events, str, Path, or several, optional
+        Events beside the run, such as the log of a garbage collector, or the files that hold them.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    DataNotAvailableError
+        For data without single requests and without times.
+    InvalidArgumentError
+        For a column that is not there, and for a threshold that no request or every one exceeds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> host = rng.choice(["a", "b", "c", "d"], 20_000)
+    >>> slow = (host == "c") & (rng.random(20_000) < 0.05)
+    >>> took = rng.lognormal(0, 0.3, 20_000) * np.where(slow, 9, 1)
+    >>> s = Samples(start=np.arange(20_000) * 10, duration=took, unit="ms", host=host)
+    >>> explain(s).suspects[["attribute", "value"]].values.tolist()
+    [['host', 'c']]
+    """
+    require_data(data, "explain")
+    if not isinstance(data, Samples | HistogramLog):
+        raise DataNotAvailableError(
+            f"{data.run.source or 'the data'}: without single requests and times there is nothing "
+            f"to compare; {_source_with_requests(data.run)}"
+        )
+    several = [events] if isinstance(events, str | Path | Events) else events
+    read = tuple(read_events(item) if isinstance(item, str | Path) else item for item in several)
+    listed = [by] if isinstance(by, str) else by
     if not isinstance(data, Samples):
-        if not isinstance(data, HistogramLog):
-            raise DataNotAvailableError(
-                "no single requests and no times: neither attributes nor events can be compared"
-            )
-        log = data if between is None else data.between(*between)
-        result = coincide(log, events, above=above)
-        lacks = "the log has no single requests: only events can be compared with its stalls"
-        return Explanation(
-            name, limit, result.threshold, _frame([]), mix_changes([], None, None, None)[0], result,
-            result.findings, (lacks, *result.notes),
-        )  # fmt: skip
-    inside = np.ones(len(data), np.bool_)
-    if between is not None:
-        first, last = (_offset(moment, data) for moment in between)
-        inside = (data.offsets >= first) & (data.offsets < last)
-    timeout = OUTCOMES.index("timeout")
-    answered = data.good if data.outcome is None else data.good | (data.outcome == timeout)
-    kept = answered & inside
-    if not kept.any():
-        raise DataNotAvailableError("no request was answered: there is nothing to explain")
-    values = data.values[kept]
-    threshold = _quantile(values, level) if level is not None else float(in_unit(above, "ns"))
-    slow = values > threshold
-    if data.outcome is not None:
-        slow |= data.outcome[kept] == timeout
-    if not slow.any() or slow.all():
-        raise InvalidArgumentError(
-            f"{name}{': ' if name else ''}{'every' if slow.all() else 'no'} request is slower than "
-            f"{format_duration(threshold)}; choose another threshold than {limit}"
-        )
-    notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
-    chosen = data.select(kept)
-    attributes = attributes_of(chosen, values, listed, notes)
-    if not attributes:
-        notes.append(_no_columns(data, listed))
-    world = _World.of(chosen, values, slow, notes)
-    accepted, attributes = _causes(world, attributes)
-    coincidence = None
-    mix = mix_changes([], None, None, None)
-    if data.start is not None:
-        coincidence = coincide(
-            data if between is None else data.select(inside), events, above=above
-        )
-        if np.unique(world.block[world.late]).size < 2 * _LEAST_BLOCKS:
-            pass  # too little evidence for rates
-        elif between is None:
-            mix = mix_changes(_named(accepted), chosen.offsets, slow, None)
-        else:
-            at_all_times = data.select(answered)
-            late = at_all_times.values > threshold
-            others = attributes_of(at_all_times, at_all_times.values, listed, [])
-            causes, _ = _causes(_World.of(at_all_times, at_all_times.values, late, []), others)
-            mix = mix_changes(_named(causes), at_all_times.offsets, late, inside[answered])
-    elif events:
+        return _explain_log(data if between is None else data.between(*between), above, read)
+    if data.start is None and read:
         raise DataNotAvailableError(
             "these samples do not state when each request was sent, so that events cannot be "
             "compared with stalls; name the column with start="
         )
-    percentile = level if level is not None else 100 * (1 - float(slow.mean()))
-    rows = _rows(world, attributes, accepted, percentile, threshold)
-    frame = _frame(rows)
+    inside = np.ones(len(data), np.bool_)
+    if between is not None:
+        first, last = (_offset(moment, data) for moment in between)
+        inside = (data.offsets >= first) & (data.offsets < last)
+    timed_out = np.zeros(len(data), np.bool_)
+    if data.outcome is not None:
+        timed_out = data.outcome == OUTCOMES.index("timeout")
+    answered = data.good | timed_out
+    kept = answered & inside
+    if not kept.any():
+        raise DataNotAvailableError("no request was answered: there is nothing to explain")
+    notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
+    chosen, values = data.select(kept), data.values[kept]
+    thresholds = _thresholds(data, above, kept, answered & ~inside)
+    attributes = attributes_of(chosen, values, listed, notes)
+    if not attributes:
+        notes.append(_no_columns(data, listed))
+    looks = [
+        _Look.at(threshold, chosen, values, timed_out[kept], attributes, len(thresholds), notes)
+        for threshold in thresholds
+    ]
+    chief = next((look for look in looks if look.causes), looks[0])
+    slow, limit = chief.world.slow, chief.threshold
+    coincidence = None
+    mix = mix_changes([], None, None, None)
+    if data.start is not None:
+        over_time = data if between is None else data.select(inside)
+        coincidence = coincide(over_time, read, above=thresholds[0].given)
+        late = chief.world.block[chief.world.late]
+        if np.unique(late).size < 2 * RULES.min_blocks and between is None:
+            pass  # too little evidence for rates
+        elif between is None:
+            mix = mix_changes(_named(chief.causes), chosen.offsets, slow, None)
+        else:
+            at_all_times = data.select(answered)
+            others = attributes_of(at_all_times, at_all_times.values, listed, [])
+            whole = _Look.at(
+                limit, at_all_times, at_all_times.values, timed_out[answered], others, 1, []
+            )
+            mix = mix_changes(
+                _named(whole.causes), at_all_times.offsets, whole.world.slow, inside[answered]
+            )
+    frame = _frame(_rows(chief))
     top = np.zeros(slow.size, np.bool_)
-    for cause in accepted:
+    for cause in chief.causes:
         top |= cause.mask(slow.size)
-    findings = _findings(frame, accepted, world, attributes, limit, threshold, level)
+    findings = _findings(frame, chief)
+    known = {value for cause in chief.causes for value in cause.values}
+    for look in looks[looks.index(chief) + 1 :]:
+        fresh = [cause for cause in look.causes if known.isdisjoint(cause.values)]
+        known.update(value for cause in fresh for value in cause.values)
+        findings += _cause_sentences(_frame(_rows(look)), replace(look, causes=fresh))
+    if between is not None:
+        findings.insert(0, _span_sentence(values, data.values[answered & ~inside]))
+    if coincidence is not None and coincidence.incident is not None:
+        findings.insert(0, _incident_sentence(coincidence.incident, chosen, thresholds[0]))
     return Explanation(
-        name, limit, threshold, frame, mix[0], coincidence,
+        data.run.source or "", limit.name, limit.value, frame, mix[0], coincidence,
         (*findings, *mix[1], *(() if coincidence is None else coincidence.findings)),
-        (*notes, *(() if coincidence is None else coincidence.notes)),
+        tuple(dict.fromkeys((*notes, *(() if coincidence is None else coincidence.notes)))),
         Histogram.of(values, unit=data.unit),
         Histogram.of(values[~top], unit=data.unit) if top.any() and not top.all() else None,
     )  # fmt: skip
+
+
+def _explain_log(
+    log: HistogramLog, above: str | float | None, events: tuple[Events, ...]
+) -> Explanation:
+    result = coincide(log, events, above=RULES.scanned_percentiles[0] if above is None else above)
+    name = _threshold(RULES.scanned_percentiles[0] if above is None else above)[0]
+    lacks = "the log has no single requests: only events can be compared with its stalls"
+    incident = () if result.incident is None else (result.incident.describe(name),)
+    return Explanation(
+        log.run.source or "", name, result.threshold, _frame([]),
+        mix_changes([], None, None, None)[0], result, (*incident, *result.findings),
+        (lacks, *result.notes),
+    )  # fmt: skip
+
+
+@record()
+class _Threshold:
+    """A latency above which requests are slow."""
+
+    given: str | float  # a percentile or a latency, as asked
+    name: str
+    percentile: float | None
+    value: float  # ns
+
+    def slow(self, values: Ints, timed_out: Flags) -> Flags:
+        """Return which requests are slow; those that timed out are."""
+        return (values > self.value) | timed_out
+
+
+def _thresholds(
+    data: Samples, above: str | float | None, kept: Flags, rest: Flags
+) -> list[_Threshold]:
+    """The threshold that is asked for, or those that are scanned, which some requests exceed.
+
+    Percentiles are those of the `rest` of the run, unless every request that is `kept` exceeds it.
+    """
+    values, name = data.values[kept], data.run.source or ""
+    timed_out = ~data.good[kept]
+    thresholds: list[_Threshold] = []
+    for given in RULES.scanned_percentiles if above is None else (above,):
+        text, level = _threshold(given)
+        if level is None:
+            limits = [float(in_unit(given, "ns"))]
+        else:
+            limits = [_quantile(values, level)]
+            if above is None and rest.any():
+                limits.insert(0, _quantile(data.values[rest], level))
+        possible = [_Threshold(given, text, level, limit) for limit in limits]
+        fits = [item for item in possible if 0 < item.slow(values, timed_out).sum() < values.size]
+        thresholds += fits[:1]
+    if not thresholds:
+        every = bool(possible[-1].slow(values, timed_out).all())
+        raise InvalidArgumentError(
+            f"{name}{': ' if name else ''}{'every' if every else 'no'} request is slower than "
+            f"{format_duration(limits[-1])}; choose another threshold than {text}"
+        )
+    return thresholds
+
+
+@record(eq=False)
+class _Look:
+    """Slow requests above one threshold, their attributes, and what goes with them."""
+
+    threshold: _Threshold
+    world: _World
+    attributes: list[Attribute]
+    causes: list[_Cause]
+
+    @classmethod
+    def at(
+        cls,
+        threshold: _Threshold,
+        samples: Samples,
+        values: Ints,
+        timed_out: Flags,
+        attributes: list[Attribute],
+        scanned: int,
+        notes: list[str],
+    ) -> _Look:
+        """Look at one of `scanned` thresholds."""
+        slow = threshold.slow(values, timed_out)
+        world = _World.of(samples, values, slow, scanned, notes)
+        causes, attributes = _causes(world, attributes)
+        return cls(threshold, world, attributes, causes)
+
+
+def _span_sentence(inside: Ints, others: Ints) -> str:
+    """What distinguishes the selected span from the rest of the run."""
+    median = format_duration(_quantile(inside, 50))
+    text = f"the span has {format_items(inside.size, 'request')}, p50 {median}"
+    if not others.size:
+        return text
+    tail = _quantile(others, 99)
+    return (
+        f"{text}; {_percent(float((inside > tail).mean()))} of them exceed the p99 of the others, "
+        f"{format_duration(tail)} (their p50 is {format_duration(_quantile(others, 50))})"
+    )
+
+
+def _incident_sentence(incident: Incident, samples: Samples, limit: _Threshold) -> str:
+    """The incident, and the percentile without it."""
+    text = incident.describe(limit.name)
+    outside = (samples.offsets < incident.start) | (samples.offsets > incident.end)
+    if limit.percentile is None or not outside.any():
+        return text
+    without = _quantile(samples.values[outside], limit.percentile)
+    return (
+        f"{text}; without it, {limit.name} is {format_duration(without)} instead of "
+        f"{format_duration(limit.value)}"
+    )
+
+
+def _source_with_requests(run: Run) -> str:
+    """The output of the same tool that has single requests, or what has them in any case."""
+    stem = (run.format or "").partition("-")[0]
+    for entry in registry.all_formats():
+        if stem and entry.level == "samples" and entry.name.partition("-")[0] == stem:
+            return f"{entry.title} has them: {entry.example}"
+    return "the server's access log has them, or a table with one request per row"
 
 
 def _threshold(above: str | float) -> tuple[str, float | None]:
@@ -270,8 +469,8 @@ def _offset(moment: Moment, data: Samples) -> float:
 
 def _left_out(failed: int) -> str:
     if failed == 1:
-        return "1 request without a good reply is left out"
-    return f"{format_count(failed)} requests without a good reply are left out"
+        return "1 failed request is left out"
+    return f"{format_count(failed)} failed requests are left out"
 
 
 def _no_columns(data: Samples, by: Sequence[str] | None) -> str:
@@ -306,9 +505,12 @@ class _World:
     block: Ints
     period: Ints
     seconds: float | None
+    scanned: int  # thresholds that share the probability of a false finding
 
     @classmethod
-    def of(cls, samples: Samples, values: Ints, slow: Flags, notes: list[str]) -> _World:
+    def of(
+        cls, samples: Samples, values: Ints, slow: Flags, scanned: int, notes: list[str]
+    ) -> _World:
         n = slow.size
         if samples.start is None:
             notes.append(
@@ -325,31 +527,33 @@ class _World:
         span = float(moments[-1] - moments[0]) or 1.0
         since = moments - moments[0]
         width = _block_width(since, ordered, span)
-        groups = -(-n // _NEAR)
-        group = np.arange(n) // _NEAR
+        groups = -(-n // RULES.neighbours)
+        group = np.arange(n) // RULES.neighbours
         with_slow = np.bincount(group, weights=ordered, minlength=groups) > 0
         rows = np.flatnonzero(with_slow[group])
         near = np.cumsum(with_slow)[group[rows]] - 1
         block = (since[rows] / width).astype(np.int64)
-        period = np.minimum((when - moments[0]) / span * _PERIODS, _PERIODS - 1).astype(np.int64)
+        period = np.minimum((when - moments[0]) / span * RULES.periods, RULES.periods - 1).astype(
+            np.int64
+        )
         places = rows if order is None else order[rows]
         return cls(
             values, slow, places, near, ordered[rows], block, period,
-            None if samples.start is None else width,
+            None if samples.start is None else width, scanned,
         )  # fmt: skip
 
 
 def _block_width(since: Floats, slow: Flags, span: float) -> float:
     """The shortest width at which the dispersion of slow requests' counts has nearly settled."""
     share = float(slow.mean())
-    least = min(_NEAR / slow.size, 1 / _FEWEST_BLOCKS)
-    number = max(int(1 / least), _FEWEST_BLOCKS)
+    least = min(RULES.neighbours / slow.size, 1 / RULES.min_run_blocks)
+    number = max(int(1 / least), RULES.min_run_blocks)
     place = np.minimum(since / span * number, number - 1).astype(np.int64)
     counts = np.bincount(place, minlength=number).astype(np.float64)
     late = np.bincount(place, weights=slow, minlength=number)
     widths, dispersions, sizes = [], [], []
     merged = 1
-    while number // merged >= _FEWEST_BLOCKS:
+    while number // merged >= RULES.min_run_blocks:
         cuts = np.arange(0, number, merged)
         load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
         expected = (share * (1 - share) * load).sum()
@@ -359,7 +563,7 @@ def _block_width(since: Floats, slow: Flags, span: float) -> float:
         merged *= 2
     level = np.asarray(dispersions)
     sure = level * (1 - np.sqrt(2 / np.asarray(sizes)))
-    return widths[int(np.argmax(level >= _PLATEAU * sure.max()))]
+    return widths[int(np.argmax(level >= RULES.plateau_share * sure.max()))]
 
 
 @record(eq=False)
@@ -414,7 +618,7 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
     cast = np.where(open_, votes.cast[order], 0.0)
     due = np.where(open_, votes.due[order], 0.0)
     sizes = [blocks]
-    while sizes[-1] // 3 >= 2 * _LEAST_BLOCKS and len(sizes) < _MOST_SETS:
+    while sizes[-1] // 3 >= 2 * RULES.min_blocks and len(sizes) < RULES.max_sets:
         sizes.append(sizes[-1] // 3)
     best, deviance = np.ones(values), np.zeros(values)
     for number in sizes:
@@ -439,6 +643,12 @@ class _Cause:
     rows: Flags  # which of `_World.rows` have it
     alias: tuple[tuple[Attribute, int], ...] = ()
 
+    @property
+    def values(self) -> set[tuple[str, str]]:
+        """Names of the attributes, and their values."""
+        named = (*self.parts, *self.alias)
+        return {(attribute.name, attribute.values[code]) for attribute, code in named}
+
     def mask(self, size: int) -> Flags:
         """Return which of all requests have it."""
         mask = np.ones(size, np.bool_)
@@ -456,11 +666,13 @@ def _standing(
     p, deviance, blocks = _tested(_votes(world, codes, size, None if active.all() else active))
     usual = np.bincount(codes[active], minlength=size) / active.sum()
     slow = np.bincount(codes[late], minlength=size) / total
-    lifted = (blocks >= _LEAST_BLOCKS) & (slow >= usual * _LEAST_LIFT)
-    lifted &= slow - usual * late.sum() / total >= _LEAST_EXCESS
+    lifted = (blocks >= RULES.min_blocks) & (slow >= usual * RULES.min_lift)
+    lifted &= slow - usual * late.sum() / total >= RULES.min_excess
     if attribute.folded:
         lifted[-1] = False
-    sure = lifted & (p * attribute.looks * looks <= _LEVEL * (1 - _PAIRS))
+    sure = lifted & (
+        p * attribute.looks * looks * world.scanned <= RULES.level * (1 - RULES.pairs_share)
+    )
     return np.where(sure, deviance, -1.0), lifted & (p <= 0.05)
 
 
@@ -473,7 +685,7 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
     local = [attribute.codes[world.rows] for attribute in tested]
     accepted: list[_Cause] = []
     active = np.ones(world.rows.size, np.bool_)
-    while tested and len(accepted) < _MOST_CAUSES and (world.late & active).any():
+    while tested and len(accepted) < RULES.max_causes and (world.late & active).any():
         best: tuple[float, _Cause] | None = None
         standing: list[Flags] = []
         for attribute, codes in zip(tested, local, strict=True):
@@ -537,7 +749,7 @@ def _with_aliases(
         both = np.bincount(codes[rows], minlength=size)
         either = np.bincount(codes[active], minlength=size) + rows.sum() - both
         code = int(both.argmax())
-        if both[code] >= _SAME * either[code]:
+        if both[code] >= RULES.alias_share * either[code]:
             alias.append((attribute, code))
     return _Cause(cause.parts, cause.rows, tuple(alias))
 
@@ -561,19 +773,22 @@ def _combination(
             weights[~standing[j]] = 0.0
             candidates += [(weights[v], i, u, j, v) for v in np.flatnonzero(weights).tolist()]
     best: tuple[float, _Cause] | None = None
-    for _, i, u, j, v in sorted(candidates, reverse=True)[:_MOST_PAIRS]:
+    for _, i, u, j, v in sorted(candidates, reverse=True)[: RULES.max_pairs]:
         first, second = local[i] == u, local[j] == v
         both = first & second
         p, deviance, blocks = _tested(
             _votes(world, both.astype(np.int32), 2, None if active.all() else active)
         )
-        if blocks[1] < _LEAST_BLOCKS or p[1] * looks > _LEVEL * _PAIRS:
+        if (
+            blocks[1] < RULES.min_blocks
+            or p[1] * looks * world.scanned > RULES.level * RULES.pairs_share
+        ):
             continue
         inner = [
             _tested(_votes(world, other.astype(np.int32), 2, active & within))[0][1]
             for within, other in ((first, second), (second, first))
         ]
-        if max(inner) * max(len(candidates), 1) > _LEVEL:
+        if max(inner) * max(len(candidates), 1) > RULES.level:
             continue
         if best is None or deviance[1] > best[0]:
             parts = (attributes[i], u), (attributes[j], v)
@@ -595,8 +810,8 @@ def _divergence(first: Flags, codes: NDArray[Any], size: int, late: Flags, activ
     lift = slow / np.maximum(usual, 1e-12)
     of_first = slow.sum() / max(usual.sum(), 1e-12)
     of_code = shares(late, late) / np.maximum(shares(active, active), 1e-12)
-    more = (lift >= _BETTER * of_first) & (lift >= _BETTER * of_code)
-    more &= slow - usual >= _LEAST_EXCESS
+    more = (lift >= RULES.min_pair_lift * of_first) & (lift >= RULES.min_pair_lift * of_code)
+    more &= slow - usual >= RULES.min_excess
     terms: Floats = special.rel_entr(slow, usual)
     terms[~more] = 0.0
     return terms
@@ -615,27 +830,27 @@ def _whole_shares(counts: Floats) -> Floats:
     return np.asarray(scaled / _GRID)
 
 
-def _rows(
-    world: _World,
-    attributes: Sequence[Attribute],
-    accepted: Sequence[_Cause],
-    level: float,
-    threshold: float,
-) -> list[dict[str, Any]]:
-    slow = world.slow
-    counter = _Counterfactual(world.values, world.period, level, threshold)
+def _rows(look: _Look) -> list[dict[str, Any]]:
+    world, slow, threshold = look.world, look.world.slow, look.threshold
+    level = threshold.percentile
+    counter = _Counterfactual(
+        world.values,
+        world.period,
+        level if level is not None else 100 * (1 - float(slow.mean())),
+        threshold.value,
+    )
     rows: list[dict[str, Any]] = []
-    for cause in accepted:
+    for cause in look.causes:
         if len(cause.parts) > 1:
             names = " & ".join(attribute.name for attribute, _ in cause.parts)
             value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
             mask = (~cause.mask(slow.size)).astype(np.int32)
             combined = Attribute(names, mask, [value, OTHERS], 1, folded=True)
             rows += _rows_of(combined, {0}, world, counter)
-    for attribute in attributes:
+    for attribute in look.attributes:
         significant = {
             code
-            for cause in accepted
+            for cause in look.causes
             for part, code in ((*cause.parts, *cause.alias) if len(cause.parts) == 1 else ())
             if part is attribute
         }
@@ -658,12 +873,12 @@ def _rows_of(
     shown = [
         code
         for code in np.argsort(-np.maximum(share, above), kind="stable").tolist()
-        if (max(share[code], above[code]) >= _SMALL or code in significant)
+        if (max(share[code], above[code]) >= RULES.min_share_shown or code in significant)
         and not (attribute.folded and code == size - 1)
     ]
     shown = [code for code in shown if code in significant] + [
         code for code in shown if code not in significant
-    ][:_SHOWN]
+    ][: RULES.max_values_shown]
     table = np.full(size, len(shown), np.int32)
     table[shown] = np.arange(len(shown))
     codes = table[attribute.codes]
@@ -736,11 +951,11 @@ class _Counterfactual:
         self._order = np.argsort(-values, kind="stable")
         self._values, self._period = values, period
         self._above, self._threshold = 1 - level / 100, threshold
-        self._load = np.bincount(period, minlength=_PERIODS).astype(np.float64)
+        self._load = np.bincount(period, minlength=RULES.periods).astype(np.float64)
 
     def explains(self, rows: Flags) -> float | None:
         """Return the part of the threshold that these requests explain; None without others."""
-        rest = self._load - np.bincount(self._period[rows], minlength=_PERIODS)
+        rest = self._load - np.bincount(self._period[rows], minlength=RULES.periods)
         # Each other request stands for those of its time, too.
         weight = np.where(rest > 0, self._load / np.maximum(rest, 1), 0.0)
         due = self._above * float((weight * rest).sum())
@@ -771,43 +986,40 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 # Sentences.
 
 
-def _findings(
-    frame: pd.DataFrame,
-    accepted: Sequence[_Cause],
-    world: _World,
-    attributes: Sequence[Attribute],
-    above: str,
-    threshold: float,
-    level: float | None,
-) -> list[str]:
-    what = f"above {above}" if level is not None else f"above {format_duration(threshold)}"
+def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
+    world, tested = look.world, sum(not attribute.outcome for attribute in look.attributes)
+    what = f"above {look.threshold.name}"
     ends = []
-    for attribute, code in _outcomes(world, attributes):
+    for attribute, code in _outcomes(world, look.attributes):
         rows_with = attribute.codes == code
         ends.append(
             f"{attribute.name}={attribute.values[code]} is an outcome of slow requests, not a "
             f"cause: {_percent(rows_with.mean())} of all requests, "
             f"{_percent(rows_with[world.slow].mean())} of those {what}"
         )
-    tested = sum(not attribute.outcome for attribute in attributes)
-    if not accepted and tested:
-        blocks = np.unique(world.block[world.late]).size
-        if blocks < 2 * _LEAST_BLOCKS:
-            text = (
-                f"too little evidence: the slow requests fall into {format_items(blocks, 'block')} "
-                "of time, and it takes about "
-                f"{2 * _LEAST_BLOCKS} to find what they have in common"
-            )
-        else:
-            others = "others of their time" if world.seconds is not None else "rows around them"
-            text = (
-                f"nothing in particular stands out among {format_items(tested, 'attribute')}: slow "
-                f"requests have the same mix as the {others}"
-            )
-        return [text, *ends]
+    if look.causes or not tested:
+        return [*_cause_sentences(frame, look), *ends]
+    blocks = np.unique(world.block[world.late]).size
+    if blocks < 2 * RULES.min_blocks:
+        text = (
+            f"too little evidence: the slow requests fall into {format_items(blocks, 'block')} "
+            "of time, and it takes about "
+            f"{2 * RULES.min_blocks} to find what they have in common"
+        )
+    else:
+        others = "others of their time" if world.seconds is not None else "rows around them"
+        names = [attribute.name for attribute in look.attributes if not attribute.outcome]
+        where = f"value of {names[0]}" if tested == 1 else f"value of {tested} attributes"
+        text = f"no {where} stands out: slow requests have the same mix as the {others}"
+    return [text, *ends]
+
+
+def _cause_sentences(frame: pd.DataFrame, look: _Look) -> list[str]:
+    """A sentence on each cause: its shares, its lift, and the threshold without it."""
     rows = {(row.attribute, row.value): row for row in frame.itertuples()}
+    threshold, what = look.threshold, f"above {look.threshold.name}"
     sentences = []
-    for cause in accepted:
+    for cause in look.causes:
         names = " & ".join(attribute.name for attribute, _ in cause.parts)
         value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
         row: Any = rows[names, value]
@@ -821,18 +1033,17 @@ def _findings(
             f"{row.low:.3g} to {row.high:.3g})"
         )
         if np.isfinite(row.explains) and row.explains > 0.005:
-            name = (
-                above
-                if level is not None
-                else f"p{format_percentile(round(100 * (1 - float(world.slow.mean())), 3))}"
-            )
+            name = threshold.name
+            if threshold.percentile is None:
+                share = 1 - float(look.world.slow.mean())
+                name = f"p{format_percentile(round(100 * share, 3))}"
             text += (
                 f"; if they were like the rest, {name} would be "
-                f"{format_duration(threshold * (1 - row.explains))} instead of "
-                f"{format_duration(threshold)}"
+                f"{format_duration(threshold.value * (1 - row.explains))} instead of "
+                f"{format_duration(threshold.value)}"
             )
         sentences.append(text)
-    return [*sentences, *ends]
+    return sentences
 
 
 def _percent(share: float) -> str:

@@ -12,7 +12,7 @@ Calls are not independent: in a stall all calls are slow together, which makes t
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -21,58 +21,43 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
-from latencykit.core.histogram import PercentileRow, brackets_at, histogram_of
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.evidence import tail_counts, tail_shares
+from latencykit.core.histogram import histogram_of
+from latencykit.core.histogram_log import HistogramLog, expect, in_succession, interval_series, scan
+from latencykit.core.histogram_percentiles import brackets_at, stated_range
+from latencykit.core.jackknife import Jackknife
 from latencykit.core.quantiles import (
+    PercentileRow,
+    as_numbers,
     highest_supported_percentile,
     is_resolved,
     median,
     running_sums,
 )
+from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import tail_counts, tail_shares
-from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
-from latencykit.units import NANOSECONDS, format_duration
+from latencykit.units import (
+    NANOSECONDS,
+    format_duration,
+    format_percentile,
+    format_row,
+    format_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import Floats, Ints
     from latencykit.core import Data
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram import Evidence, Histogram
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "FanOut",
-    "Hedged",
-    "Leg",
-    "SumBracket",
-    "all_of",
-    "by_interval",
-    "fan_out",
-    "fan_outs",
-    "hedged",
-    "hedged_by_interval",
-    "landing_percentile",
-    "leaf_percentile",
-    "mixture",
-    "probabilities",
-    "probability_of_slow",
-    "quorum",
-    "samples_needed",
-    "sequential",
-    "share_above",
-    "slowest",
-    "sum_of",
-    "survival",
-]
+    from latencykit.core.evidence import Evidence
+    from latencykit.core.histogram import Histogram
 
 
 def survival(counts: ArrayLike) -> Floats:
@@ -343,7 +328,9 @@ def sum_of(legs: Sequence[Leg], step: float | None = None) -> SumBracket:
         raise InvalidArgumentError("a sum needs at least one call, and each is made at least once")
     longest = sum(leg.times * float(leg.high[leg.probabilities > 0].max()) for leg in legs)
     calls = sum(leg.times for leg in legs)
-    width = (longest / _BINS or 1.0) if step is None else float(step)
+    # Powers of two: the bins of a longer sum are unions of those of a shorter one, and values that
+    # are rounded up to them are never less.
+    width = 2.0 ** math.ceil(math.log2(longest / _BINS or 1.0)) if step is None else float(step)
     if not width > 0 or not np.isfinite(longest):
         raise InvalidArgumentError(
             f"a sum needs finite values and bins wider than nothing, not {width}"
@@ -399,17 +386,17 @@ _CROWD = 3
 _SHARES = (50.0, 90.0, 99.0, 99.9)
 
 
-@record(eq=False)
-class FanOut(Value):
-    """The latency of users who make `n` calls.
+@record(eq=False, kw_only=True)
+class FanOut(Distribution):
+    """The latency of users who make `n` calls: a distribution that knows the calls it is made of.
+
+    Made by `fan_out` and `sequential`.
 
     Attributes
     ----------
     n : int
     model : {"mixture", "independent"}
         Calls of one user fall into one interval of the log, or are independent.
-    distribution : Distribution
-        Latency of the users.
     leaf : Histogram
         Latency of one call.
     above : mapping of float to float
@@ -425,18 +412,26 @@ class FanOut(Value):
     note : str
         A remark on the model.
     fastest : Distribution or None
-        Lower bound of the users' latency, if the buckets of `distribution` do not give it.
+        Lower bound of the users' latency, if the buckets do not give it.
     above_between : mapping of float to two floats
         Bounds of the shares of `above`, if the buckets of one call leave them open.
     correlation : float
         Share of cases in which all calls are as slow as one.
     evidence : Evidence or None
         How far the percentiles of one call can be trusted; from `leaf` alone if None.
+
+    Examples
+    --------
+    >>> from latencykit.core.histogram import Histogram
+    >>> users = fan_out(Histogram.of([1_000_000] * 9_900 + [900_000_000] * 100), 10)
+    >>> users.percentile(95), users.supported(95), users.supported(99.99)
+    (900202495.0, True, False)
+    >>> list(users.table)
+    ['value', 'bucket_low', 'bucket_high', 'resolved', 'supported']
     """
 
     n: int
     model: Literal["mixture", "independent"]
-    distribution: Distribution
     leaf: Histogram
     above: dict[float, float]
     quorum: int | None = None
@@ -448,23 +443,52 @@ class FanOut(Value):
     above_between: dict[float, tuple[float, float]] = field(default_factory=dict)
     correlation: float = 0.0
     evidence: Evidence | None = field(default=None, repr=False)
+    _of_leaf: bool = field(default=False, repr=False)  # percentiles are percentiles of one call
 
-    def row(self, percentile: float, confidence: float = 0.95) -> PercentileRow:
-        """Return a percentile of the users with its bounds by the buckets of one call."""
-        return self.rows([percentile], confidence)[0]
+    @overload
+    def quantile(self, quantile: float) -> float: ...
+    @overload
+    def quantile(self, quantile: Sequence[float] | Floats) -> Floats: ...
+    def quantile(self, quantile: ArrayLike) -> float | Floats:
+        """Return the highest value of the bucket in which each quantile (0..1) lies."""
+        q = np.asarray(quantile, np.float64)
+        if self._of_leaf:
+            return self._of_one(100.0 * q)
+        values = super().quantile(q)
+        if self.sequential:
+            return values
+        longest = stated_range(self.leaf)[1]  # no user waits longer than the slowest call took
+        clipped = np.minimum(values, longest)
+        return clipped if q.ndim else float(clipped)
 
-    def rows(self, percentiles: Sequence[float], confidence: float = 0.95) -> list[PercentileRow]:
-        """Return `row` of several percentiles."""
+    @overload
+    def percentile(self, percentile: float) -> float: ...
+    @overload
+    def percentile(self, percentile: Sequence[float] | Floats) -> Floats: ...
+    def percentile(self, percentile: ArrayLike) -> float | Floats:
+        """Return the highest value of the bucket in which each percentile (0..100) lies."""
+        p = as_numbers(percentile, "percentiles")
+        values = super().percentile(p)  # refuses what is not a percentile
+        return self._of_one(p) if self._of_leaf else values
+
+    def _of_one(self, p: Floats) -> float | Floats:
+        """Percentiles of one call behind those of the users, as its source states them."""
+        values = brackets_at(self.leaf, self._behind(np.atleast_1d(p)))[0]
+        return values if p.ndim else float(values[0])
+
+    def rows(
+        self, percentiles: Sequence[float], *, confidence: float = 0.95
+    ) -> list[PercentileRow]:
+        """Return percentiles of the users with their bounds by the buckets of one call."""
         p = np.asarray(percentiles, np.float64)
-        values = self.distribution.percentile(p)
-        sure = self._supported(p, values, confidence)
-        low, high = self.distribution.bracket(p)
-        if self.model == "independent" and not (
-            self.added_load or self.correlation or self.sequential
-        ):
-            values, low, high, _ = brackets_at(self.leaf, self._behind(p))
+        values = self.percentile(p)
+        low, high = self.bracket(p)
+        if self._of_leaf:
+            _, low, high, _ = brackets_at(self.leaf, self._behind(p))
         elif self.fastest is not None:
-            low = np.minimum(self.fastest.bracket(p)[0], values)
+            low = self.fastest.bracket(p)[0]
+        low = np.minimum(low, values)
+        sure = self._supported(p, confidence)
         columns = (p, values, low, high, is_resolved(low, high), sure)
         return [
             PercentileRow(percentile, value, math.nan, math.inf, bottom, top, known, supported)
@@ -472,6 +496,19 @@ class FanOut(Value):
                 *(column.tolist() for column in columns), strict=True
             )
         ]
+
+    def percentiles(
+        self, percentiles: ArrayLike = (50, 75, 90, 95, 99, 99.9, 99.99)
+    ) -> pd.DataFrame:
+        """Return a table of percentiles: value, edges of its bucket, resolved, supported."""
+        import pandas as pd
+
+        rows = self.rows(np.atleast_1d(np.asarray(percentiles, np.float64)).tolist())
+        names = ("value", "bucket_low", "bucket_high", "resolved", "supported")
+        return pd.DataFrame(
+            {name: [getattr(row, name) for row in rows] for name in names},
+            index=pd.Index([row.percentile for row in rows], name="percentile"),
+        )
 
     def leaf_percentile(self, percentile: float) -> float:
         """Return the percentile of one call behind one of the users, for independent calls."""
@@ -481,31 +518,103 @@ class FanOut(Value):
         """Percentiles of one call behind those of the users."""
         return np.array([self.leaf_percentile(percentile) for percentile in percentiles.tolist()])
 
-    def supported(self, percentile: float, confidence: float = 0.95) -> bool:
+    def supported(self, percentile: float, *, confidence: float = 0.95) -> bool:
         """Return whether the sample of single calls supports this percentile of the users."""
-        p = np.array([percentile], np.float64)
-        return bool(self._supported(p, self.distribution.percentile(p), confidence)[0])
+        return bool(self._supported(np.array([percentile], np.float64), confidence)[0])
 
-    def _supported(self, p: Floats, values: Floats, confidence: float) -> NDArray[np.bool_]:
-        """Return whether the sample supports percentiles of the users, given their values."""
+    def _supported(self, p: Floats, confidence: float) -> NDArray[np.bool_]:
+        values = np.atleast_1d(self.percentile(p))
         counted, leaf = self.leaf.count + self.leaf.censored, self.leaf
         if self.sequential:  # n calls are one sequence
             independent = counted // (self.n * leaf.counted.repeats)
             enough = p <= highest_supported_percentile(independent, confidence)
-        elif self.n == 1 and not self.added_load:  # as of the calls themselves
-            enough = p <= self.solid_up_to(confidence)
-        else:
-            below = (leaf.buckets.high(leaf.index) < values[:, None]) @ leaf.counts
-            behind = 100.0 * below / counted
-            if self.model == "independent" and not self.added_load:
+        else:  # as is the percentile of one call behind it
+            behind = 100.0 * ((leaf.buckets.high(leaf.index) < values[:, None]) @ leaf.counts)
+            behind /= counted
+            if not self.added_load and self.model == "independent":
                 behind = np.maximum(behind, self._behind(p))
-            enough = behind <= leaf.sample_limit(confidence)
-        return np.asarray(enough & (p < 100) & ~(values >= self.distribution.censored_at))
+            if not self.added_load and self.quorum is None:
+                behind = np.maximum(behind, p)
+            enough = behind <= leaf.sample_limit(confidence=confidence)
+            users = self._jackknife
+            if users is None:
+                enough &= self._leaf_evidence.supported(behind, confidence) & (behind < 100)
+            else:
+                enough &= p <= users.steady_up_to(confidence)[0]
+        return np.asarray(enough & (p < 100) & ~(values >= self.censored_at))
 
-    def solid_up_to(self, confidence: float = 0.95) -> float:
+    def solid_up_to(self, *, confidence: float = 0.95) -> float:
         """Return the percentile of one call up to which there are enough independent events."""
-        evidence = self.leaf.evidence() if self.evidence is None else self.evidence
-        return evidence.solid_up_to(confidence)[0]
+        return self._leaf_evidence.solid_up_to(confidence)[0]
+
+    @cached_property
+    def _jackknife(self) -> Jackknife | None:
+        """How the users' latency varies between parts of the run; None where one call decides."""
+        calls = self._leaf_evidence.jackknife
+        if calls is None or self.n == 1 or self.model == "independent" or self.added_load:
+            return None
+        table = calls.table[calls.table.sum(axis=1) > 0]
+        crowd = float(median(table.sum(axis=1)))
+        rows = math.ceil(_CROWD * self.n / crowd)  # as many requests per call as the model takes
+        table = np.add.reduceat(table, np.arange(0, len(table), rows))
+        sizes = table.sum(axis=1, keepdims=True)
+        above = np.maximum(1.0 - np.cumsum(table, axis=1) / sizes, 0.0)
+        k = self.quorum
+        users = slowest(above, self.n) if k is None else quorum(above, k, self.n)
+        return Jackknife(-np.diff(users, axis=1, prepend=1.0) * sizes, calls.value, calls.seconds)
+
+    @property
+    def _leaf_evidence(self) -> Evidence:
+        return self.leaf.evidence() if self.evidence is None else self.evidence
+
+    def to_unit(self, unit: str) -> FanOut:
+        """Return the same fan-out in another unit."""
+        if unit == self.unit:
+            return self
+        users = super().to_unit(unit)
+        fastest = None if self.fastest is None else self.fastest.to_unit(unit)
+        changes = {item.name: getattr(users, item.name) for item in fields(Distribution)}
+        return replace(self, leaf=self.leaf.to_unit(unit), fastest=fastest, **changes)
+
+    def __str__(self) -> str:
+        calls = f"{self.n:,} call{'s' * (self.n > 1)}"
+        if self.sequential:
+            return f"{calls}, one after the other"
+        return f"slowest of {calls}" if self.quorum is None else f"{self.quorum:,} of {calls}"
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{name} {format_value(self.percentile(p), self.unit)}"
+            for name, p in (("p50", 50.0), ("p99", 99.0))
+        )
+        return f"FanOut({self}, {self.model}, {shown})"
+
+    def _repr_html_(self) -> str:
+        def show(value: float) -> str:
+            return format_value(value, self.unit)
+
+        rows = self.rows([50.0, 90.0, 99.0, 99.9])
+        lines = [
+            f"{100 * share:.3g} % wait longer than p{format_percentile(p)} of one call"
+            for p, share in self.above.items()
+            if p == 99.0
+        ]
+        if not all(row.supported for row in rows):
+            lines.append("in parentheses: not supported by the sample of single calls")
+        return listing_html(
+            f"Latency of users: {self} ({self.model})",
+            ("percentile", "latency"),
+            [(f"p{format_percentile(row.percentile)}", format_row(row, show)) for row in rows],
+            [*lines, self.note],
+        )
+
+
+def _fan_out_of(
+    users: Distribution, *, n: int, leaf: Histogram, above: dict[float, float], **facts: Any
+) -> FanOut:
+    """Add the calls to the latency of users."""
+    base = {item.name: getattr(users, item.name) for item in fields(Distribution)}
+    return FanOut(**base, n=n, leaf=leaf, above=above, **facts)
 
 
 @overload
@@ -517,7 +626,8 @@ def fan_out(
     quorum: int | None = ...,
     hedge: float | None = ...,
     correlation: float = ...,
-) -> Distribution: ...
+    shares: Sequence[float] = ...,
+) -> FanOut: ...
 @overload
 def fan_out(
     data: Data,
@@ -527,12 +637,22 @@ def fan_out(
     quorum: int | None = ...,
     hedge: float | None = ...,
     correlation: float = ...,
-) -> list[Distribution]: ...
+    shares: Sequence[float] = ...,
+) -> list[FanOut]: ...
 def fan_out(
-    data: Data, n: int | Sequence[int], *, independent: bool = False, quorum: int | None = None,
-    hedge: float | None = None, correlation: float = 0.0,
-) -> Distribution | list[Distribution]:  # fmt: skip
+    data: Data,
+    n: int | Sequence[int],
+    *,
+    independent: bool = False,
+    quorum: int | None = None,
+    hedge: float | None = None,
+    correlation: float = 0.0,
+    shares: Sequence[float] = _SHARES,
+) -> FanOut | list[FanOut]:
     """Estimate the latency users see when they wait for the slowest of `n` calls.
+
+    More calls are never faster: the time bins of a larger fan-out are unions of those of a smaller
+    one.
 
     Parameters
     ----------
@@ -541,7 +661,7 @@ def fan_out(
         interval, and the intervals are mixed by their numbers of requests: in a stall all calls are
         slow together.
     n : int, or sequence of int
-        Several are answered in one pass, and give a list.
+        Several are answered together, and give a list.
     independent : bool, default False
         Treat calls as independent, as is done where no time is known: the other bound.
     quorum : int, optional
@@ -550,10 +670,12 @@ def fan_out(
         Percentile of one call after which a second one is sent; the faster of the two counts.
     correlation : float, default 0
         For independent calls: share (0..1) of cases in which all are as slow as one.
+    shares : sequence of float
+        Percentiles of one call for which `FanOut.above` has the share of slower users.
 
     Returns
     -------
-    Distribution, or list of Distribution
+    FanOut, or list of FanOut
 
     Raises
     ------
@@ -567,31 +689,18 @@ def fan_out(
     >>> from latencykit.core.histogram import Histogram
     >>> one = Histogram.of([1_000_000] * 99 + [900_000_000])
     >>> users = fan_out(one, 100)
-    >>> round(users.share_above(1_000_447), 3), users.percentile(50) > 8e8
-    (0.634, True)
+    >>> round(users.share_above(1_000_447), 3), users.percentile(50) > 8e8, users.supported(50)
+    (0.634, True, False)
     """
-    options: dict[str, Any] = {
-        "independent": independent, "quorum": quorum, "hedge": hedge,
-        "correlation": correlation,
-    }  # fmt: skip
-    if isinstance(n, int | np.integer):
-        return fan_outs(data, [n], **options)[0].distribution
-    return [item.distribution for item in fan_outs(data, n, **options)]
-
-
-def fan_outs(
-    data: Data, numbers: Sequence[int], *, independent: bool = False, quorum: int | None = None,
-    hedge: float | None = None, correlation: float = 0.0, shares: Sequence[float] = _SHARES,
-) -> list[FanOut]:  # fmt: skip
-    """Return what `fan_out` does, with the support of the sample and the shares of slower users."""
+    numbers = [n] if isinstance(n, int | np.integer) else n
     if not len(numbers):
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
-    for n in numbers:
-        _check(n, quorum, correlation)
+    for number in numbers:
+        _check(number, quorum, correlation)
     if isinstance(data, HistogramLog):
-        data.expect()
+        expect(data)
     leaf = histogram_of(data, "a fan-out")
-    threshold = None if hedge is None else float(leaf.percentile(float(hedge)))
+    delay = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)
     if log is not None and correlation:
         raise InvalidArgumentError(
@@ -600,13 +709,25 @@ def fan_outs(
         )
     if leaf.censored:  # their intervals are unknown
         log = None
+    strategy = _Strategy(leaf, quorum, delay, tuple(shares))
     if log is None:
-        results = [_independent(leaf, n, quorum, threshold, correlation, shares) for n in numbers]
+        results = [_independent(strategy, number, correlation) for number in numbers]
     else:
-        results = _mixtures(log, leaf, numbers, quorum, threshold, shares)
+        results = _mixtures(log, strategy, numbers)
     # Of calls that were slow together there are fewer than their number says.
     evidence = leaf.evidence() if isinstance(data, Summary) else data.evidence()
-    return [replace(result, evidence=evidence) for result in results]
+    results = [replace(result, evidence=evidence) for result in results]
+    return results[0] if numbers is not n else results
+
+
+@record()
+class _Strategy:
+    """What users wait for, whatever the number of calls."""
+
+    leaf: Histogram
+    quorum: int | None
+    delay: float | None  # after which a call is hedged, in the unit of the leaf
+    shares: tuple[float, ...]
 
 
 def _log_of(data: Any) -> HistogramLog | None:
@@ -618,7 +739,7 @@ def _log_of(data: Any) -> HistogramLog | None:
     if not isinstance(data, HistogramLog):
         return None
     log = data.to_unit("ns") if data.unit in NANOSECONDS else data
-    log = log.in_succession()
+    log = in_succession(log)
     return (
         log.with_tag("").resample(float(median(log.lengths)) or 1.0) if len(log.tags) > 1 else log
     )
@@ -633,54 +754,50 @@ def _model(leaf: Histogram, low: Floats, high: Floats, above: Floats) -> Distrib
     return Distribution(EdgeBuckets(low, high), index, each, leaf.unit, leaf.run, bound)
 
 
-def _independent(
-    leaf: Histogram,
-    n: int,
-    k: int | None,
-    hedge: float | None,
-    correlation: float,
-    shares: Sequence[float],
-) -> FanOut:
+def _all_calls(strategy: _Strategy, above: Floats, n: int, correlation: float) -> Floats:
+    """Survival of users from that of one call, if calls are independent."""
+    if strategy.quorum is None:
+        return slowest(above, n, correlation)
+    return (1 - correlation) * quorum(above, strategy.quorum, n) + correlation * above
+
+
+def _ranked(strategy: _Strategy, n: int, correlation: float) -> dict[float, float]:
+    """The share of users slower than each percentile of one call, by ranks alone."""
+    above = 1.0 - np.asarray(strategy.shares) / 100.0
+    worse = _all_calls(strategy, above, n, correlation).tolist()
+    return dict(zip(strategy.shares, worse, strict=True))
+
+
+def _independent(strategy: _Strategy, n: int, correlation: float) -> FanOut:
+    leaf, k, delay = strategy.leaf, strategy.quorum, strategy.delay
     best = leaf.counted.at_best()  # censored values are taken at their lower bound
     high = np.where(np.isinf(best.high), best.low, best.high)
     low, above = np.minimum(best.low, high), survival(best.counts)
 
     def of_all(single: Floats) -> Floats:
-        if k is None:
-            return slowest(single, n, correlation)
-        return (1 - correlation) * quorum(single, k, n) + correlation * single
+        return _all_calls(strategy, single, n, correlation)
 
-    added, fastest = 0.0, None
-    if hedge is not None:
-        pair, quick = (
-            hedged(high, above, hedge),
-            hedged(_ascending(low), above, _least_delay(leaf, hedge)),
+    facts: dict[str, Any] = {"n": n, "model": "independent", "leaf": leaf, "quorum": k}
+    if delay is None:
+        return _fan_out_of(
+            _model(leaf, low, high, of_all(above)),
+            above=_ranked(strategy, n, correlation),
+            correlation=correlation,
+            _of_leaf=not correlation,
+            **facts,
         )
-        low, high, above, added = (
-            np.append(0.0, pair.values[:-1]),
-            pair.values,
-            pair.survival,
-            pair.added_load,
-        )
-        fastest = _model(leaf, quick.values, quick.values, of_all(quick.survival))
-    users = _model(leaf, low, high, of_all(above))
-    if hedge is None:
-        rest = 1.0 - np.asarray(shares) / 100.0
-        worse = dict(zip(shares, of_all(rest).tolist(), strict=True))
-    else:
-        worse = {p: users.share_above(float(leaf.percentile(p))) for p in shares}
-    between = {} if fastest is None else _between(leaf, fastest, users, shares)
-    return FanOut(
-        n,
-        "independent",
+    pair = hedged(high, above, delay)
+    quick = hedged(_ascending(low), above, _least_delay(leaf, delay))
+    users = _model(leaf, np.append(0.0, pair.values[:-1]), pair.values, of_all(pair.survival))
+    fastest = _model(leaf, quick.values, quick.values, of_all(quick.survival))
+    return _fan_out_of(
         users,
-        leaf,
-        worse,
-        k,
-        added_load=added,
+        above={p: users.share_above(float(leaf.percentile(p))) for p in strategy.shares},
+        above_between=_between(leaf, fastest, users, strategy.shares),
         fastest=fastest,
-        above_between=between,
+        added_load=pair.added_load,
         correlation=correlation,
+        **facts,
     )
 
 
@@ -705,62 +822,63 @@ def _between(
 
 
 # ---------------------------------------------------------------- calls that share an interval
-def _mixtures(
-    log: HistogramLog,
-    leaf: Histogram,
-    numbers: Sequence[int],
-    k: int | None,
-    hedge: float | None,
-    shares: Sequence[float],
-) -> list[FanOut]:
-    """Mix over the intervals: one pass per interval width; most fan-outs share one."""
-    sizes = log.series()
+def _mixtures(log: HistogramLog, strategy: _Strategy, numbers: Sequence[int]) -> list[FanOut]:
+    """Mix over the intervals, in one pass per width of them.
+
+    Intervals are as wide as n asks for, but always the typical one doubled k times: bins of 2^k are
+    unions of bins of 2^(k − 1). 1 − (1 − S)ⁿ is concave in S, so by Jensen's inequality a union has
+    as many slow users as its parts or more: with n and k neither a percentile nor a share falls.
+    """
+    sizes = interval_series(log)
     crowd = float(median(sizes.count[sizes.count > 0])) if sizes.count.any() else 1.0
     typical = float(median(log.lengths)) or 1.0
-    wide = {n: math.ceil(_CROWD * n / crowd) if n > 1 else 1 for n in numbers}
+    doublings = {n: max(0, math.ceil(math.log2(_CROWD * n / crowd))) for n in numbers if n > 1}
     fan_outs_of: dict[int, FanOut] = {}
-    for factor in sorted(set(wide.values())):
-        calls = [n for n in dict.fromkeys(numbers) if wide[n] == factor]
-        view = log if factor == 1 else log.resample(factor * typical)
-        if factor > 1 and len(view) < 2:
-            why = (
+    needed = {doublings.get(n, 0) for n in numbers}
+    hedges, narrower = strategy.delay is not None, None
+    if hedges:  # not concave in S: take the slowest of all narrower bins, too
+        needed = set(range(max(needed) + 1))
+    for k in sorted(needed):
+        width = typical * 2**k
+        view = log.resample(width) if k else log
+        wanted = range(k, max(needed) + 1) if hedges else (k,)
+        fold = _MixtureFold(
+            strategy, [n for n in dict.fromkeys(numbers) if doublings.get(n, 0) in wanted]
+        )
+        scan(view, fold)
+        if narrower is not None:
+            fold.raise_to(narrower)
+        narrower = fold if hedges else None
+        model: Literal["mixture", "independent"] = "mixture"
+        note = ""
+        if k and len(view) < 2:
+            model = "independent"
+            note = (
                 f"its intervals have {crowd:,.0f} requests each: too few to draw {{n}} calls from "
                 "one; treated as independent"
             )
-            fan_outs_of |= {
-                n: replace(_independent(leaf, n, k, hedge, 0.0, shares), note=why.format(n=n))
-                for n in calls
-            }
-            continue
-        fold = _MixtureFold(leaf, calls, k, hedge, shares)
-        view.scan(fold)
-        width = factor * typical
-        why = (
-            ""
-            if factor == 1
-            else f"mixed over {format_duration(width * 1e9)}, so that each has {_CROWD} requests "
-            "per call"
-        )
-        fan_outs_of |= {
-            n: replace(answer, interval=width, note=why)
-            for n, answer in zip(calls, fold.results(), strict=True)
-        }
+        elif k:
+            note = (
+                f"mixed over {format_duration(width * 1e9)}, so that each has at least {_CROWD} "
+                "requests per call"
+            )
+        for result in fold.results():
+            facts: dict[str, Any] = {"note": note.format(n=result.n), "interval": width}
+            if model == "independent":
+                facts |= {"model": model, "interval": None}
+                if strategy.delay is None:  # one bin: ranks decide, wherever its buckets lie
+                    facts |= {"above": _ranked(strategy, result.n, 0.0), "above_between": {}}
+            fan_outs_of[result.n] = replace(result, **facts)  # wider bins come last
     return [fan_outs_of[n] for n in numbers]
 
 
 class _MixtureFold:
     """Sums the survival of the slowest of n calls over the intervals, for each of the `numbers`."""
 
-    def __init__(
-        self,
-        leaf: Histogram,
-        numbers: Sequence[int],
-        k: int | None,
-        hedge: float | None,
-        shares: Sequence[float],
-    ) -> None:
-        self.leaf, self.numbers, self.k, self.hedge = leaf, numbers, k, hedge
-        self.shares = tuple(shares)
+    def __init__(self, strategy: _Strategy, numbers: Sequence[int]) -> None:
+        leaf = strategy.leaf
+        self.leaf, self.numbers, self.k = leaf, numbers, strategy.quorum
+        self.hedge, self.shares = strategy.delay, strategy.shares
         self.high = leaf.buckets.high(leaf.index)
         self._cut, self._part = tail_shares(leaf.counts, self.shares)
         self.low = _ascending(leaf.buckets.low(leaf.index))
@@ -815,6 +933,12 @@ class _MixtureFold:
                 )
                 sums[n] = values, above + (sums[n][1] if n in sums else 0.0)
 
+    def raise_to(self, narrower: _MixtureFold) -> None:
+        """Take the larger survival with a hedge: of these bins, or of narrower ones."""
+        for sums, others in ((self._hedged, narrower._hedged), (self._quick, narrower._quick)):
+            for n, (values, above) in sums.items():
+                sums[n] = values, np.maximum(above, others[n][1])
+
     def results(self) -> Iterator[FanOut]:
         """Yield the fan-out of all blocks for each number."""
         leaf, lows = self.leaf, self.leaf.buckets.low(self.leaf.index)
@@ -827,10 +951,17 @@ class _MixtureFold:
                 quick = self._quick[n]
                 fastest = _model(leaf, quick[0], quick[0], quick[1] / self._total)
                 between = _between(leaf, fastest, users, self.shares)
-                yield FanOut(
-                    n, "mixture", users, leaf, worse, self.k,
-                    added_load=added, fastest=fastest, above_between=between,
-                )  # fmt: skip
+                yield _fan_out_of(
+                    users,
+                    n=n,
+                    model="mixture",
+                    leaf=leaf,
+                    above=worse,
+                    quorum=self.k,
+                    added_load=added,
+                    fastest=fastest,
+                    above_between=between,
+                )
                 continue
             above = np.maximum(1.0 - np.cumsum(mass) / mass.sum(), 0.0)
             users = _model(leaf, lows, self.high, above)
@@ -839,12 +970,20 @@ class _MixtureFold:
             between = {}
             if n > 1:
                 between = dict(zip(self.shares, zip(*bounds, strict=True), strict=True))
-            yield FanOut(n, "mixture", users, leaf, worse, self.k, above_between=between)
+            yield _fan_out_of(
+                users,
+                n=n,
+                model="mixture",
+                leaf=leaf,
+                above=worse,
+                quorum=self.k,
+                above_between=between,
+            )
 
 
 # ---------------------------------------------------------------- one after the other
-def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
-    """Return the latency of `n` independent calls made one after the other.
+def sequential(data: Data, n: int, *, step: float | None = None) -> FanOut:
+    """Return the latency of users who make `n` independent calls, one after the other.
 
     Parameters
     ----------
@@ -857,13 +996,13 @@ def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
     Returns
     -------
     FanOut
-        Its distribution's buckets reach from the lower bound of a sum to the upper.
+        Its buckets reach from the lower bound of a sum to the upper.
 
     Examples
     --------
     >>> from latencykit.core.histogram import Histogram
     >>> sums = sequential(Histogram.of([1000, 3000]), 2)
-    >>> [round(v, -2) for v in sums.distribution.percentile([25, 75, 100]).tolist()]
+    >>> [round(v, -2) for v in sums.percentile([25, 75, 100]).tolist()]
     [2000.0, 4000.0, 6000.0]
     """
     if n < 1:
@@ -888,4 +1027,12 @@ def sequential(data: Data, n: int, step: float | None = None) -> FanOut:
     surely = (float(users.probabilities[buckets.lows > edge].sum()) for edge in highs.tolist())
     bounds = zip(surely, map(users.share_above, lows.tolist()), strict=True)
     between = dict(zip(_SHARES, bounds, strict=True))
-    return FanOut(n, "independent", users, leaf, worse, sequential=True, above_between=between)
+    return _fan_out_of(
+        users,
+        n=n,
+        model="independent",
+        leaf=leaf,
+        above=worse,
+        sequential=True,
+        above_between=between,
+    )

@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from latencykit._typing import Floats
 
-__all__ = ["mix_changes"]
 
 _BINS = 40  # of time
 _DRAWS = 400

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.correct import back_filled
+from latencykit.analysis.ledger import (
+    LEDGER,
+    RIVALS,
+    TAIL,
+    Evidence,
+    Ledger,
+    evidence,
+    tail_odds,
+)
 from latencykit.analysis.retime import chains, retime
 from latencykit.analysis.stalls import (
     LEVELS,
@@ -28,7 +38,7 @@ from latencykit.analysis.stalls import (
 )
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.histogram import STANDARD_PERCENTILES
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series
 from latencykit.core.quantiles import median, poisson_at_least, poisson_at_most, poisson_mean
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import require_data
@@ -50,62 +60,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Flags, Floats, Ints
+    from latencykit.analysis.stalls import Delayed
     from latencykit.core.blocks import TopFold
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Data = Samples | HistogramLog | Histogram | Summary
 
-__all__ = [
-    "STRONG",
-    "WEAK",
-    "Counts",
-    "Diagnosis",
-    "Evidence",
-    "Facts",
-    "Sends",
-    "Verdict",
-    "above_half",
-    "advice",
-    "area_test",
-    "arithmetic_progression_test",
-    "corrected_distribution",
-    "correction_method",
-    "counts_test",
-    "diagnose",
-    "facts_of",
-    "full_speed_test",
-    "holm",
-    "is_material",
-    "min_slow_requests_test",
-    "percentile_lower_bound",
-    "send_gap_test",
-    "sentence",
-    "shortest_visible_stall",
-]
 
-STRONG, WEAK = 0.001, 0.05
-MIN_MISSING = 5  # requests: with fewer missing no load generator is accused
-
-Verdict = Literal["omits", "clean", "unknown"]
-
-
-@record()
-class Evidence:
-    """One test and its result: one line of a diagnosis."""
-
-    test: str
-    statistic: float  # the p-value if `p` is true, else the number that the test compares
-    threshold: float
-    finding: str  # one sentence
-    level: str = "none"  # "none", "weak" or "strong" for omission; "honest": against it
-    missing: float = 0.0  # requests
-    p: bool = True
+Verdict = Literal["omits", "clean", "no stall", "unknown"]
+Method = Literal["backfill", "retime"]
 
 
 @record(eq=False)
@@ -150,7 +118,7 @@ class Diagnosis(Value):
     expected_interval: float | None
     raw: Histogram | Summary
     corrected: Histogram | None
-    method: str | None
+    method: Method | None
     rate: float | None
     duration: float | None
     detected_stalls: Stalls = field(repr=False)
@@ -166,8 +134,16 @@ class Diagnosis(Value):
         """The source's own description of the measurement."""
         return self.raw.run
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per percentile, up to the highest supported one: raw and corrected value."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.rows, columns=["percentile", "raw", "corrected"], dtype=float)
+        return frame.set_index("percentile")
+
     @cached_property
-    def table(self) -> list[tuple[float, float, float | None]]:
+    def rows(self) -> list[tuple[float, float, float | None]]:
         """Percentile, raw and corrected value, up to the highest supported percentile."""
         if isinstance(self.raw, Summary):
             return [(p, float(v), None) for p, v in self.raw.reported_percentiles.items()]
@@ -199,7 +175,7 @@ class Diagnosis(Value):
                     p: format_value(value, data.unit)
                     for p, value in data.reported_percentiles.items()
                 }
-            rows = data.percentile_rows([p for p, *_ in self.table]) if data.count else []
+            rows = data.percentile_rows([p for p, *_ in self.rows]) if data.count else []
             return {
                 row.percentile: format_row(
                     replace(row, supported=True), lambda value: format_value(value, data.unit)
@@ -208,7 +184,7 @@ class Diagnosis(Value):
             }
 
         raw, corrected = texts(self.raw), texts(self.corrected)
-        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.table]
+        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.rows]
         also = [f"also: {', '.join(self.findings)}"] if self.findings else []
         tests = [f"{item.test}: {item.finding}" for item in self.evidence]
         title = self.run.source or self.run.tool or "this measurement"
@@ -219,7 +195,7 @@ class Diagnosis(Value):
         unit = self.raw.unit
         lines = [f"{self.verdict}: {self.summary}"]
         lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
-        for p, before, after in self.table:
+        for p, before, after in self.rows:
             fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
             lines.append(f"  {_percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
         return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
@@ -230,18 +206,49 @@ def _percentile_name(percentile: float) -> str:
 
 
 # ------------------------------------------------------------
-# The operation: tests, provenance, one verdict. It never accuses an honest measurement.
+# The operation: observations, one ledger, one verdict. It never accuses an honest measurement.
 
-_VERDICT_INTERVALS = 12.0  # of one connection: a shorter stall accuses no tool
-_OVER = 1.25  # of the requests that were due: more are invented
-_CEILING = 2.5  # of the share that one stall can hit
-_FEWER = 0.9  # of the requests that were due: the others have no latency
-_VERDICT_FAILED = 0.2  # of what the longest stall delays: that many failures may be those requests
-_LOST = 0.01  # of the requests: more that were dropped or timed out are a finding
+
+@record()
+class VerdictRules:
+    """From findings to verdict; chosen on tools with failures, timeouts and corrections."""
+
+    # of the requests that were due: more are invented (back-filled wrk, autocannon)
+    max_due_ratio: float = 1.25
+    # of the share that one stall can hit: more is invented, too
+    max_stall_ratio: float = 2.5
+    # of the requests that were due: the others have no latency
+    min_due_ratio: float = 0.9
+    # of what the longest stall delays: failures may be those requests (refused while frozen)
+    min_failed_share: float = 0.2
+    # of the requests: more that were dropped or timed out are a finding
+    min_lost_share: float = 0.01
+    # of as many requests under way at the end (a stall that outlasts the run)
+    max_probability: float = 1e-3
+    # of the median: a shorter longest request is not a stall (clean)
+    min_stall_medians: float = 20.0
+    # of the mean or a percentile: a smaller change is immaterial
+    min_ratio: float = 1.1
+    # of the mean of a loop at full speed, whose hiccups are many
+    min_ratio_full_speed: float = 2.0
+    # of the connections: a stall reaches at least those (one of two servers)
+    min_reached_share: float = 0.4
+    # percentile up to which a stall must leave no trace, for there to be none
+    max_percentile: float = 99.9
+    # of a timeout: requests that end within that time ended together (a stall)
+    timeout_share: float = 0.01
+    # that can show anything
+    min_requests: int = 20
+    # times the mean: the highest percentile of a summary that lacks it
+    tail_means: float = 5.0
+
+
+VERDICT = VerdictRules()
 
 
 def diagnose(
     data: Samples | HistogramLog | Histogram | Summary,
+    *,
     expected_interval: str | float | None = None,
     rate: float | None = None,
     connections: int | None = None,
@@ -259,16 +266,18 @@ def diagnose(
     rate : float, optional
         Requests per second of all connections together.
     connections : int, optional
+        How many connections sent requests; with `rate`, histograms and logs can be decided, too.
     duration : str or float, optional
         Length of the run: ``"20s"``, or seconds.
 
     Returns
     -------
     Diagnosis
-        ``omits`` requires strong evidence (p < .001 after Holm's correction, at least 5 requests
-        missing) that the load generator itself waited, and that the mean or a supported percentile
-        moves by more than a tenth because of it; ``clean`` requires a stall whose delayed requests
-        are all recorded; anything else is ``unknown``, with advice on what would decide it.
+        ``omits`` requires that nothing but a load generator that waited explains the run
+        (`latencykit.analysis.ledger`), and that the mean or a supported percentile moves by more
+        than a tenth because of it; ``clean`` a stall whose delayed requests are all recorded;
+        ``no stall`` that nothing was slow enough to hide others; anything else is ``unknown``, with
+        advice on what would decide it.
 
     Examples
     --------
@@ -287,24 +296,23 @@ def diagnose(
     tests = _run_tests(facts, stalls)
     if tests.connections and not facts.connections:
         facts = replace(facts, estimated_connections=tests.connections)
-    run = facts.run
-    suspected = any(item.level in ("strong", "weak") for item in tests.evidence)
-    method, at_full_speed = None, tests.steady
+    suspected, at_full_speed = tests.ledger.suspects, tests.steady
+    method: Method | None = None
     if suspected and facts.corrected_by != "tool":
         method = correction_method(facts, scheduled=not tests.steady)
-    if run.loop == "closed" and not run.rate and not facts.given_rate:
+    if facts.run.loop == "closed" and not facts.run.rate and not facts.given_rate:
         at_full_speed = True
     after = corrected_distribution(facts, method)
     material = suspected and is_material(facts, after, facts.longest, coarse=at_full_speed)
     verdict, findings = _judge(facts, tests, material, stalls)
-    if verdict == "clean" or after is None:
+    if verdict in ("clean", "no stall") or after is None:
         after, method = None, None
     return Diagnosis(
         verdict=verdict,
-        summary=sentence(verdict, facts, tests.evidence, findings, stalls),
+        summary=sentence(verdict, facts, tests.ledger, findings, stalls),
         advice=advice(verdict, facts, findings),
         findings=findings,
-        evidence=tuple(tests.evidence),
+        evidence=tests.ledger.entries,
         expected_interval=facts.interval,
         raw=facts.data if isinstance(facts.data, Summary) else facts.histogram,
         corrected=after,
@@ -318,143 +326,182 @@ def diagnose(
 
 @record()
 class _Tests:
-    """Results of the tests, each at most once."""
+    """The ledger, and what the tests found beside it."""
 
-    sends: Evidence | None
-    counts: Evidence | None
-    lower_bound: Evidence | None
-    others: tuple[Evidence, ...]
-    connections: int
-    went_on: bool
-    failed: bool
-
-    @property
-    def steady(self) -> bool:
-        """A constant number of requests was under way: a closed loop at full speed."""
-        return any(item.test == "requests under way" for item in self.others)
-
-    @property
-    def evidence(self) -> list[Evidence]:
-        first = (self.sends, self.counts, self.lower_bound)
-        return [item for item in (*first, *self.others) if item is not None]
+    ledger: Ledger
+    connections: int = 0  # as a test estimates them
+    went_on: bool = False  # sends went on through slow periods
+    failed: bool = False  # many requests in the stalls failed
+    caught_up: bool = False
+    steady: bool = False  # a constant number of requests was under way: full speed
 
 
 def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     """Run the tests that the source allows."""
-    sends, counts, steady, lower_bound = None, None, None, None
-    rate, duration = facts.rate, facts.duration or math.inf
-    is_summary = isinstance(facts.data, Summary)
+    sends, hole, full_speed = None, None, None
+    entries: list[Evidence | None] = []
+    failures = facts.run.failed + facts.run.timeouts
     if facts.trace is not None:
-        steady = full_speed_test(facts.trace)
+        full_speed = full_speed_test(facts.trace)
         until = facts.given_duration or facts.run.duration
-        sends = send_gap_test(facts.trace, stalls, until, full_speed=steady is not None)
+        if not facts.may_wait and not facts.given_duration:
+            until = facts.trace.span  # the tool's length may contain the wait for the last reply
+        sends = send_gap_test(facts.trace, stalls, until, full_speed=full_speed is not None)
+        if sends is not None:
+            silence = silence_test(facts.trace)
+            coarse = silence is None and facts.trace.answers.size >= SILENCE.min_silences
+            entries += [sends.evidence, cluster_test(facts) if coarse else silence]
     if facts.series is not None:
-        failures = facts.run.failed + facts.run.timeouts
-        counts = counts_test(stalls, facts.observed_rate or 0.0, failures)
-    if rate and facts.count and not is_summary:
-        lower_bound = min_slow_requests_test(facts.histogram, rate, duration, waited=facts.may_wait)
-    elif rate and facts.count and {"mean", "max"} <= facts.data.stats.keys():
-        mean, top = facts.data.stats["mean"], facts.data.stats["max"]
-        lower_bound = area_test(mean, top, facts.count, rate, duration, waited=facts.may_wait)
-    results = [None if result is None else result.evidence for result in (sends, counts)]
-    adjusted = iter(holm([item for item in (*results, lower_bound) if item is not None]))
-    first, second, third = (
-        None if item is None else next(adjusted) for item in (*results, lower_bound)
-    )
-    others = [steady]
-    if facts.count and not is_summary:
-        others.append(arithmetic_progression_test(facts.histogram, facts.interval))
+        hole = hole_test(facts, stalls, failures)
+        if hole is not None:
+            entries.append(hole.evidence)
+    if not isinstance(facts.data, Summary) and facts.count:
+        if facts.rate:
+            entries.append(min_slow_requests_test(facts))
+        if not facts.timed:
+            entries.append(cluster_test(facts))
+        if facts.trace is None:
+            entries.append(due_test(facts))
+    elif facts.rate and facts.count and {"mean", "max"} <= facts.data.stats.keys():
+        entries.append(area_test(facts))
+    if facts.waits:
+        entries.append(
+            evidence("provenance", "the tool is known to wait for replies", PROVENANCE.odds)
+        )
+    failed = (sends.failed if sends else False) or (hole.failed if hole else False)
+    entries.append(full_speed)
+    if facts.count and not isinstance(facts.data, Summary):
+        entries.append(arithmetic_progression_test(facts.histogram, facts.interval))
+    rivals = ["recorded", "isolated", "paused", "ejected"]
+    rivals += ["clock"] if facts.timed else []
+    rivals += ["refused"] if failed else []
     return _Tests(
-        first, second, third, tuple(item for item in others if item is not None),
-        connections=(sends.under_way if sends else 0) or (counts.waiting if counts else 0),
+        Ledger(tuple(item for item in entries if item is not None), tuple(rivals)),
+        connections=(sends.under_way if sends else 0) or (hole.waiting if hole else 0),
         went_on=sends.went_on if sends else False,
-        failed=(sends.failed if sends else False) or (counts.failed if counts else False),
-    )  # fmt: skip
+        failed=failed,
+        caught_up=hole.caught_up if hole else False,
+        steady=full_speed is not None,
+    )
 
 
-def holm(evidence: list[Evidence]) -> list[Evidence]:
-    """Adjust p-values for the number of tests (Holm, 1979), and the levels to match."""
-    order = sorted((item.statistic, k) for k, item in enumerate(evidence) if item.p)
-    out, worst = list(evidence), 0.0
-    for place, (p, k) in enumerate(order):
-        worst = max(worst, min(1.0, p * (len(order) - place)))
-        level = evidence[k].level
-        if level in ("weak", "strong") and not (level == "strong" and worst < STRONG):
-            level = "weak" if worst < WEAK else "none"
-        out[k] = replace(evidence[k], statistic=worst, level=level)
-    return out
+@record()
+class ProvenanceRules:
+    """What it says that a tool is known to wait; chosen on closed loops without a freeze."""
+
+    recorded: float = 1.0
+    # sends stop for as long as a reply takes: in such a tool nothing else is needed
+    paused: float = 2.0
+    clock: float = 2.0
+
+    @property
+    def odds(self) -> dict[str, float]:
+        """By rival."""
+        paused = {"paused": self.paused, "ejected": self.paused}
+        return {"recorded": self.recorded, "clock": self.clock} | paused
+
+
+PROVENANCE = ProvenanceRules()
 
 
 # ------------------------------------------------------------
 # The verdict.
 
-_RANK = ("none", "honest", "weak", "strong")
 _SPOILED = {
-    "over-corrected",
-    "lost-to-timeouts",
-    "dropped",
-    "unfinished",
-    "clipped",
-    "fewer-than-due",
+    "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped", "fewer-than-due",
     "failed-in-stalls",
-}
+}  # fmt: skip
 
 
 def _judge(
     facts: Facts, tests: _Tests, material: bool, stalls: Stalls
 ) -> tuple[Verdict, tuple[str, ...]]:
-    findings = _findings(facts, tests, stalls)
-    over_time = max(
-        (item.level for item in (tests.sends, tests.counts) if item is not None),
-        key=_RANK.index,
-        default="none",
-    )
-    lower_bound = tests.lower_bound.level if tests.lower_bound is not None else "none"
-
-    # Accused: strong evidence that the load generator itself waited. The lower bound alone is
-    # enough only for a tool that is known to wait, and for a stall of many intervals.
-    accused = over_time == "strong"
-    if over_time in ("none", "weak") and lower_bound == "strong" and not tests.went_on:
-        interval = facts.interval or 1e9 / (facts.rate or 1e9)
-        accused = facts.waits and facts.longest * 1e9 >= _VERDICT_INTERVALS * interval
-    accused = accused and facts.corrected_by not in ("us", "tool")
+    findings, ledger = _findings(facts, tests, stalls), tests.ledger
+    accused = ledger.accuses and facts.corrected_by not in ("us", "tool")
     if accused and not material:
         return "unknown", (*findings, "immaterial")
     if accused:
         # Requests that were due in the stalls may have been sent after all, late.
-        trace, caught_up = facts.trace, False
-        if trace is not None and tests.sends is not None and facts.rate:
-            all_due = facts.rate * trace.span - 0.2 * tests.sends.missing
-            caught_up = trace.due.size >= all_due
+        trace, caught_up = facts.trace, tests.caught_up
+        if trace is not None and facts.rate:
+            caught_up = trace.due.size >= facts.rate * trace.span - 0.2 * ledger.missing
         return "omits", (*findings, *(("catch-up",) if caught_up else ()))
-
-    suspected = {over_time, lower_bound} & {"weak", "strong"}
-    spoiled = _SPOILED & set(findings)
-    if facts.stall and not spoiled and not facts.waits and not suspected:
-        # Clean: a stall was seen and all that it must have delayed is there. A series over time
-        # says more than the sum; of a tool that waits, omitted requests cannot be seen at all.
-        clean = (
-            len(stalls) > 0 and over_time == "honest" if facts.timed else lower_bound == "honest"
-        )
-        if clean:
+    if (_SPOILED | {"clock-step"}) & set(findings):
+        return "unknown", findings
+    if _nothing_to_omit(facts, tests, stalls):
+        return "no stall", (*findings, "nothing-to-omit")
+    if facts.stall and not facts.waits and not ledger.suspects and ledger.honest:
+        # A stall was seen and all that it must have delayed is there. A series over time says more
+        # than the sum; of a tool that waits, omitted requests cannot be seen at all.
+        over_time = any(item.honest for item in ledger.entries if item.test in OVER_TIME)
+        bound = any(item.honest for item in ledger.entries if item.test == "lower bound")
+        if (len(stalls) > 0 and over_time) if facts.timed else bound:
             return "clean", findings
-    quiet = bool(facts.rate) and facts.extent_known
-    quiet = quiet and facts.longest < shortest_visible_stall(facts.rate or 0.0)
-    nothing = quiet and not (spoiled or suspected or stalls.pause) and _harmless(facts)
-    return "unknown", (*findings, *(("nothing-to-omit",) if nothing else ()))
+    return "unknown", findings
 
 
-def _harmless(facts: Facts) -> bool:
-    """No percentile would move if each slow request had kept its connection from sending."""
-    if isinstance(facts.data, Summary) or not facts.rate or not facts.count:
+OVER_TIME = ("sends in slow periods", "counts in stalls")
+
+
+def _nothing_to_omit(facts: Facts, tests: _Tests, stalls: Stalls) -> bool:
+    """No stall as long as the run leaves room for would move the mean or a percentile."""
+    if stalls.pause or not facts.duration or not facts.extent_known:
+        return False
+    if facts.count < VERDICT.min_requests:
+        return False
+    longest, several, trace = facts.longest, 1.0, facts.trace
+    if trace is not None and (tests.went_on or not trace.slow.any()):
+        longest = min(longest, float(trace.silences.max(initial=0.0)))
+        several = _beyond(trace.silences, longest)
+    elif facts.series is not None and not len(stalls):
+        unanswered = _unanswered(facts.series)
+        longest = float(unanswered.max(initial=0.0))
+        several = _beyond(unanswered, longest)
+    if trace is not None and not trace.span > 0:
+        return False
+    if isinstance(facts.data, Summary):
+        mean = facts.data.stats.get("mean", 0.0)
+        values = {VERDICT.max_percentile: VERDICT.tail_means * mean}
+        return bool(mean and not _moves(values, mean, longest, facts.duration))
+    raw = facts.histogram
+    if facts.connections:
+        # A stall lasted no longer than the connections that it reached waited.
+        waited = round(VERDICT.min_reached_share * facts.connections)
+        slowest = 100 * (1 - max(waited - 1, 0) / max(facts.count, 1))
+        least = float(raw.percentile(max(slowest, 0.0))) / 1e9
+        longest = min(longest, least + CLUSTER.min_connections * (facts.interval or 0.0) / 1e9)
+        usual = min(float(raw.percentile(50)) / 1e9, longest)
+        several = raw.count_above((usual + longest) / 2 * 1e9) / facts.connections
+    most = min(VERDICT.max_percentile, raw.sample_limit())
+    chosen = [p for p in STANDARD_PERCENTILES if p <= most]
+    values = dict(zip(chosen, np.asarray(raw.percentile(chosen)).tolist(), strict=True))
+    return not _moves(values, raw.mean, longest, facts.duration / max(several, 1.0))
+
+
+def _beyond(values: Floats, longest: float) -> float:
+    """How many lie nearer to the longest than to the median: as many stalls may there be."""
+    usual = min(float(median(values)), longest) if values.size else 0.0
+    return float((values > (usual + longest) / 2).sum())
+
+
+def _moves(values: dict[float, float], mean: float, stall: float, duration: float) -> bool:
+    """A stall (s) in as many seconds would move the mean or one of the percentiles (ns)."""
+    if stall**2 / (2 * duration) * 1e9 > (VERDICT.min_ratio - 1) * mean:
         return True
-    # By Little's law at least that many connections were busy.
-    busy = facts.rate * facts.histogram.mean / 1e9 if facts.histogram.unit in NANOSECONDS else 1.0
-    interval = facts.interval or 1e9 * max(busy, 1.0) / facts.rate
-    if facts.longest * 1e9 <= interval or facts.corrected_by is not None:
-        return True
-    filled = back_filled(facts.histogram, interval).histogram()
-    return not is_material(facts, filled, facts.longest, coarse=False)
+    least = percentile_lower_bound(list(values), stall, duration) * 1e9
+    return bool((least > VERDICT.min_ratio * np.array(list(values.values()))).any())
+
+
+def _unanswered(series: IntervalSeries) -> Floats:
+    """Seconds of intervals' longest requests, if others may not have been answered meanwhile."""
+    worst = np.nan_to_num(series.max) * NANOSECONDS.get(series.unit, 1.0) / 1e9
+    stop, rate = series.start + series.length, usual_rate(series)
+    total = np.concatenate(([0], np.cumsum(series.count)))
+    first = np.minimum(np.searchsorted(series.start, stop - worst), np.arange(worst.size))
+    replies = total[:-1] - total[first]
+    due = rate * (series.start - series.start[first])
+    answered = (due >= BOUND.min_due_requests) & (replies >= SENDS.went_on_share * due)
+    return np.asarray(worst[~answered])
 
 
 def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
@@ -473,24 +520,52 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
         "already-corrected": facts.corrected_by is not None,
         "over-corrected": facts.corrected_by in ("us", "tool") and _over_corrected(facts),
         "arithmetic-progression": any(
-            item.test == "arithmetic progression" for item in tests.others
+            item.test == "arithmetic progression" for item in tests.ledger.entries
         ),
         "lost-to-timeouts": run.timeouts and lost,
-        "dropped": run.dropped > _LOST * total,
-        "unfinished": run.unfinished > max(_LOST * total, facts.connections or 1),
+        "dropped": run.dropped > VERDICT.min_lost_share * total,
+        "unfinished": run.unfinished > max(VERDICT.min_lost_share * total, facts.connections or 1)
+        or _stuck_at_end(facts),
         "clipped": histogram is not None
-        and ((histogram.censored and not run.timeouts) or suspected_timeout(histogram) is not None),
+        and ((histogram.censored and not run.timeouts) or _timed_out(facts)),
         "fewer-than-due": offered
         and facts.extent_known
-        and total + run.timeouts < _FEWER * offered * sending,
+        and total + run.timeouts < VERDICT.min_due_ratio * offered * sending,
         "failed-in-stalls": tests.failed
         or (
             not facts.timed
-            and unanswered > _VERDICT_FAILED * (facts.rate or math.inf) * facts.stall > 0
+            and unanswered > VERDICT.min_failed_share * (facts.rate or math.inf) * facts.stall > 0
         ),
         "clock-step": any("clock" in note for note in stalls.notes),
     }
     return tuple(name for name, applied in applies.items() if applied)
+
+
+def _timed_out(facts: Facts) -> bool:
+    """Requests that took a round time, the longest, were given up: they end at various times.
+
+    What one stall delayed ends at once.
+    """
+    piled = suspected_timeout(facts.histogram)
+    if piled is None:
+        return False
+    least = piled[0] * (1 - VERDICT.timeout_share)
+    if facts.trace is not None:
+        ends = facts.trace.end[facts.trace.took * 1e9 >= least]
+        return float(np.ptp(ends)) * 1e9 > VERDICT.timeout_share * piled[0]
+    if facts.series is not None:
+        factor = NANOSECONDS.get(facts.series.unit, 1.0)
+        return int((np.nan_to_num(facts.series.max) * factor >= least).sum()) > 1
+    return True
+
+
+def _stuck_at_end(facts: Facts) -> bool:
+    """More requests were under way at the end than usually are, by Little's law."""
+    if isinstance(facts.data, Summary) or not facts.count or not facts.rate:
+        return False
+    usual = facts.rate * facts.histogram.mean / 1e9
+    number = facts.run.unfinished
+    return number > 1 and float(poisson_at_least(number, usual)) < VERDICT.max_probability
 
 
 def _over_corrected(facts: Facts) -> bool:
@@ -499,9 +574,11 @@ def _over_corrected(facts: Facts) -> bool:
         return False
     rate, histogram = facts.given_rate or facts.run.rate, facts.histogram
     if rate:
-        return bool(facts.count > _OVER * rate * facts.duration + 20)
+        return bool(facts.count > VERDICT.max_due_ratio * rate * facts.duration + 20)
     share = histogram.count_above(histogram.max / 2) / facts.count
-    return bool(share > _CEILING * (histogram.max / 2e9) / facts.duration and share > 0.1)
+    return bool(
+        share > VERDICT.max_stall_ratio * (histogram.max / 2e9) / facts.duration and share > 0.1
+    )
 
 
 # ------------------------------------------------------------
@@ -509,21 +586,22 @@ def _over_corrected(facts: Facts) -> bool:
 
 
 def sentence(
-    verdict: str,
-    facts: Facts,
-    evidence: Sequence[Evidence],
-    findings: Sequence[str],
-    stalls: Stalls,
+    verdict: str, facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: Stalls
 ) -> str:
-    """Return the reason for the verdict."""
-    strongest = max(evidence, key=lambda item: _RANK.index(item.level), default=None)
+    """Return the fact about the data, and the reason for the verdict."""
     stall = format_duration(facts.longest * 1e9)
-    if verdict == "omits" and strongest is not None:
-        missing = float(stalls.missing.sum()) or strongest.missing
-        later = "; they were sent later, and timed from then" if "catch-up" in findings else ""
+    if verdict == "omits":
+        missing = float(stalls.missing.sum()) or ledger.missing
+        one = len(stalls) == 1 or not facts.timed
+        while_ = f"while one took {stall}" if one else f"in {len(stalls):,} stalls of up to {stall}"
+        if "catch-up" in findings:
+            return (
+                f"coordinated omission detected: about {format_count(missing)} requests that were "
+                f"due {while_} were sent later, and timed from then"
+            )
         return (
             f"coordinated omission detected: about {format_count(missing)} requests that were due "
-            f"in stalls of up to {stall} are missing{later}"
+            f"{while_} are missing"
         )
     if verdict == "clean":
         by = {
@@ -532,116 +610,144 @@ def sentence(
             "schedule": "timed from the schedule",
         }
         how = f" ({by[facts.corrected_by]}: do not correct it again)" if facts.corrected_by else ""
+        if not facts.timed:
+            return (
+                "coordinated omission not present: the slow requests are those that one stall of "
+                f"{stall} delays, recorded in full{how}"
+            )
         return (
             f"coordinated omission not present: a stall of up to {stall} was recorded, and so were "
             f"the requests that it delayed{how}"
         )
-    return _why_unknown(facts, evidence, findings, stalls)
+    if verdict == "no stall":
+        return (
+            f"the slowest request ({stall}) hid none; how the load generator treats a stall is not "
+            "tested by this run"
+        )
+    return _why_unknown(facts, ledger, findings, stalls)
 
 
-def _why_unknown(
-    facts: Facts, evidence: Sequence[Evidence], findings: Sequence[str], stalls: Stalls
-) -> str:
+def _why_unknown(facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: Stalls) -> str:
     """The first reason that applies: flaws of the numbers themselves, then of the evidence."""
-    run, longest = facts.run, format_duration(facts.longest * 1e9)
-    suspected = [item for item in evidence if item.level in ("weak", "strong")]
-    if "over-corrected" in findings:
-        return "the tool's correction invented more slow requests than the run can have had"
-    if "lost-to-timeouts" in findings:
-        return f"{format_count(run.timeouts)} requests timed out; their latencies are not recorded"
-    if "dropped" in findings:
-        dropped = format_count(run.dropped)
-        return f"{dropped} requests that were due were dropped, and have no latency"
-    if "unfinished" in findings:
-        unfinished = format_count(run.unfinished)
-        return f"{unfinished} requests were still under way at the end, and have no latency"
-    if "failed-in-stalls" in findings:
-        return "many requests failed, apparently during stalls; the latencies do not include them"
-    if "clipped" in findings and suspected_timeout(facts.histogram) is not None:
-        return (
-            f"many requests took {longest}, the maximum: a timeout, or the highest value that "
-            "the recorder tracks; how long stalls were is then unknown"
-        )
-    if "immaterial" in findings and "closed-loop" in findings:
-        return (
-            "a closed loop, so these are service times; what it omitted in hiccups of up to "
-            f"{longest} would hardly be visible"
-        )
-    if "immaterial" in findings:
-        return (
-            "some requests were omitted, but neither the mean nor a supported percentile would "
-            "move by a tenth"
-        )
-    if suspected and facts.corrected_by:
-        return (
-            f"a stall of {longest} implies more slow requests than were recorded; a slow request "
-            "that delayed no others looks the same"
-        )
-    if any(item.missing and item.test != "lower bound" for item in suspected):
-        return (
-            "omission, or traffic that paused for a reason of its own while one request took "
-            f"{longest}"
-        )
-    if suspected and facts.trace is not None and _sends_stopped(facts.trace):
-        return (
-            "omission, traffic that paused, or a clock that was set forward: the longest request "
-            f"took {longest}"
-        )
-    if suspected:
-        return (
-            "omission, or isolated slow requests that delayed no others: the longest took "
-            f"{longest}"
-        )
-    if "fewer-than-due" in findings:
-        count = format_count(facts.count)
-        due = format_count((facts.given_rate or run.rate or 0.0) * (facts.duration or 0.0))
-        return f"only {count} of {due} requests that were due have a latency"
-    if stalls.pause:
-        begin, end = stalls.pause
-        return (
-            f"nothing was recorded for {format_duration((end - begin) * 1e9)}, from {begin:.3f} s "
-            "on: traffic paused, or what happened then is not in the file"
-        )
-    if "nothing-to-omit" in findings:
-        return "nothing to omit: no request took long enough for an omission to show"
-    if "closed-loop" in findings and facts.corrected_by is None:
-        return (
-            "a closed loop, so these are service times; how many requests users would have sent "
-            "is unknown"
-        )
-    if not facts.rate:
-        return "the number of requests that were due is unknown"
-    if not facts.extent_known:
-        return "how many requests there were, or how long the longest took, is not reported"
-    if facts.longest < shortest_visible_stall(facts.rate):
-        return f"the longest request took {longest}: too short for an omission to show"
-    if facts.stall and len(stalls):
-        return (
-            f"stalls of up to {longest} were recorded; the requests they delayed are neither all "
-            "there nor surely missing"
-        )
-    if facts.stall:
-        return (
-            f"the slow requests (up to {longest}) are neither as many as one stall implies nor "
-            "few enough to prove that some are missing"
-        )
-    return "no stall was recorded, and so none whose requests could be missing"
-
-
-def _sends_stopped(trace: Trace) -> bool:
-    """Few requests were sent while the longest was under way."""
-    begin, end = trace.windows
-    if not begin.size:
-        return False
-    longest = int((end - begin).argmax())
-    first, last = begin[longest : longest + 1], end[longest : longest + 1]
-    sent = int(trace.sends_within(first, last)[0]) - 1
-    return bool(last[0] < trace.span and sent < (1 - _WENT_ON) * trace.rate * (last - first)[0])
+    run, longest, has = facts.run, format_duration(facts.longest * 1e9), set(findings).__contains__
+    rate = facts.rate or 0.0
+    due = (facts.given_rate or run.rate or 0.0) * (facts.duration or 0.0)
+    piled = has("clipped") and _timed_out(facts)
+    begin, end = stalls.pause or (0.0, 0.0)
+    rivals = [RIVALS[rival] for rival in ledger.remaining]
+    reasons = (
+        (
+            has("over-corrected"),
+            "the tool's correction adds more slow requests than fit into the run",
+        ),
+        (
+            has("lost-to-timeouts"),
+            f"{format_count(run.timeouts)} requests timed out; their latencies are not recorded",
+        ),
+        (
+            has("dropped"),
+            f"{format_count(run.dropped)} requests that were due were dropped, and have no latency",
+        ),
+        (
+            has("unfinished"),
+            (
+                f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)} still under "
+                "way at the end, without a latency"
+            ),
+        ),
+        (
+            has("failed-in-stalls"),
+            "many requests failed, apparently during stalls; the latencies do not include them",
+        ),
+        (
+            piled,
+            (
+                f"many requests took {longest}, the maximum: a timeout, or the highest value that "
+                "the recorder tracks; how long stalls were is then unknown"
+            ),
+        ),
+        (
+            has("immaterial") and has("closed-loop"),
+            (
+                "a closed loop, so these are service times; what it omitted in hiccups of up to "
+                f"{longest} would hardly be visible"
+            ),
+        ),
+        (
+            has("immaterial"),
+            (
+                "some requests were omitted, but neither the mean nor a supported percentile would "
+                "move by a tenth"
+            ),
+        ),
+        (
+            ledger.suspects and facts.corrected_by is not None,
+            (
+                f"a stall of {longest} implies more slow requests than were recorded; a slow "
+                "request that delayed no others looks the same"
+            ),
+        ),
+        (
+            ledger.suspects and bool(rivals),
+            f"the longest request took {longest}: omission, or {' or '.join(rivals)}",
+        ),
+        (ledger.suspects, f"too few requests are missing to accuse ({longest} at most)"),
+        (
+            has("fewer-than-due"),
+            (
+                f"only {format_count(facts.count)} of {format_count(due)} requests that were due "
+                "have a latency"
+            ),
+        ),
+        (
+            stalls.pause is not None,
+            (
+                f"nothing was recorded for {format_duration((end - begin) * 1e9)}, from "
+                f"{begin:.3f} s on: traffic paused, or what happened then is not in the file"
+            ),
+        ),
+        (
+            not facts.count and run.failed > 0,
+            f"all {format_count(run.failed)} requests failed; no latency was recorded",
+        ),
+        (facts.extent_known and not facts.count, "no latency was recorded"),
+        (
+            has("closed-loop") and facts.corrected_by is None,
+            (
+                "a closed loop, so these are service times; how many requests users would have "
+                "sent is unknown"
+            ),
+        ),
+        (not rate, "the number of requests that were due is unknown"),
+        (
+            not facts.extent_known,
+            "how many requests there were, or how long the longest took, is not reported",
+        ),
+        (
+            rate > 0 and facts.longest < shortest_visible_stall(rate),
+            f"the longest request took {longest}: too short for an omission to show",
+        ),
+        (
+            facts.stall > 0 and len(stalls) > 0,
+            (
+                f"stalls of up to {longest} were recorded; the requests they delayed are neither "
+                "all there nor surely missing"
+            ),
+        ),
+        (
+            facts.stall > 0,
+            (
+                f"the slow requests (up to {longest}) are neither as many as one stall implies nor "
+                "few enough to prove that some are missing"
+            ),
+        ),
+        (True, "no stall was recorded, and so none whose requests could be missing"),
+    )
+    return next(text for applies, text in reasons if applies)
 
 
 def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
     """Return what would decide an unknown verdict, or what to do about an omission."""
-    visible = shortest_visible_stall(facts.rate or 0.0, facts.connections or 1)
     if verdict == "omits":
         known = facts.interval is not None
         fix = (
@@ -654,40 +760,63 @@ def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
         )
     if verdict == "clean":
         return ""
-    if "lost-to-timeouts" in findings:
-        return "measure again with a timeout longer than any stall"
-    if not facts.rate:
-        return (
-            "give --rate (requests per second, all connections together) or --duration (of the run)"
-        )
-    if "over-corrected" in findings:
-        return "read the tool's uncorrected values instead"
-    if "failed-in-stalls" in findings:
-        return (
-            "count failed requests as misses (latencykit check does), or measure with a timeout "
-            "longer than any stall"
-        )
-    clipped = "clipped" in findings
-    quiet = (
-        facts.extent_known and facts.longest < shortest_visible_stall(facts.rate) and not clipped
-    )
-    if ("nothing-to-omit" in findings or quiet) and math.isfinite(visible):
-        gap = _longest_gap(facts)  # a stall within it delays nobody
-        shown = format_duration((visible + (gap if gap > visible else 0.0)) * 1e9, 2)
+    visible = shortest_visible_stall(facts.rate or 0.0, facts.connections or 1)
+    gap = _longest_gap(facts)  # a stall within it delays nobody
+    shown = format_duration((visible + (gap if gap > visible else 0.0)) * 1e9, 2)
+    if verdict == "no stall":
+        if not math.isfinite(visible):
+            return "latencykit ctrlz tests it"
         return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
-    if clipped:
-        return "measure again with a timeout, and a highest value of the recorder, above any stall"
-    if isinstance(facts.data, Summary):
-        return "output with one row per request would show whether sends went on during the stall"
-    if isinstance(facts.data, Samples) and facts.trace is not None:
-        return (
-            "to settle it, record when each request was due (intended start), or freeze the server "
-            "for longer: latencykit ctrlz"
-        )
-    return (
-        "one row per request, with its start, would settle it; or freeze the server for some "
-        "seconds: latencykit ctrlz"
+    has, samples = set(findings).__contains__, isinstance(facts.data, Samples)
+    untimed = not facts.timed and not (facts.given_rate and facts.given_connections)
+    reasons = (
+        (has("lost-to-timeouts"), "measure again with a timeout longer than any stall"),
+        (
+            not facts.rate,
+            (
+                "give --rate (requests per second, all connections together) or --duration (of the "
+                "run)"
+            ),
+        ),
+        (has("over-corrected"), "read the tool's uncorrected values instead"),
+        (
+            has("failed-in-stalls"),
+            (
+                "count failed requests as misses (latencykit check does), or measure with a "
+                "timeout longer than any stall"
+            ),
+        ),
+        (
+            has("clipped"),
+            "measure again with a timeout, and a highest value of the recorder, above any stall",
+        ),
+        (
+            isinstance(facts.data, Summary),
+            "output with one row per request would show whether sends went on during the stall",
+        ),
+        (
+            samples and facts.trace is not None,
+            (
+                "to settle it, record when each request was due (intended start), or freeze the "
+                "server for longer: latencykit ctrlz"
+            ),
+        ),
+        (
+            untimed and not facts.waits,
+            (
+                "one row per request, with its start, would settle it, and --rate and "
+                "--connections may; or freeze the server for some seconds: latencykit ctrlz"
+            ),
+        ),
+        (
+            True,
+            (
+                "one row per request, with its start, would settle it; or freeze the server for "
+                "some seconds: latencykit ctrlz"
+            ),
+        ),
     )
+    return next(text for applies, text in reasons if applies)
 
 
 def _longest_gap(facts: Facts) -> float:
@@ -701,6 +830,10 @@ def _longest_gap(facts: Facts) -> float:
     return float((begin[1:] - end[:-1]).max(initial=0.0))
 
 
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
 def _p_text(p: float) -> str:
     return "p < 1e-12" if p < 1e-12 else f"p = {p:.2g}"
 
@@ -711,7 +844,6 @@ def _p_text(p: float) -> str:
 
 _CATCHES_UP = ("wrk2", "oha", "fortio", "ghz", "h2load")
 """Tools that later send what a stall kept them from sending: no request of the schedule is lost."""
-_STALL = 20.0  # medians: a shorter longest request is not a stall
 
 
 @record()
@@ -836,7 +968,7 @@ class Facts:
             usual = self.data.stats.get("mean", 0.0)
         else:
             usual = float(self.histogram.percentile(50)) if self.count else 0.0
-        return self.longest if self.longest * 1e9 >= _STALL * usual else 0.0
+        return self.longest if self.longest * 1e9 >= VERDICT.min_stall_medians * usual else 0.0
 
     @property
     def corrected_by(self) -> str | None:
@@ -891,7 +1023,7 @@ def facts_of(
             raise InvalidArgumentError(f"{name} must be positive and finite, not {value!r}")
     length = None if duration is None else parse_duration(duration, "s") / 1e9
     data = data.to_unit("ns") if has_unit else data
-    data = data.in_succession() if isinstance(data, HistogramLog) else data
+    data = in_succession(data) if isinstance(data, HistogramLog) else data
     first_pass = first_pass_over(data) if isinstance(data, HistogramLog) else None
     histogram = None if isinstance(data, Summary) else data.histogram()
     trace = None
@@ -913,19 +1045,46 @@ def facts_of(
 # there are never more under way, though random arrivals would exceed that; or all other sends keep
 # to a schedule, and a clock that was set forward would not have left the same.
 
-_INTERVALS = 12.0  # of a connection: a shorter gap accuses no tool
-_AT_CAP = 0.02  # of the time outside slow requests: more may be under way than in the gap
-_RESUME = 2.0  # intervals after a reply within which sends must resume
-_WENT_ON = 0.8  # of the usual sends: the tool did not wait
-_TO_THE_END = 0.7  # of the usual sends in a stall's second half,
-_GAP = 0.25  # and no longer part of it without any
-_TRIFLE = 0.05  # of the usual sends: that many may be missing in stalls that are not large
-_SENDS_POWER = 20.0  # sends that are due in a stall, to show that they went on
-_SCHEDULE = 0.25  # of the Poisson variance: sends that vary less keep to a schedule
-_CROWDED = 15.0  # sends at which random arrivals would have exceeded the number under way,
-_RARELY = 0.05  # and the part of them that closed loops may have
-_EXAMINED, _ORDERS = 50_000, 4
-_SURE = 1e-3  # probability of random sends that come as fast after replies
+
+@record()
+class SendRules:
+    """When a gap between sends is a loop that waited; chosen on deploys, lulls and clock steps."""
+
+    # of a connection, from the last send on: shorter ones are usual (freezes of 3 to 6 intervals)
+    min_intervals: float = 2.0
+    # of the time outside slow requests: more may be under way than in the gap
+    max_share_above_cap: float = 0.02
+    # after a reply within which sends must resume
+    resume_intervals: float = 2.0
+    # of the usual sends: the tool did not wait
+    went_on_share: float = 0.8
+    # of the usual sends in a stall's second half: else it caught up (catch-up loops)
+    second_half_share: float = 0.7
+    # of a stall without any send, where sends went on
+    max_gap_share: float = 0.25
+    # of the usual sends: may be missing in stalls that are not large
+    trifle_share: float = 0.05
+    # sends that are due in a stall, to show that they went on
+    min_due_requests: float = 20.0
+    # of the Poisson variance: sends that vary less keep to a schedule
+    schedule_variance: float = 0.25
+    # at which random arrivals would have exceeded the number under way,
+    min_crowded_sends: float = 15.0
+    # and the part of them that closed loops may have
+    max_crowded_share: float = 0.05
+    # for the time that shuffling takes
+    max_examined_requests: int = 50_000
+    # random ones
+    orders: int = 4
+    # of random sends that come as fast after replies
+    max_probability: float = 1e-3
+    # probability of a gap, from which on a shortfall is mentioned
+    weak_probability: float = 0.05
+    # against rivals, of a gap without a mark of a load generator
+    max_unmarked_odds: float = 1.0
+
+
+SENDS = SendRules()
 
 
 @record()
@@ -953,27 +1112,31 @@ def send_gap_test(
         usual, sent = (end - begin) * local, np.maximum(trace.sends_within(begin, end) - 1, 0)
         longest = end - begin >= (end - begin).max() / 2
         went_on = bool(
-            usual[longest].sum() >= _SENDS_POWER
+            usual[longest].sum() >= SENDS.min_due_requests
             and all(
-                sent[some].sum() >= _WENT_ON * usual[some].sum() for some in (longest, slice(None))
+                sent[some].sum() >= SENDS.went_on_share * usual[some].sum()
+                for some in (longest, slice(None))
             )
         )
         p, under_way, missing, sure = _worst_gap(trace, begin, end, local, full_speed=full_speed)
-    enough = missing >= MIN_MISSING and sure
-    level = "strong" if p < STRONG and enough else "weak" if p < WEAK else "none"
-    if level == "none" and _sent_through(trace, stalls, until):
-        level = "honest"
-    finding = _sends_finding(trace, stalls, level, under_way, p, sure)
-    lost = float(stalls.missing.sum()) or (missing if level in ("weak", "strong") else 0.0)
+    odds = -math.log10(max(p, 1e-300)) if p < SENDS.weak_probability else 0.0
+    odds = odds if sure else min(odds, SENDS.max_unmarked_odds)
+    honest = not odds and _sent_through(trace, stalls, until)
+    finding = _sends_finding(trace, stalls, honest, under_way, p, sure)
+    lost = (float(stalls.missing.sum()) or missing) if odds else 0.0
+    rivals = ("recorded", "paused", "ejected", "clock", "refused")
     failed = trace.due[~trace.good]
     failures = np.searchsorted(failed, stalls.end) - np.searchsorted(failed, stalls.start)
     in_stalls = max(int(trace.sends_within(stalls.start, stalls.end).sum()), 1)
     return Sends(
-        Evidence("sends in slow periods", p, STRONG, finding, level, lost),
+        evidence(
+            "sends in slow periods", finding, dict.fromkeys(rivals, odds) if odds else {},
+            missing=lost, honest=honest,
+        ),
         went_on,
         under_way,
-        bool(failures.sum() > (1 - _WENT_ON) * in_stalls),
-    )
+        bool(failures.sum() > (1 - SENDS.went_on_share) * in_stalls),
+    )  # fmt: skip
 
 
 def _worst_gap(
@@ -981,8 +1144,8 @@ def _worst_gap(
 ) -> tuple[float, int, float, bool]:
     """Examine the coordinated gaps, one per window at most.
 
-    Returns the p-value of the largest, the requests under way in it, all that are missing, and
-    whether it bears the mark of a load generator.
+    Returns their p-value, the requests under way in the largest, all that are missing, and whether
+    any bears the mark of a load generator. What repeats adds up.
     """
     left, right = _longest_gaps(trace, begin, end)
     # Variance over mean of the sends outside the windows: 1 for Poisson arrivals, more for bursts.
@@ -993,8 +1156,9 @@ def _worst_gap(
         spread = float(max(1.0, counts.var(ddof=1) / counts.mean()))
     under_way = trace.under_way(left + (right - left) / 2)
     interval = under_way / np.maximum(np.maximum(local, trace.rate), 1e-9)
-    long_enough = right - left >= _INTERVALS * interval * (1 - 1e-9)
+    long_enough = right - left >= SENDS.min_intervals * interval * (1 - 1e-9)
     largest, missing, most, marked = 0.0, 0.0, 0, False
+    exponent, windows = 0.0, math.log(begin.size)
     capped: dict[int, bool] = {}
     scheduled: dict[int, bool] = {}
     for k in np.flatnonzero((under_way >= 1) & (local > 0) & long_enough).tolist():
@@ -1014,10 +1178,14 @@ def _worst_gap(
             sure = capped[many] or (
                 scheduled[many] and soon and not _like_a_clock_step(trace, replies, b)
             )
-        if (sure, weight / spread) > (marked, largest):
-            largest, most, marked = weight / spread, many, sure
-    p = float(min(1.0, begin.size * np.exp(-largest))) if largest else 1.0
-    return p, most, missing, marked
+        if sure and not marked:
+            exponent, largest = 0.0, 0.0
+        if sure >= marked:
+            exponent += max(weight / spread - windows, 0.0)
+            if weight > largest:
+                largest, most = weight, many
+        marked = marked or sure
+    return math.exp(-exponent), most, missing, marked
 
 
 def _local_rate(trace: Trace, begin: Floats, end: Floats) -> Floats:
@@ -1062,11 +1230,14 @@ def _awaited(trace: Trace, left: float, right: float, under_way: int, interval: 
 
     All connections that there may be are under way, and the next send follows an awaited reply.
     """
-    if trace.share_above(under_way) > _AT_CAP:
+    if trace.share_above(under_way) > SENDS.max_share_above_cap:
         return np.zeros(0, np.int64)
     late = trace.ending_within(left + (right - left) / 2, right + interval)
     late = late[trace.due[late] <= left + interval]
-    soon = late.size and right - float(trace.end[late].min()) <= _RESUME * interval + trace.usual
+    soon = (
+        late.size
+        and right - float(trace.end[late].min()) <= SENDS.resume_intervals * interval + trace.usual
+    )
     return late if soon else late[:0]
 
 
@@ -1078,7 +1249,7 @@ def _follow_replies(trace: Trace, replies: Ints, right: float, under_way: int, r
     at = np.searchsorted(trace.due, right, "left")
     number = 2 ** np.arange(int(np.log2(max(min(under_way, trace.due.size - int(at)), 1))) + 1)
     passed = np.maximum(trace.due[at + number - 1] - first, 0.0) + trace.grain
-    return bool(poisson_at_least(number, rate * passed).min() * number.size < _SURE)
+    return bool(poisson_at_least(number, rate * passed).min() * number.size < SENDS.max_probability)
 
 
 def _dwindles(trace: Trace, left: float, right: float, rate: float) -> bool:
@@ -1092,8 +1263,8 @@ def _dwindles(trace: Trace, left: float, right: float, rate: float) -> bool:
         return False
     middle, usual = (before + left) / 2, rate * (left - before)
     halves = trace.sends_within(np.array([before, middle]), np.array([middle, left]))
-    few = poisson_at_most(int(halves.sum()), usual) < _SURE
-    few = few and poisson_at_most(int(halves[1]), usual / 2) < _SURE
+    few = poisson_at_most(int(halves.sum()), usual) < SENDS.max_probability
+    few = few and poisson_at_most(int(halves[1]), usual / 2) < SENDS.max_probability
     return bool(few and halves[1] < halves[0] / 2)
 
 
@@ -1107,7 +1278,7 @@ def _keeps_a_schedule(trace: Trace, begin: Floats, end: Floats, interval: float)
     middle = float(np.median(counts))
     away = np.abs(counts - middle)
     deviation = max(1.4826 * float(np.median(away)), float(np.quantile(away, 0.8)) / 1.28)
-    return deviation**2 <= max(_SCHEDULE * middle, 1.0 if middle >= 8 else 0.0)
+    return deviation**2 <= max(SENDS.schedule_variance * middle, 1.0 if middle >= 8 else 0.0)
 
 
 def _is_capped(trace: Trace, under_way: int) -> bool:
@@ -1115,15 +1286,15 @@ def _is_capped(trace: Trace, under_way: int) -> bool:
 
     The same latencies in another order show how often they would be.
     """
-    ordinary = np.flatnonzero(~trace.slow)[:_EXAMINED]
+    ordinary = np.flatnonzero(~trace.slow)[: SENDS.max_examined_requests]
     due, took = trace.due[ordinary], trace.took[ordinary]
     rng = np.random.default_rng(0)
     crowded = []
-    for times in (took, *(rng.permutation(took) for _ in range(_ORDERS))):
+    for times in (took, *(rng.permutation(took) for _ in range(SENDS.orders))):
         replied = np.searchsorted(np.sort(due + times), due, "right")
         crowded.append(int((np.arange(due.size) - replied >= under_way).sum()))
     usual = float(np.mean(crowded[1:]))
-    return usual >= _CROWDED and crowded[0] <= _RARELY * usual
+    return usual >= SENDS.min_crowded_sends and crowded[0] <= SENDS.max_crowded_share * usual
 
 
 def _like_a_clock_step(trace: Trace, replies: Ints, right: float) -> bool:
@@ -1147,49 +1318,52 @@ def _sent_through(trace: Trace, stalls: Stalls, until: float | None) -> bool:
     large = stalls.duration >= stalls.duration.max() / 2
     if (
         stalls.missing[large].any()
-        or stalls.missing.sum() > _TRIFLE * trace.rate * stalls.duration.sum()
+        or stalls.missing.sum() > SENDS.trifle_share * trace.rate * stalls.duration.sum()
     ):
         return False
     begin, end = stalls.start[large], stalls.end[large]
     stop = np.minimum(end, trace.span if until is None else max(until, trace.span))
-    reach = np.maximum(end - begin, _SENDS_POWER / max(trace.rate, 1e-9))
+    reach = np.maximum(end - begin, SENDS.min_due_requests / max(trace.rate, 1e-9))
     before = trace.sends_within(np.maximum(begin - reach, 0.0), begin)
     before_rate = before / np.maximum(np.minimum(reach, begin), 1e-9)
     rate = np.maximum(trace.rate, np.where(begin >= reach / 2, before_rate, 0.0))
     due, middle = rate * (stop - begin), (begin + stop) / 2
-    if (due < _SENDS_POWER).any():
+    if (due < SENDS.min_due_requests).any():
         return False
     sent, later = trace.sends_within(begin, stop), trace.sends_within(middle, stop)
-    if (sent < _WENT_ON * due).any() or (later < _TO_THE_END * due / 2).any():
+    if (sent < SENDS.went_on_share * due).any() or (
+        later < SENDS.second_half_share * due / 2
+    ).any():
         return False
     first = np.searchsorted(trace.due, begin, "left").tolist()
     last = np.searchsorted(trace.due, stop, "left").tolist()
-    for a, b, i, j in zip(begin.tolist(), end.tolist(), first, last, strict=True):
+    last_send = end if until is None else stop
+    for a, b, i, j in zip(begin.tolist(), last_send.tolist(), first, last, strict=True):
         gaps = np.diff(np.concatenate(([a], trace.due[i:j], [b])))
-        if float(gaps.max()) > _GAP * (b - a):
+        if float(gaps.max()) > SENDS.max_gap_share * (b - a):
             return False
     return True
 
 
 def _sends_finding(
-    trace: Trace, stalls: Stalls, level: str, under_way: int, p: float, sure: bool
+    trace: Trace, stalls: Stalls, honest: bool, under_way: int, p: float, sure: bool
 ) -> str:
     if not len(stalls):
         slow = (
             f"no stall was seen, only requests slower than {format_duration(trace.slow_from * 1e9)}"
         )
-        return slow if level in ("none", "honest") else f"{slow}; sends paused ({_p_text(p)})"
+        return slow if p >= SENDS.weak_probability else f"{slow}; sends paused ({_p_text(p)})"
     stop = np.minimum(stalls.end, trace.span)
-    sent = format_count(int(trace.sends_within(stalls.start, stop).sum()))
+    sent = int(trace.sends_within(stalls.start, stop).sum())
     due = format_count(round(trace.rate * float(np.maximum(stop - stalls.start, 0).sum())))
     total = format_duration(float(stalls.duration.sum()) * 1e9)
     counts = (
-        f"during stalls ({total} in total) {sent} requests were sent; "
+        f"during stalls ({total} in total) {format_items(sent, 'request')} {_were(sent)} sent; "
         f"the surrounding rate implies {due}"
     )
-    if level == "honest":
+    if honest:
         return f"{counts}: the load generator did not wait for replies"
-    if level not in ("strong", "weak") or not under_way:
+    if p >= SENDS.weak_probability or not under_way:
         return counts
     who = "its only connection" if under_way == 1 else f"all {under_way} connections"
     if sure:
@@ -1199,136 +1373,333 @@ def _sends_finding(
     )
 
 
-# ------------------------------------------------------------
-# T2: whether counts fall short while a log's server was stopped, and whether all that its stalls
-# delayed is there.
-#
-# A closed loop that waits loses exactly as many requests as were due in the stall, and those that
-# waited, one per connection, all take as long as the stall. A deploy, a dip or the refusals of a
-# frozen server lose requests, too: so a shortfall accuses only if it equals the number due to
-# within the variation of the counts, if the counts are steadier than those of independent users,
-# and if failed requests do not account for it. A client that catches up loses none; it has too few
-# of the latencies between nothing and the stall's length.
+@record()
+class SilenceRules:
+    """When a silence is not that of slow requests; chosen on broad services without a freeze."""
 
-_NEARLY = 0.5  # of those it delayed: that many were delayed for all of the stall in a closed loop
-_MATCH = 0.0025  # of the stall: the shortfall may differ by that, beside the variation of counts
-_VARIATION = 3.0  # standard deviations of the counts
-_COUNTS_FINE = (
-    0.02  # of the stall: if counts vary by more, a match may be chance, and proves nothing
-)
-_COUNTS_SCHEDULE = 0.25  # of the Poisson variance: counts that vary less keep to a schedule
-_FAILED = 0.2  # of those missing: that many failures may be what is missing
-_IN_FLIGHT = 3  # requests that may be under way by chance when a clock is set, or traffic pauses
-_COUNTS_POWER = 8.0  # requests in a fifth of a stall, to show that all of it is there
-_COUNTS_LEAST_PART = 0.5  # of what each part of a stall leaves
-_COUNTS_THERE = 0.8
-_COUNTS_TRIFLE = 0.05  # of the requests: that many may be missing in shorter stalls
+    # between replies: fewer show no tail, as where a clock of seconds stamps many requests alike
+    min_silences: float = TAIL.min_values / TAIL.max_share
+    # that count as stalls where one or two connections wait: more are slow requests
+    max_alone: int = 2
+    # and where more wait, so that all of them would have to be slow at once
+    max_several: int = 100
+    # slow requests for each of those: more are the tail of a broad service (lognormal 1.5)
+    max_slow: float = 6.0
+    # of the longest request: where one or two wait, more such requests than wait in all stalls are
+    # a slow mode of the service (one in 1,000 × 200)
+    mode_share: float = 1 / 3
+    max_mode_odds: float = 1.0
+
+
+SILENCE = SilenceRules()
+
+
+def silence_test(trace: Trace) -> Evidence | None:
+    """Test whether the longest times without a reply belong to the tail of all others."""
+    silences = np.sort(trace.silences)[::-1]
+    silences = silences[silences > 0]
+    if silences.size < SILENCE.min_silences:
+        return None
+    under_way = int(trace.longest_silence_load)
+    most = SILENCE.max_several if under_way > SILENCE.max_alone else SILENCE.max_alone
+    ratios = silences[:-1] / silences[1:]
+    candidates = (np.argsort(-ratios[:most])[:3] + 1).tolist()
+    rest, ones = silences[::-1], np.ones(silences.size)
+    odds, number = max(
+        (tail_odds(float(silences[k - 1]), k, rest[:-k], ones[k:]), k) for k in candidates
+    )
+    alike = int((trace.took > SILENCE.mode_share * trace.took.max()).sum())
+    many = alike > under_way * number or trace.slow.sum() > SILENCE.max_slow * number
+    if under_way <= SILENCE.max_alone and many:
+        odds = min(odds, SILENCE.max_mode_odds)
+    finding = (
+        f"nothing was answered for {format_duration(float(silences[0]) * 1e9)} while "
+        f"{format_items(under_way, 'request')} waited; the next longest such time, but for "
+        f"{format_items(number, 'stall')}, was {format_duration(float(silences[number]) * 1e9)}"
+    )
+    return evidence("silence", finding, {"isolated": odds})
+
+
+# ------------------------------------------------------------
+# T2: the hole that a stall leaves in the counts of a log.
+#
+# A server that stops for d seconds answers nothing meanwhile. N connections that wait for it leave
+# N requests of about that length and hardly any shorter ones, and the replies of λ·d − N requests
+# are missing, or return in a burst without being slow. Clients that do not wait leave latencies
+# spread evenly up to d. Traffic that pauses leaves a hole as well, but one that fits the requests
+# under way only by chance.
 
 
 @record()
-class Counts:
-    """Result of `counts_test`."""
+class PinnedHoleRules:
+    """When a hole is that of a loop that waited; chosen on deploys, lulls and clock steps."""
+
+    # of the requests that waited for all of the stall: at most that many took a part of it,
+    max_between_share: float = 0.5
+    # beside that part of the requests due
+    max_between_due: float = 0.05
+    # of the requests due in the stall: more were delayed than connections can have been
+    max_waiting_share: float = 0.25
+    # of the replies due within the longest request's life: more and the server did not stop
+    max_replies_share: float = 0.1
+    # of each connection that waited: what it sent meanwhile (paced 1, full speed about 2),
+    sent_requests: float = 1.5
+    # and how far that may be off
+    slack_requests: float = 0.5
+    # requests that waited to the end, each less likely by chance: odds, and all of them together
+    tight_odds: float = 1.0
+    max_tight_odds: float = 1.5
+    # for each further hole that fits
+    further_odds: float = 0.7
+    # without any mark of a load generator (deploys of users who come at random)
+    max_unmarked_odds: float = 1.0
+    # requests under way by chance when a clock is set, or traffic pauses
+    max_in_flight: int = 3
+    # intervals within a hole: a clock that was set forward would have made one long one
+    min_core: int = 2
+    # for a single request in flight, or a single interval (a log written from single requests)
+    core_odds: float = 0.7
+    # of the Poisson variance: counts that vary less keep to a schedule
+    schedule_variance: float = 0.25
+    # of what chance explains: request-seconds that vary less are those of a constant number
+    max_load_variation: float = 0.5
+    # whose request-seconds are compared
+    min_load_intervals: int = 6
+    # that slow requests elsewhere cost the only connection requests, too
+    max_alone_odds: float = 1.5
+    # of those missing: that many failures may be what is missing
+    min_failed_share: float = 0.2
+    # against rivals that a hole with such a mark cannot be
+    sure_odds: float = 2.5
+    # of the requests due: as many come back in a burst if the loop caught up
+    min_burst_share: float = 0.5
+
+
+PINNED = PinnedHoleRules()
+
+
+@record()
+class SpreadRules:
+    """When all that a log's stalls delayed is there; chosen on one stall and catch-up loops."""
+
+    # in a fifth of a stall, to show that all of it is there
+    min_fifth_requests: float = 8.0
+    # of what each part of a stall leaves
+    min_part_share: float = 0.5
+    # of what a stall leaves: all of it is there
+    there_share: float = 0.8
+    # of the requests: that many may be missing in shorter stalls
+    trifle_share: float = 0.05
+
+
+SPREAD = SpreadRules()
+
+
+@record()
+class Hole:
+    """Result of `hole_test`."""
 
     evidence: Evidence
-    waiting: int  # requests delayed for all of the largest stall: connections of a closed loop
+    waiting: int  # requests delayed for all of the stall: connections of a closed loop
     failed: bool  # failures may account for what is missing
+    caught_up: bool  # what was missing came back in a burst
 
 
-def counts_test(stalls: Stalls, rate: float, failures: int) -> Counts | None:
+def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
     """Test the counts around every stall; None without a stall, or with too little to go by."""
     counts = stalls.delayed
-    if counts is None or not len(stalls) or not rate or np.isnan(counts.deviation):
+    if counts is None or not len(stalls) or not facts.observed_rate:
         return None
-    due, missing = rate * stalls.duration, float(stalls.missing.sum())
-    waiting, any_delay = counts.above[LEVELS.index(0.8)], counts.above[LEVELS.index(0.1)]
-    lost = due - waiting / 2  # each connection still sent one, and loses full intervals only
-    slack = 1.0 + _MATCH * due + _VARIATION * counts.noise
-    match = (
-        (waiting >= _NEARLY * any_delay)
-        & (counts.short >= MIN_MISSING)
-        & (np.abs(counts.short - lost) <= slack + waiting / 2)
-        & (slack <= np.maximum(_COUNTS_FINE * due, _VARIATION))
+    slow = np.maximum(counts.above - counts.beside, 0.0)
+    waiting = np.maximum(slow[LEVELS.index(0.8)], 1.0)
+    between = np.maximum(slow[LEVELS.index(0.1)] - waiting, 0.0)
+    fits = between <= PINNED.max_between_share * waiting + PINNED.max_between_due * counts.due
+    fits &= waiting <= np.maximum(PINNED.max_waiting_share * counts.due, 1.0)
+    silent = counts.core_replies <= PINNED.max_replies_share * counts.core_due
+    fits &= silent
+    # Each connection still sent one, and not those that were due while it waited.
+    slack = PINNED.slack_requests * waiting + 0.5
+    lost = counts.due * np.minimum(counts.waited, 1.0) - PINNED.sent_requests * waiting
+    waited = _coincidence(counts.due, counts.short - lost, np.hypot(counts.noise, slack))
+    returned = counts.dip >= np.maximum(PINNED.min_burst_share * counts.due, 3.0)
+    burst = _coincidence(counts.due, counts.rest, np.hypot(counts.rest_noise, slack))
+    burst = np.where(returned, burst, -LEDGER.max_odds)
+    odds = np.where(fits, np.maximum(waited, burst), -LEDGER.max_odds)
+    worst = int(np.argmax(odds))
+    caught_up = bool(burst[worst] > waited[worst])
+    number, due = round(float(waiting[worst])), float(counts.due[worst])
+    missing = max(float(due - waiting[worst]), 0.0) if fits[worst] else 0.0
+    failed = failures > PINNED.min_failed_share * max(
+        float(stalls.missing.sum()), missing, LEDGER.min_missing_requests
     )
-    noise = np.maximum(counts.noise, np.sqrt(np.maximum(due, 1.0)))
-    sigma = np.where(match, counts.short / noise, 0.0)
-    largest, p = int(np.argmax(sigma)), 1.0
-    if match.any():
-        p = min(1.0, len(stalls) * 0.5 * math.erfc(float(sigma[largest]) / math.sqrt(2.0)))
-    failed = failures > _FAILED * (missing if missing >= MIN_MISSING else float(due.sum()))
-    steady = counts.deviation**2 <= max(
-        _COUNTS_SCHEDULE * counts.usual, 1.0 if counts.usual >= _COUNTS_POWER else 0.0
-    )
-    # A few requests that are slow by themselves, or whose clock was set forward, fit any gap;
-    # a connection loses requests to each hiccup.
-    several = waiting[largest] > _IN_FLIGHT or counts.alone or int(match.sum()) > 1
-    enough = missing >= MIN_MISSING and steady and not failed and several
-    level = "strong" if p < STRONG and enough else "weak" if p < WEAK else "none"
-    longest = stalls.duration >= stalls.duration.max() * _COUNTS_THERE
-    lost_none = not stalls.missing[longest].any() and missing <= _COUNTS_TRIFLE * float(due.sum())
-    if level == "none" and lost_none:
-        # The longest stalls each left latencies all the way down from their length, as clients do
-        # that do not wait; the shortest waits are the first to be omitted.
-        even = evenly_spread(counts.above, counts.beside, due, _COUNTS_POWER)
-        half = LEVELS.index(0.5)
-        even &= counts.above[half] - counts.beside[half] >= _COUNTS_THERE * due / 2
-        tenth = np.diff(-counts.above[:2] + counts.beside[:2], axis=0)[0]
-        even &= tenth >= _COUNTS_LEAST_PART * due / 10
-        level = "honest" if even[longest].all() else "none"
-    delayed = int(waiting[largest])
-    finding = _counts_finding(stalls, level, float(due.sum()), delayed, p, failures * failed)
-    evidence = Evidence("counts in stalls", p, STRONG, finding, level, missing)
-    return Counts(evidence, delayed if match.any() else 0, failed)
+    further = np.delete(odds, worst)
+    further = further[further > PINNED.further_odds / 2]
+    level = _hole_odds(facts, counts, worst, float(odds[worst]), further.size)
+    honest = not level["paused"] > 0 and _all_recorded(stalls, counts)
+    if not fits[worst] or odds[worst] <= 0:
+        level, missing = {}, 0.0
+    finding = _hole_finding(stalls, honest, number if level else 0, caught_up, failures * failed)
+    item = evidence("counts in stalls", finding, level, missing=missing, honest=honest)
+    return Hole(item, number if level else 0, failed, caught_up and bool(level))
 
 
-def _counts_finding(
-    stalls: Stalls, level: str, due: float, waiting: int, p: float, failures: int
+def _coincidence(due: Floats, difference: Floats, deviation: Floats) -> Floats:
+    """Odds of a difference that is due to chance, where else anything up to `due` is likely."""
+    least = np.maximum(deviation, 1e-9)
+    chance = np.log10(np.maximum(due, 1.0) / (math.sqrt(2 * math.pi) * least))
+    return np.asarray(chance - (difference / least) ** 2 / 2 / math.log(10))
+
+
+def _hole_odds(
+    facts: Facts, counts: Delayed, worst: int, odds: float, further: int
+) -> dict[str, float]:
+    """Odds of the hole that fits best, against each rival."""
+    number = round(max(float((counts.above - counts.beside)[LEVELS.index(0.8), worst]), 1.0))
+    tight = min(PINNED.max_tight_odds, PINNED.tight_odds * (number - 1))
+    paused = odds + tight + PINNED.further_odds * further
+    steady = counts.steadiness <= PINNED.schedule_variance
+    alone = 0.0
+    if number == 1:
+        tight = PINNED.tight_odds
+        alone = float(np.clip(counts.alone, -LEDGER.max_odds, PINNED.max_alone_odds))
+        paused += tight + alone
+    marked = steady or alone >= LEDGER.mentioned_odds or facts.waits
+    marked |= bool(facts.connections) and abs(number - (facts.connections or 0)) <= number / 10
+    if not marked and paused > PINNED.max_unmarked_odds and not _constant_load(facts, counts.quiet):
+        paused = min(paused, PINNED.max_unmarked_odds)
+    core, due = int(counts.core[worst]), float(counts.due[worst])
+    clock = _under_way_odds(facts, number)
+    if number > PINNED.max_in_flight or (further and number > 1):
+        clock = PINNED.sure_odds
+    elif core >= PINNED.min_core:
+        clock += PINNED.sure_odds
+    elif core:
+        clock += PINNED.core_odds
+    between = float((counts.above - counts.beside)[LEVELS.index(0.1), worst]) - number
+    expected = max(0.5 * due - number, 0.0)
+    unspread = -math.log10(max(poisson_at_most(max(round(between), 0), expected), 1e-300))
+    top = top_of(facts.histogram)
+    isolated = top.odds
+    if number > 1:  # all of them wait, and nothing is answered
+        silence = float(counts.core_due[worst]) / math.log(10)
+        lacking = max(float(counts.short[worst]), float(counts.dip[worst]), 0.0)
+        lacking /= float(counts.noise[worst])
+        isolated += min(max(silence, lacking**2 / 2 / math.log(10)), LEDGER.max_odds)
+    elif top.near + top.part > CLUSTER.max_alone:  # a mode of the service, not some stalls
+        isolated = 0.0
+    return {
+        "recorded": unspread, "isolated": isolated, "paused": paused, "ejected": paused,
+        "clock": alone + clock,
+    }  # fmt: skip
+
+
+def _under_way_odds(facts: Facts, number: int) -> float:
+    """Odds against that many requests under way when a clock was set: Poisson, by Little's law."""
+    others = facts.histogram.mean / 1e9 * facts.count - number * facts.longest
+    usual = max(others, 0.0) / max(facts.duration or 0.0, 1e-9)
+    return -math.log10(max(float(poisson_at_least(number, usual)), 1e-9))
+
+
+def _constant_load(facts: Facts, quiet: Flags) -> bool:
+    """A constant number of requests is under way in a log, by Little's law: a loop at full speed.
+
+    The sum of latencies varies far less over quiet intervals than that of independent requests.
+    """
+    series = interval_series(facts.data, (), moments=True)
+    order = np.argsort(series.start, kind="stable")[quiet]
+    count, mean, std = series.count[order], series.mean[order], series.std[order]
+    used = count > 1
+    if used.sum() < PINNED.min_load_intervals:
+        return False
+    load = (count * mean)[used] / series.length[order][used]
+    away = 1.4826 * float(median(np.abs(load - median(load))))
+    chance = (count * (mean**2 + std**2))[used] ** 0.5 / series.length[order][used]
+    return away <= PINNED.max_load_variation * float(median(chance))
+
+
+def _all_recorded(stalls: Stalls, counts: Delayed) -> bool:
+    """The longest stalls left latencies all the way down from their length: clients did not wait.
+
+    The shortest waits are the first to be omitted.
+    """
+    due = counts.due
+    longest = stalls.duration >= stalls.duration.max() * SPREAD.there_share
+    missing = float(stalls.missing.sum())
+    if stalls.missing[longest].any() or missing > SPREAD.trifle_share * float(due.sum()):
+        return False
+    even = evenly_spread(counts.above, counts.beside, due, SPREAD.min_fifth_requests)
+    half = LEVELS.index(0.5)
+    even &= counts.above[half] - counts.beside[half] >= SPREAD.there_share * due / 2
+    tenth = np.diff(-counts.above[:2] + counts.beside[:2], axis=0)[0]
+    even &= tenth >= SPREAD.min_part_share * due / 10
+    return bool(even[longest].all())
+
+
+def _hole_finding(
+    stalls: Stalls, honest: bool, waiting: int, caught_up: bool, failures: int
 ) -> str:
     """`failures` are those that may account for what is missing."""
+    due = float(stalls.delayed.due.sum()) if stalls.delayed else 0.0
     shortfall = (
         f"during stalls ({format_duration(float(stalls.duration.sum()) * 1e9)} in total) the usual "
-        f"rate implies {format_count(round(due))} requests; "
-        f"{format_count(int(stalls.missing.sum()))} are missing"
+        f"rate implies {format_items(round(due), 'request')}"
     )
+    lost = f"{shortfall}; {format_count(int(stalls.missing.sum()))} are missing"
     if failures:
-        return f"{shortfall}, and {format_count(failures)} failed at unknown times"
-    if level == "strong":
-        who = "one request was" if waiting == 1 else f"{waiting} requests were"
-        return (
-            f"{shortfall}, and {who} delayed for the whole of the longest ({_p_text(p)}): a closed "
-            "loop that waited"
-        )
-    if level == "weak":
-        return (
-            f"{shortfall}: a closed loop that waited, or traffic that paused for a reason of its "
-            f"own ({_p_text(p)})"
-        )
-    if level == "honest":
+        return f"{lost}, and {format_count(failures)} failed at unknown times"
+    if honest:
         return (
             f"{shortfall}, and latencies are spread evenly up to the longest: the load generator "
             "did not wait for replies"
         )
-    return shortfall
+    if not waiting:
+        return lost
+    who = "one request was" if waiting == 1 else f"{waiting} requests were"
+    whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
+    if caught_up:
+        return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
+    return f"{lost}, and {whole}: a closed loop that waited leaves that"
 
 
 # ------------------------------------------------------------
-# T3, the lower bound: the slow requests that a stall of a whole server must leave behind if the
-# load generator did not wait.
+# T3: the slow requests that a stall of a whole server must leave behind.
 #
 # While a server is stopped for d seconds, requests that arrive at rate λ regardless of it find it
 # so: λ·(d − x) of them take longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds. A
-# lone slow request that delayed no other breaks the bound as well, so this test accuses only tools
-# that are known to wait for replies. Nor does reaching the bound prove anything: many stalls that
-# each omitted requests, or a service that is slow at times, reach it, too. One stall without
-# waiting leaves latencies spread evenly from its length down; that shape is proof.
+# lone slow request that delayed no other breaks the bound as well, so it accuses nobody. Nor does
+# reaching the bound prove anything: many stalls that each omitted requests, or a service that is
+# slow at times, reach it, too. One stall without waiting leaves latencies spread evenly from its
+# length down; that shape is proof. N connections that wait leave about N requests near the maximum,
+# hardly any in the middle, and all others in a tail that does not reach there.
 
-_DEFICIT = 0.5  # of what must be there: less is missing, not just late
-_THERE = 0.8
-_MOST = 1.25  # of what one stall leaves: more is not one stall
-_PARTS = (0.2, 0.4, 0.6, 0.8)  # of the stall: latencies between these are counted
-_LEAST_PART = 0.6  # of what one stall leaves in each of these parts
-_SURE_PART = 25.0  # requests there
-_FEW_EDGES = 40  # of buckets: a list of percentiles, not a histogram
-_POWER = 20.0  # requests that must exceed half of the stall for the test to be decisive
+
+@record()
+class LowerBoundRules:
+    """When slow requests are as many as one stall leaves; chosen on one stall."""
+
+    # of what must be there: less is missing, not just late
+    deficit_share: float = 0.5
+    # of what must be there: it is all there
+    there_share: float = 0.8
+    # of what one stall leaves: more is not one stall
+    max_stall_ratio: float = 1.25
+    # of the stall: latencies between these are counted
+    parts: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
+    # of what one stall leaves in each of these parts
+    min_part_share: float = 0.6
+    # there: fewer may be chance
+    min_part_requests: float = 25.0
+    # of buckets: a list of percentiles, not a histogram
+    max_edges: int = 40
+    # that must exceed half of the stall for the test to be decisive
+    min_due_requests: float = 20.0
+    # probability of as few slow requests, from which on a shorter stall would have shown
+    max_probability: float = 1e-3
+    # of the requests due in a run of known rate, that one may lack and be complete (two phases)
+    min_due_share: float = 0.98
+
+
+BOUND = LowerBoundRules()
 
 
 def percentile_lower_bound(percentile: ArrayLike, stall: float, duration: float) -> Floats:
@@ -1349,30 +1720,35 @@ def above_half(histogram: Histogram) -> tuple[int, int, float]:
     return max(surely, 1) + late if at_most else late, at_most + late, top
 
 
-def min_slow_requests_test(
-    histogram: Histogram, rate: float, duration: float, *, waited: bool = True
-) -> Evidence:
+def min_slow_requests_test(facts: Facts) -> Evidence:
     """Test whether as many requests exceed half of the longest as its stall must have hit."""
+    histogram, rate, duration = facts.histogram, facts.rate or 0.0, facts.duration or math.inf
     surely, at_most, top = above_half(histogram)
     stall = min(top / 1e9, duration)
     expected = rate * stall / 2
-    p, missing, level = poisson_at_most(at_most, expected), expected - at_most, "none"
-    if p < WEAK and at_most < _DEFICIT * expected:
-        level = "strong" if p < STRONG and missing >= MIN_MISSING else "weak"
-    elif expected >= _POWER:
-        enough = not waited and surely >= _THERE * expected
-        if enough or _like_one_stall(histogram, rate, stall, duration):
-            level = "honest"
+    p, level, missing, honest = poisson_at_most(at_most, expected), 0.0, 0.0, False
+    if at_most < BOUND.deficit_share * expected:
+        level, missing = -math.log10(max(p, 1e-300)), expected - at_most
+    elif expected >= BOUND.min_due_requests:
+        due = facts.given_rate or facts.run.rate
+        # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
+        sending = duration if facts.may_wait or facts.given_duration else duration - stall
+        complete = not due or facts.timed or facts.count >= BOUND.min_due_share * due * sending
+        enough = not facts.may_wait and surely >= BOUND.there_share * expected
+        honest = complete and (enough or _like_one_stall(histogram, rate, stall, duration))
     recorded = format_count(at_most)
     if surely != at_most:
         recorded = f"{format_count(surely)} to {recorded}"
     finding = (
         f"a stall of {format_duration(top)} at {f'{rate:,.0f}' if rate >= 1000 else f'{rate:.4g}'} "
-        f"requests per second implies {format_count(expected)} requests slower than half of it; "
-        f"{recorded} {'was' if recorded == '1' else 'were'} recorded ({_p_text(p)})"
+        f"requests per second implies {format_items(round(expected), 'request')} slower than half "
+        f"of it; {recorded} {'was' if recorded == '1' else 'were'} recorded"
     )
-    missing = max(missing, 0.0) if level in ("weak", "strong") else 0.0
-    return Evidence("lower bound", p, STRONG, finding, level, missing)
+    if level >= LEDGER.min_odds:
+        finding += f" (p {'< 1e-12' if p < 1e-12 else f'= {p:.2g}'})"
+    # A series over time shows the same, and more.
+    odds = {} if facts.timed or not level else {"recorded": level}
+    return evidence("lower bound", finding, odds, missing=missing, honest=honest)
 
 
 def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: float) -> bool:
@@ -1380,13 +1756,14 @@ def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: f
     if not histogram.count or histogram.censored:
         return False
     low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
-    edges = np.array(_PARTS) * stall * 1e9
-    if not (high[high > edges[0]] > _MOST * low[high > edges[0]]).any():
+    edges = np.array(BOUND.parts) * stall * 1e9
+    if not (high[high > edges[0]] > BOUND.max_stall_ratio * low[high > edges[0]]).any():
         above = np.array([int(histogram.counts[high > edge].sum()) for edge in edges])
-        fill, each = -np.diff(above, append=0), rate * stall * (1 - _PARTS[-1])
-        total = each * len(_PARTS)
-        near = ((fill >= _LEAST_PART * each) & (fill <= each / _LEAST_PART)).all()
-        if near and each >= _SURE_PART and _THERE * total <= above[0] <= _MOST * total:
+        fill, each = -np.diff(above, append=0), rate * stall * (1 - BOUND.parts[-1])
+        total = each * len(BOUND.parts)
+        near = ((fill >= BOUND.min_part_share * each) & (fill <= each / BOUND.min_part_share)).all()
+        whole = BOUND.there_share * total <= above[0] <= BOUND.max_stall_ratio * total
+        if near and whole and each >= BOUND.min_part_requests:
             return True
     # Wide buckets do not show where in them requests lie; their upper edges are percentiles, and
     # must be close to the lower bound. With many buckets the counts above say more.
@@ -1394,57 +1771,246 @@ def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: f
         return False
     share = histogram.cumulative[:-1] / histogram.count
     least = percentile_lower_bound(100.0 * share, stall, duration)
-    shown = least >= (1 - _THERE) * stall
+    shown = least >= (1 - BOUND.there_share) * stall
     values, least = (high[:-1] / 1e9)[shown], least[shown]
-    near = ((values >= _THERE * least) & (values <= _MOST * least)).all()
-    return bool(near and 2 <= shown.sum() <= _FEW_EDGES)
+    near = ((values >= BOUND.there_share * least) & (values <= BOUND.max_stall_ratio * least)).all()
+    return bool(near and 2 <= shown.sum() <= BOUND.max_edges)
 
 
-def area_test(
-    mean: float, top: float, count: int, rate: float, duration: float, *, waited: bool = True
-) -> Evidence:
+def shortest_visible_stall(rate: float, connections: int = 1) -> float:
+    """Return the shortest stall, in seconds, that the lower bound shows beyond chance."""
+    if not rate > 0:
+        return math.inf
+    least = (
+        poisson_mean(connections, BOUND.max_probability),
+        connections + LEDGER.min_missing_requests,
+        connections / BOUND.deficit_share,
+    )
+    return 2.0 * max(least) / rate
+
+
+@record()
+class ClusterRules:
+    """When requests near the maximum are the connections of a loop that waited.
+
+    Chosen on closed loops of broad service without a freeze: none of them is accused.
+    """
+
+    # of the maximum: slower requests waited for all of the stall,
+    near_share: float = 0.75
+    # slower ones for a part of it
+    part_share: float = 0.25
+    # of the connections: at least that many wait,
+    min_connections: float = 0.6
+    # and at most that many: some stalls are about as long
+    max_connections: float = 2.0
+    extra_connections: float = 3.0
+    # and of a single connection, those that took a part of it included (one in 1,000 × 200)
+    max_alone: int = 2
+    # of those that waited: more that took a part of the stall are those of a broad service
+    max_part_share: float = 0.6
+    # of each connection: with fewer, a slow mode of 2 % is about as many requests (2 % × 50)
+    min_requests: float = 100.0
+    # without known connections: requests at the maximum, and intervals of theirs that it took
+    min_unknown: int = 3
+    min_unknown_intervals: float = 50.0
+    # that as many requests as connections lie there, where none stopped: fewer than 1 of 360 runs
+    match_odds: float = 1.5
+    # upper edge over lower: a wider bucket is one between two percentiles
+    max_edge_ratio: float = 1.5
+
+
+CLUSTER = ClusterRules()
+
+
+@record()
+class Top:
+    """The requests near the maximum of a histogram, and those that took a good part of it."""
+
+    near: float
+    part: float
+    odds: float  # against a common tail with all others
+
+
+def top_of(histogram: Histogram) -> Top:
+    """Count the requests near the maximum; in wide buckets, as the mean allows."""
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    counts, top, late = histogram.counts.astype(np.float64), float(histogram.max), 0.0
+    if histogram.censored and np.isfinite(histogram.censored_at):
+        late, top = float(histogram.censored), max(top, float(histogram.censored_at))
+    high = np.minimum(high, top)
+    near, part = low > CLUSTER.near_share * top, high > CLUSTER.part_share * top
+    # Between two percentiles, or in the bucket of the maximum, requests may be anywhere.
+    wide = part & ~near & (high > CLUSTER.max_edge_ratio * low)
+    number, at_most = float(counts[near].sum()) + late, float(counts[wide].sum())
+    part &= ~near & ~wide
+    if at_most:
+        mean = histogram.reported_stats.get("mean", math.nan)
+        rest = mean * counts.sum() - float(((low + high) / 2 * counts)[~wide].sum())
+        rest -= float((low * counts)[wide].sum())
+        more = rest / top if rest == rest else 0.0
+        number += float(np.clip(round(more), 0.0 if number else 1.0, at_most))
+    body = ~near & ~wide & ~part
+    if not body.any() or not number:
+        return Top(number, float(counts[part].sum()), 0.0)
+    # The least that they can be, if it is not known where in a bucket they are.
+    least = max(float(low[near][0]) if near.any() else 0.0, CLUSTER.near_share * top)
+    between = max(float(counts.sum()) + late - float(counts[body].sum()) - round(number), 0.0)
+    values, points = np.append(high[body], least), np.append(counts[body], between)
+    odds = tail_odds(least, max(round(number), 1), values, points)
+    return Top(number, float(counts[part].sum()), odds)
+
+
+def cluster_test(facts: Facts) -> Evidence:
+    """Test whether as many requests are near the maximum as connections can have waited."""
+    top, number, rate = top_of(facts.histogram), facts.connections, facts.rate or 0.0
+    near, stall = top.near, facts.longest
+    alone = top.part <= CLUSTER.max_part_share * near
+    if number:
+        most = CLUSTER.max_connections * number + CLUSTER.extra_connections
+        most = most if number > 1 else CLUSTER.max_alone - top.part
+        match = alone and CLUSTER.min_connections * number <= near <= most
+        match = match and facts.count >= CLUSTER.min_requests * number
+        isolated = CLUSTER.match_odds * (number > 1) + top.odds if match else -LEDGER.max_odds
+    else:
+        intervals = rate * stall / max(near, 1.0)
+        known_interval = facts.given_rate and near < CLUSTER.min_unknown  # one connection
+        match = bool(near >= CLUSTER.min_unknown or known_interval) and top.part < near / 2
+        match = match and intervals >= CLUSTER.min_unknown_intervals
+        isolated = top.odds if match else 0.0
+    finding = (
+        f"{format_items(round(near), 'request')} took about as long as the longest "
+        f"({format_duration(stall * 1e9)}), {format_count(round(top.part))} a quarter of it or more"
+    )
+    if number:
+        finding += f", of {format_items(number, 'connection')}"
+    return evidence("requests near the maximum", finding, {"isolated": isolated})
+
+
+@record()
+class DueRules:
+    """When the requests that are missing are those that waiting costs; chosen on honest worlds."""
+
+    # of the requests missing: that many may be lost or gained at the ends of the run
+    slack_share: float = 0.02
+    # each connection that waited, beyond the first: odds, and all of them together
+    tight_odds: float = 0.8
+    max_tight_odds: float = 1.5
+    # of requests near the maximum over connections, to be the same
+    max_ratio: float = 1.5
+
+
+DUE = DueRules()
+
+
+def due_test(facts: Facts) -> Evidence | None:
+    """Test whether n requests and those that slow ones kept from being sent make up rate × T.
+
+    A connection that waits v for a reply does not send v / I − 1 requests of its schedule (I is the
+    time between two of them). None without a rate, connections and length that are known.
+    """
+    rate, number = facts.given_rate or facts.run.rate, facts.connections
+    if not rate or not number or not facts.duration or not facts.count or facts.corrected_by:
+        return None
+    histogram, interval = facts.histogram, 1e9 * number / rate
+    due = rate * facts.duration
+    lacking = due - facts.count - facts.run.failed
+    if lacking < LEDGER.min_missing_requests:
+        return None
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    middle = np.minimum((low + high) / 2, histogram.max)
+    cost = float(np.maximum(middle / interval - 1, 0.0) @ histogram.counts)
+    cost += histogram.censored * max(facts.longest * 1e9 / interval - 1, 0.0)
+    slack = number / 2 + 1 + DUE.slack_share * lacking
+    # Random arrivals lack some by chance; lost for another reason, any number may be.
+    fits = -math.log10(slack) - ((cost - lacking) / slack) ** 2 / 2 / math.log(10)
+    chance = -math.log10(math.sqrt(due)) - lacking**2 / due / 2 / math.log(10)
+    odds = fits - max(chance, math.log10(math.sqrt(2 * math.pi) / lacking))
+    near = top_of(histogram).near
+    if odds > 0 and 1 / DUE.max_ratio <= near / number <= DUE.max_ratio:
+        odds += min(DUE.max_tight_odds, DUE.tight_odds * (number - 1))
+    finding = (
+        f"{format_count(lacking)} of {format_count(due)} requests that were due are missing; "
+        f"{format_items(number, 'connection')} that waited for the slow ones would have kept "
+        f"{format_count(cost)} from being sent"
+    )
+    if odds <= 0:
+        return evidence("requests due", finding, {})
+    sure = {"recorded": odds, "paused": odds, "ejected": odds}
+    return evidence("requests due", finding, sure, missing=lacking)
+
+
+@record()
+class AreaRules:
+    """What mean and maximum say of a stall; chosen on summaries of broad services."""
+
+    # of what the stall adds if nobody waits: less was recorded
+    max_share: float = 0.25
+    min_missing_requests: float = 20.0
+    # exponent of the tail that a service may have (Pareto)
+    exponent: float = 1.5
+    # of the mean: the median is at least that, where it is not known
+    min_usual_share: float = 0.05
+
+
+AREA = AreaRules()
+
+
+def area_test(facts: Facts) -> Evidence:
     """Test whether the mean allows for the stall that the maximum shows: n · mean ≥ λ d² / 2.
 
     If it does, nothing follows where the load generator may have waited: N connections at full
     speed always take n · mean = N · T together, whatever they omitted.
     """
+    stats, count, number = facts.data.stats, facts.count, facts.connections
+    rate, duration = facts.rate or 0.0, facts.duration or math.inf
+    mean, top, odds, missing = stats["mean"], stats["max"], {}, 0.0
     stall = min(top / 1e9, duration)
     needed, taken = rate * stall**2 / 2, count * mean / 1e9
     ratio = taken / needed if needed > 0 else 1.0
-    missing = rate * stall / 2
-    level = "strong" if ratio < 0.25 and missing >= 4 * MIN_MISSING else "none"
-    if ratio >= 1 and missing >= _POWER and not waited:
-        level = "honest"
+    if ratio < AREA.max_share and rate * stall / 2 >= AREA.min_missing_requests:
+        missing = rate * stall / 2
+        others = mean - (number or 1) * top / count  # of all but those that waited
+        usual = stats.get("p50", max(others, AREA.min_usual_share * mean))
+        near = max(count * (mean - usual) / max(top - usual, 1.0), 1.0)
+        tail = AREA.exponent * math.log10(max(top / max(usual, 1.0), 1.0)) - math.log10(count / 2)
+        most = CLUSTER.max_connections * (number or 0) + CLUSTER.extra_connections
+        match = bool(number) and CLUSTER.min_connections * (number or 0) <= near <= most
+        odds = {"recorded": -math.log10(max(ratio, 1e-6)) + 1.0, "isolated": tail if match else 0.0}
+    honest = ratio >= 1 and rate * stall / 2 >= BOUND.min_due_requests and not facts.may_wait
     finding = (
         f"all requests together took {format_duration(taken * 1e9)}; a stall of "
         f"{format_duration(top)} alone would add {format_duration(needed * 1e9)}"
     )
-    missing = missing if level == "strong" else 0.0
-    return Evidence("area", ratio, 0.25, finding, level, missing, p=False)
-
-
-def shortest_visible_stall(rate: float, connections: int = 1) -> float:
-    """Return the shortest stall, in seconds, that the lower bound shows at the strong level."""
-    if not rate > 0:
-        return math.inf
-    least = poisson_mean(connections, STRONG), connections + MIN_MISSING, connections / _DEFICIT
-    return 2.0 * max(least) / rate
+    return evidence("area", finding, odds, missing=missing, honest=honest)
 
 
 # ------------------------------------------------------------
 # T4 and T5: marks of a closed loop at full speed, and of synthetic values, in the numbers alone.
 
-_WINDOWS = 50
-_STEADY = 0.02  # relative variation of the number under way that still counts as constant
-_STEPS = 8  # values that a progression has at least
-_FINE = 20.0  # bucket widths: a smaller step cannot be distinguished from the buckets
+
+@record()
+class ShapeRules:
+    """Marks of a loop at full speed, and of synthetic values; chosen on full-speed loops."""
+
+    # of the run, in which the number under way is averaged
+    windows: int = 50
+    # of the number under way that still counts as constant
+    max_variation: float = 0.02
+    # values that a progression has at least
+    min_steps: int = 8
+    # of buckets: a smaller step cannot be distinguished from them
+    min_widths: float = 20.0
+
+
+SHAPE = ShapeRules()
 
 
 def full_speed_test(trace: Trace) -> Evidence | None:
     """Test whether a constant number of requests is under way (Little's law): full speed."""
-    if trace.due.size < 4 * _WINDOWS or not trace.span > 0:
+    if trace.due.size < 4 * SHAPE.windows or not trace.span > 0:
         return None
-    edges = np.linspace(0.0, trace.span, _WINDOWS + 1)
+    edges = np.linspace(0.0, trace.span, SHAPE.windows + 1)
     work = np.zeros(edges.size)  # request-seconds under way up to each edge
     for times, sign in ((trace.due, 1.0), (trace.ends, -1.0)):
         passed = np.searchsorted(times, edges, "right")
@@ -1453,13 +2019,13 @@ def full_speed_test(trace: Trace) -> Evidence | None:
     level = np.diff(work) / np.diff(edges)
     mean, near = float(level.mean()), round(float(np.median(level)))
     off = max(abs(np.median(level) - near), level[1:-1].std())
-    if near < 1 or off > _STEADY * near:
+    if near < 1 or off > SHAPE.max_variation * near:
         return None
     finding = (
         f"always {near} under way: a closed loop at full speed with N = {near}, so these are "
         "service times"
     )
-    return Evidence("requests under way", mean, float(near), finding, p=False)
+    return Evidence("requests under way", mean, float(near), finding)
 
 
 def arithmetic_progression_test(
@@ -1471,13 +2037,13 @@ def arithmetic_progression_test(
     high, low = histogram.buckets.high(histogram.index), histogram.buckets.low(histogram.index)
     upper = high > high[-1] / 2
     values, counts = high[upper], histogram.counts[upper]
-    if values.size < _STEPS:
+    if values.size < SHAPE.min_steps:
         return None
     width = float((high - low)[upper].max())
     step = float(median(np.diff(values)))
     if interval and abs(step - interval) < 0.1 * interval:
         step = interval
-    if step < _FINE * max(width, 1.0) or not np.all(counts <= 8):
+    if step < SHAPE.min_widths * max(width, 1.0) or not np.all(counts <= 8):
         return None
     below = (values[-1] - values) / step
     share = float((np.abs(below - np.rint(below)) * step <= 2 * width + 0.02 * step).mean())
@@ -1487,17 +2053,14 @@ def arithmetic_progression_test(
         f"the longest {values.size} values are {format_duration(step)} apart: back-filled or "
         "measured from a schedule; do not correct again, and count them as one event"
     )
-    return Evidence("arithmetic progression", share, 0.9, finding, "honest", p=False)
+    return Evidence("arithmetic progression", share, 0.9, finding)
 
 
 # ------------------------------------------------------------
 # The corrected distribution: re-timed where the sends allow it, else back-filled.
 
-_MOVED, _DOUBLED = 1.1, 2.0
-_ON_TIME = 0.1  # of an interval: half of a schedule's sends are at most that far off
 
-
-def correction_method(facts: Facts, *, scheduled: bool = True) -> str | None:
+def correction_method(facts: Facts, *, scheduled: bool = True) -> Method | None:
     """Return ``retime`` or ``backfill``, or None where the interval is unknown.
 
     A closed loop at full speed is not `scheduled`: it has nothing to time from.
@@ -1516,11 +2079,11 @@ def correction_method(facts: Facts, *, scheduled: bool = True) -> str | None:
     order = np.lexsort((start, chain))
     same = np.diff(chain[order]) == 0
     off = np.abs(np.diff(start[order])[same] - facts.interval)
-    on_time = off.size and np.median(off) <= _ON_TIME * facts.interval
+    on_time = off.size and np.median(off) <= 0.1 * facts.interval
     return "retime" if on_time else "backfill"
 
 
-def corrected_distribution(facts: Facts, method: str | None) -> Histogram | None:
+def corrected_distribution(facts: Facts, method: Method | None) -> Histogram | None:
     """Return the distribution with the omitted requests, or None where it is unknown."""
     if method is None or facts.interval is None:
         return None
@@ -1531,7 +2094,7 @@ def corrected_distribution(facts: Facts, method: str | None) -> Histogram | None
             data = facts.data.measured("service").with_run(corrected="none")
             if facts.given_duration:
                 data = data.with_run(duration=facts.given_duration)
-            corrected = retime(data, facts.rate, facts.connections).histogram()
+            corrected = retime(data, rate=facts.rate, connections=facts.connections).histogram()
     else:
         corrected = back_filled(facts.data, facts.interval).histogram()
     return corrected
@@ -1545,7 +2108,7 @@ def _from_intended_starts(facts: Facts) -> Histogram | None:
     timed = data.measured("response")
     trace = Trace.of(timed)
     sends = send_gap_test(trace, stalls_of(timed, trace=trace))
-    complete = sends is not None and sends.evidence.level in ("none", "honest")
+    complete = sends is not None and not sends.evidence.odds
     return timed.histogram() if complete else None
 
 
@@ -1557,7 +2120,9 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
     """
     if isinstance(facts.data, Summary):
         mean, duration = facts.data.stats.get("mean"), facts.duration
-        return bool(mean and duration and stall**2 / (2 * duration) * 1e9 > (_MOVED - 1) * mean)
+        return bool(
+            mean and duration and stall**2 / (2 * duration) * 1e9 > (VERDICT.min_ratio - 1) * mean
+        )
     raw = facts.histogram
     limit = min(99.0 if coarse else 100.0, raw.sample_limit())
     chosen = [p for p in STANDARD_PERCENTILES if p <= limit]
@@ -1570,5 +2135,6 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
     else:
         return False
     return bool(
-        (moved > _MOVED * before).any() or mean > (_DOUBLED if coarse else _MOVED) * raw.mean
+        (moved > VERDICT.min_ratio * before).any()
+        or mean > (VERDICT.min_ratio_full_speed if coarse else VERDICT.min_ratio) * raw.mean
     )

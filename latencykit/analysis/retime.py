@@ -19,10 +19,8 @@ from latencykit.units import format_count, format_duration
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from latencykit._typing import Floats, Ints
 
-__all__ = ["chains", "retime"]
 
 _SLACK = 0.05  # of an interval: variation of the pacing
 _MOST = 1 << 25  # requests that are added: each is a row, of 100 bytes while it is computed
@@ -30,9 +28,9 @@ _MOST = 1 << 25  # requests that are added: each is a row, of 100 bytes while it
 
 def retime(
     samples: Samples,
+    *,
     rate: float | None = None,
     connections: int | None = None,
-    *,
     force: bool = False,
 ) -> Samples:
     """Return samples timed from when each request was due, with those that were never sent.

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.analysis.fan_out import samples_needed
+from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.timeouts import suspected_timeout
-from latencykit.core.dependence import RAREST, Dependence, unseen_share
+from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
-from latencykit.core.histogram import Evidence, Histogram
-from latencykit.core.latency_types import series_named
+from latencykit.core.evidence import Evidence
+from latencykit.core.histogram import Histogram
+from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.quantiles import is_resolved, share_interval
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
+from latencykit.core.series_names import series_named
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -36,24 +38,30 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.core import Data
-
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "SLO",
-    "Limit",
-    "Outcome",
-    "SLORow",
-    "check_limit",
-    "for_all_series",
-    "joint_share",
-    "passed",
-    "slo_from_text",
-]
 
 
 Outcome = Literal["met", "missed", "unknown"]
+
+
+@record()
+class SureRule:
+    """When an outcome of one run holds for traffic like it.
+
+    `python -m tests.benchmarks.truth --only check` chose the numbers, and prints how often they
+    fail.
+    """
+
+    min_met_s: float = 299.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
+    min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
+    min_missed_blocks: float = 0.5  # of the blocks beyond the limit: fewer are one slow stretch
+    max_needed: float = 1000.0  # times the run: nobody measures that long
+    run_noise_sds: float = 2.0  # of a normal run noise, 95 of 100 runs; not tuned
+    rarest_per_run: float = 3.0  # events that a run misses with a probability of exp(−3) = 5 %
+
+
+SURE = SureRule()
 
 
 @record()
@@ -70,13 +78,17 @@ class SLORow:
         value is infinite where failed requests reach the percentile, NaN where the statistic is not
         available.
     low, high : float
-        Confidence interval of the value joined with its bucket.
+        Confidence interval of the value for traffic like this, joined with its bucket.
     outcome : {"met", "missed", "unknown"}
+        Of this run; unknown where the source does not resolve it.
     reason : str
-        Why it is unknown, or a remark; ``""`` otherwise.
+        Why it is unknown or not sure, or a remark; ``""`` otherwise.
     unit : str
     bucket_low, bucket_high : float
         Bounds of the value by the resolution of the source; NaN if unknown.
+    sure : bool
+        True if the outcome holds for traffic like this, by the dependence between requests that
+        the run itself shows.
     """
 
     statistic: str
@@ -89,11 +101,21 @@ class SLORow:
     unit: str = "ns"
     bucket_low: float = math.nan
     bucket_high: float = math.nan
+    sure: bool = False
 
     @property
     def resolved(self) -> bool:
         """True if the source resolves the value within a tenth; else it is a range."""
         return math.isnan(self.bucket_low) or bool(is_resolved(self.bucket_low, self.bucket_high))
+
+    @property
+    def bounded(self) -> Outcome:
+        """The outcome that the whole interval has; unknown where the limit lies inside."""
+        if self.outcome == "unknown" or math.isnan(self.value):
+            return "unknown"
+        if self.statistic == "joint":
+            return "met" if self.low >= self.limit else _UNDECIDED[self.high < self.limit]
+        return "met" if self.high <= self.limit else _UNDECIDED[self.low > self.limit]
 
     @property
     def margin(self) -> float:
@@ -121,59 +143,119 @@ class SLORow:
         return 1 - value / self.limit if self.limit else math.nan if value else 0.0
 
 
+_UNDECIDED: dict[bool, Outcome] = {True: "missed", False: "unknown"}
 _EMPTY = "the measurement has no requests"
+_NO_TIMES = (
+    "the source has no times, so it does not show how requests depend on each other; requests with "
+    "their starts, or an .hlog of the run, would decide"
+)
+
+
+def cannot_show(seconds: float) -> str:
+    """Return what a run of this length cannot show, one line; empty where it is unknown.
+
+    Examples
+    --------
+    >>> cannot_show(300)
+    'a run of 5 min shows nothing that happens less often than every 100 s'
+    """
+    if not (math.isfinite(seconds) and seconds > 0):
+        return ""
+    whole = _length(max(round(seconds, -1 if seconds > 100 else 0), 1))
+    each = _length(seconds / SURE.rarest_per_run)
+    return f"a run of {whole} shows nothing that happens less often than every {each}"
+
+
+def seconds_of(data: Any) -> float:
+    """Return how long a measurement took in seconds, 0 where it is unknown."""
+    length = data.elapsed if hasattr(data, "elapsed") else getattr(data, "duration", None)
+    return float(data.run.duration or length or 0.0)
 
 
 def check_limit(
-    source: Any,
-    statistic: str,
-    limit: float,
-    confidence: float,
-    evidence: Any = None,
-    *,
-    rare: bool = True,
+    source: Any, statistic: str, limit: float, confidence: float, evidence: Any = None
 ) -> SLORow:
     """Check one limit; see `latencykit.analysis.slo.SLO.check`."""
     if statistic == "failed":
-        return _failed(source, limit, confidence)
+        return _failed(source, limit, confidence, evidence)
     if not hasattr(source, "percentile_rows"):
-        # A reported number has no interval.
-        if statistic not in ("max", "mean") and not statistic.startswith("p"):
-            reason = (
-                f"{statistic} needs the values or a histogram, and the source has reported "
-                "numbers only"
-            )
-            return _unknown(statistic, limit, reason, source.unit)
-        try:
-            if statistic.startswith("p"):
-                value = source.percentile(float(statistic[1:]))
-            else:
-                value = source.max if statistic == "max" else source.mean
-        except DataNotAvailableError as missing:
-            return _unknown(statistic, limit, str(missing), source.unit)
-        return _settled(
-            statistic, limit, value, value, value, source.unit, "as reported, without an interval"
-        )
+        return _reported(source, statistic, limit)
     evidence = source.evidence() if evidence is None else evidence
     if statistic == "max":
-        return _maximum(source, limit)
+        return _maximum(source, limit, evidence)
     if statistic.startswith("p"):
-        return _percentile(source, float(statistic[1:]), limit, confidence, evidence, rare=rare)
-    return _mean(source, statistic, limit, confidence, evidence, rare=rare)
+        return _percentile(source, float(statistic[1:]), limit, confidence, evidence)
+    return _mean(source, statistic, limit, confidence, evidence)
+
+
+def with_run_noise(row: SLORow, noise: float) -> SLORow:
+    """Return a row whose outcome is sure where further runs of the system have it, too.
+
+    `noise` is the relative standard deviation of the statistic from run to run. The outcome is sure
+    where the limit lies outside of the run's interval, joined with two such deviations around the
+    value. Shares, unknown outcomes, and a maximum that was beyond the limit remain as they are.
+    """
+    lasting = row.statistic == "max" and row.outcome == "missed"
+    if row.is_share or row.outcome == "unknown" or lasting or math.isinf(row.value):
+        return row
+    factor = math.exp(SURE.run_noise_sds * noise)
+    row = replace(row, low=min(row.low, row.value / factor), high=max(row.high, row.value * factor))
+    sure = row.bounded == row.outcome
+    why = "" if sure else f"runs differ by {100 * noise:.3g} % (standard deviation): "
+    return replace(row, sure=sure, reason=why and f"{why}others may be on the other side")
+
+
+def _reported(source: Any, statistic: str, limit: float) -> SLORow:
+    """The outcome of a number that a tool reported: it has no interval."""
+    if statistic not in ("max", "mean") and not statistic.startswith("p"):
+        reason = (
+            f"{statistic} needs the values or a histogram, and the source has reported numbers only"
+        )
+        return _unknown(statistic, limit, reason, source.unit)
+    try:
+        if statistic.startswith("p"):
+            value = source.percentile(float(statistic[1:]))
+        else:
+            value = source.max if statistic == "max" else source.mean
+    except DataNotAvailableError as missing:
+        return _unknown(statistic, limit, str(missing), source.unit)
+    row = SLORow(statistic, limit, value, value, value, "met", "as reported", source.unit)
+    row = replace(row, outcome="met" if value <= limit else "missed")
+    failed = sum(_failures(source))
+    counted = getattr(source, "count", None)  # a model has none
+    if failed and counted and statistic != "mean" and row.outcome == "met":
+        share = f"{format_count(failed)} of {format_count(failed + counted)} requests failed"
+        asked = 100.0 if statistic == "max" else float(statistic[1:])
+        asked *= 1 + failed / counted
+        if asked > 100:
+            reason = f"{share}, and {statistic} falls among them"
+            return replace(
+                row, value=math.inf, low=math.inf, high=math.inf, outcome="missed", reason=reason
+            )
+        known = source.reported_percentiles
+        if not any(p >= asked and known[p] <= limit for p in known):
+            reason = f"{share} and count as slower; the source does not report p{asked:.6g}"
+            return replace(row, outcome="unknown", reason=reason)
+    if statistic == "max" and row.outcome == "missed":
+        return replace(row, sure=True)
+    return replace(row, reason=f"as reported, without an interval ({_NO_TIMES})")
 
 
 def _unknown(statistic: str, limit: float, reason: str, unit: str = "ns") -> SLORow:
     return SLORow(statistic, limit, math.nan, math.nan, math.nan, "unknown", reason, unit)
 
 
-def _settled(
-    statistic: str, limit: float, value: float, low: float, high: float, unit: str, reason: str = ""
-) -> SLORow:
-    outcome: Outcome = "met" if high <= limit else "missed" if low > limit else "unknown"
+def _outcome(row: SLORow, low: float, high: float, *, open_below: bool = False) -> SLORow:
+    """The outcome of a value that the source places between two ends."""
+    beyond = low >= row.limit if open_below and high > low else low > row.limit
+    outcome: Outcome = "met" if high <= row.limit else _UNDECIDED[bool(beyond)]
+    reason = row.reason
     if outcome == "unknown" and not reason:
-        span = f"{format_value(low, unit)} and {format_value(high, unit)}"
-        reason = f"both the value and the limit lie between {span}"
-    return SLORow(statistic, limit, value, low, high, outcome, reason, unit)
+        ends = f"{format_value(low, row.unit)} and {format_value(high, row.unit)}"
+        if math.isinf(high):
+            ends = f"{format_value(low, row.unit)} and infinity"
+        reason = f"both the value and the limit lie between {ends}: the source resolves no more"
+    return replace(row, outcome=outcome, reason=reason)
 
 
 def _failures(source: Any) -> tuple[int, int]:
@@ -183,7 +265,7 @@ def _failures(source: Any) -> tuple[int, int]:
     return run.failed + run.dropped + run.unfinished + run.timeouts - inside, inside
 
 
-def _failed(source: Any, limit: float, confidence: float) -> SLORow:
+def _failed(source: Any, limit: float, confidence: float, evidence: Any) -> SLORow:
     outside, inside = _failures(source)
     failed = outside + inside
     if source.count is None:
@@ -192,22 +274,37 @@ def _failed(source: Any, limit: float, confidence: float) -> SLORow:
     if not attempts:
         return _unknown("failed", limit, _EMPTY)
     value = failed / attempts
-    if not source.run.failures_known:  # known failures prove a limit missed, never met
-        low, _ = share_interval(failed, attempts, confidence)
-        why = "the number of failed requests is unknown: the source does not report it readably"
-        return _settled("failed", limit, value, low if limit else value, 1.0, "none", why)
-    if limit == 0:  # "none may fail" is about these requests; no sample bounds a share by 0
-        return SLORow("failed", limit, value, value, value, "missed" if failed else "met")
     low, high = share_interval(failed, attempts, confidence)
-    reason = ""
-    if low <= limit < high:
-        share = f"{format_count(failed)} of {format_count(attempts)} requests failed"
-        reason = f"{share}, which a share of {100 * low:.3g} to {100 * high:.3g} % would explain"
-    return _settled("failed", limit, value, low, high, "none", reason)
+    row = SLORow("failed", limit, value, low, high, "met", unit="none")
+    if not source.run.failures_known:  # known failures prove a limit missed, never met
+        why = "the number of failed requests is unknown: the source does not report it readably"
+        if value <= limit < 1:
+            return replace(row, high=1.0, outcome="unknown", reason=why)
+        row = replace(row, high=1.0, reason=why)
+    row = replace(row, outcome="met" if value <= limit else "missed")
+    if limit == 0 and failed:
+        return replace(row, sure=True)  # one that fails is one too many, in a longer run as well
+    share = f"{format_count(failed)} of {format_count(attempts)} requests failed"
+    failures = None if evidence is None else evidence.failures
+    if failures is None:
+        return replace(row, reason=f"{share}; the source does not show when")
+    if not failures.known:
+        return replace(row, reason=f"{share}; {RULE.blocks} time bins are needed to be sure")
+    ends = failures.share_interval(confidence)
+    low, high = min(low, ends[0]), max(high, ends[1])
+    row = replace(row, low=low, high=high)
+    if row.bounded != row.outcome:
+        away = abs(value - limit)
+        times = (max(high - value, value - low) / away) ** 2 if away else math.inf
+        why = f"such traffic fails in {100 * low:.3g} to {100 * high:.3g} %"
+        return replace(row, reason=f"{share}; {why}; {_decides(times, failures.seconds)}")
+    if row.outcome == "missed" or failures.seconds >= SURE.min_met_s:
+        return replace(row, sure=True)
+    return replace(row, reason=f"{share}; {_decides(1.0, failures.seconds)}")
 
 
 def _percentile(
-    source: Any, percentile: float, limit: float, confidence: float, evidence: Any, *, rare: bool
+    source: Any, percentile: float, limit: float, confidence: float, evidence: Any
 ) -> SLORow:
     name, unit = f"p{format_percentile(percentile)}", source.unit
     outside, inside = _failures(source)
@@ -215,99 +312,167 @@ def _percentile(
     attempts = counted + outside
     if not attempts:
         return _unknown(name, limit, _EMPTY, unit)
-    failed = f"{format_count(outside + inside)} of {format_count(attempts)} requests failed"
     asked = percentile * attempts / counted if counted else math.inf
-    reached = asked > 100 * (1 + 1e-12) or (
+    if asked > 100 * (1 + 1e-12) or (
         inside == source.censored > 0 and percentile * attempts > 100 * good
-    )
-    if reached:
-        reason = f"{failed}, and {name} falls among them"
-        return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reason, unit)
-    (row,), why = evidence.rows([min(asked, 100.0)], confidence, rare=rare, events=False)
-    low, high = row.low, row.high
-    reason = f"{failed} and count as slower" if outside else ""
-    if math.isnan(high) and evidence.dependence is None:
-        low, high = row.bucket_low, row.bucket_high  # corrected counts: only the bucket is known
+    ):
+        failed = _failed(source, 1 - percentile / 100, confidence, evidence)
+        count = f"{format_count(outside + inside)} of {format_count(attempts)} requests failed"
+        reason = f"{count}, and {name} falls among them"
+        return SLORow(name, limit, math.inf, math.inf, math.inf, "missed", reason, unit,
+                      sure=failed.sure and failed.outcome == "missed")  # fmt: skip
+    (known,), _ = evidence.rows([min(asked, 100.0)], confidence, events=False)
+    low, high = min(known.low, known.bucket_low), max(known.high, known.bucket_high)
+    if evidence.jackknife is None and source.run.corrected in ("us", "tool"):
+        low, high = known.bucket_low, known.bucket_high  # only the bucket is known
     low, high = (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
-    if math.isinf(high) and low <= limit and why:
-        reason = "; ".join(text.removeprefix(f"{name}: ") for text in why)
-    elif math.isinf(high) and low <= limit:
-        reason = f"{format_count(attempts)} requests do not bound {name}"
-        needed = samples_needed(percentile, confidence) if percentile < 100 else 0
-        if needed > attempts:
-            reason += f"; it takes {format_count(needed)}"
-        elif percentile < 100:
-            reason += ", since too few of the slow ones are independent"
-    low, high = min(low, row.bucket_low), max(high, row.bucket_high)
-    step = _clock_step(source, row.value)
-    if step and abs(limit / step - round(limit / step)) > _ON_GRID:
-        low, high = min(low, max(row.value - step, 0.0)), max(high, row.value + step)
-        if low <= limit < high and not reason:
-            reason = f"times were read from a clock that ticks every {format_value(step, unit)}"
+    row = SLORow(name, limit, known.value, low, high, "met", "", unit)
+    row = replace(row, bucket_low=known.bucket_low, bucket_high=known.bucket_high)
+    bottom, top = known.bucket_low, known.bucket_high
+    open_below = isinstance(source.buckets, EdgeBuckets)
+    step = clock_step(source.counted, known.value)
+    if step:  # the difference of two readings: more than a tick to either side is impossible
+        reading, open_below = round(known.value / step) * step, True
+        bottom, top = max(reading - step, 0.0), (reading + step) * (1 - 1e-9)
+        if bottom < limit < top:
+            tick = format_value(step, unit)
+            row = replace(row, reason=f"times were read from a clock that ticks every {tick}")
     given_up = suspected_timeout(evidence.whole)
-    reached = row.value if math.isinf(high) else high
-    if given_up is not None and low <= limit and reached >= given_up[0]:
+    if given_up is not None and known.value >= given_up[0] * 0.9995 and bottom <= limit:
         took = f"{format_count(given_up[1])} requests took {format_value(given_up[0], unit)}"
-        high = math.inf
-        reason = f"{took}: if that is a timeout, or the recorder's highest value, {name} is unknown"
-    checked = _settled(name, limit, row.value, low, high, unit, reason)
-    return replace(checked, bucket_low=row.bucket_low, bucket_high=row.bucket_high)
+        why = f"{took}: if that is a timeout, or the recorder's highest value, {name} is unknown"
+        row, top = replace(row, reason=why), math.inf
+    row = _outcome(row, bottom, top, open_below=open_below)
+    row = replace(row, low=min(low, bottom), high=max(high, top))
+    if row.outcome != "unknown":
+        above = attempts * (1 - percentile / 100) / evidence.whole.counted.repeats
+        sure, why = _is_sure(row, evidence, asked, above, confidence)
+        row = replace(row, sure=sure, reason=why)
+    if outside and not row.reason.startswith(f"{format_count(outside)} of "):
+        moved = f"{format_count(outside)} of {format_count(attempts)} requests failed and count "
+        row = replace(row, reason="; ".join(filter(None, [f"{moved}as slower", row.reason])))
+    return row
 
 
-_COARSE = 0.05  # of a latency: finer ticks of a clock do not matter
-_ON_GRID = 0.01  # of a tick: so near, a limit is a number of ticks, and compared as such
-_REPEATED = 10  # requests per distinct latency, at least, where a clock is coarse
-_APART = 4.0  # times a bucket: empty ones lie between two ticks
+def _is_long(evidence: Any) -> bool:
+    return bool(evidence.jackknife.seconds >= SURE.min_met_s)
 
 
-def _clock_step(source: Any, value: float) -> float:
-    """Step between the readings of a coarse clock around a latency; 0 if the clock is fine.
+def _is_sure(
+    row: SLORow, evidence: Any, percentile: float, above: float, confidence: float
+) -> tuple[bool, str]:
+    """Whether the outcome of a percentile holds for such traffic, else what would decide."""
+    jackknife = evidence.jackknife
+    if evidence.whole.run.corrected in ("us", "tool"):
+        return False, "corrected counts are estimates and have no interval"
+    if jackknife is None:
+        return False, _NO_TIMES
+    if not jackknife.known:
+        return False, f"{RULE.blocks} time bins are needed, and the run has {jackknife.bins}"
+    if row.outcome == "met" and above < SURE.min_above:
+        asked = float(row.statistic[1:])  # failed requests move what is read of the good ones
+        needed = math.ceil(SURE.min_above / (1 - asked / 100) * (1 - 1e-9))
+        return False, (
+            f"{format_count(int(above))} requests lie above {row.statistic}; {SURE.min_above} are "
+            f"needed, so {format_count(needed)} in all"
+        )
+    if row.bounded != row.outcome:
+        return False, _needed(row, jackknife, percentile, confidence)
+    beyond = float((jackknife.of_blocks(percentile) > row.limit).mean())
+    if row.outcome == "missed":
+        least = SURE.min_missed_blocks if _is_long(evidence) else 1.0
+        sure = beyond >= least
+        return sure, "" if sure else f"only {_beyond(beyond)}; {_longer(jackknife)}"
+    if beyond:
+        return False, f"{_beyond(beyond)}; {_longer(jackknife)}"
+    return (True, "") if _is_long(evidence) else (False, _breaks(row, evidence, percentile))
 
-    The difference of two readings is wrong by up to one tick to either side.
-    """
-    counted = source.counted
-    few = 3 <= counted.counts.size <= counted.counts.sum() / _REPEATED
-    if not few or not np.isfinite(counted.middle).all():
-        return 0.0
-    least = np.diff(counted.middle).min()
-    if not least > 0:  # reported percentiles may have one value
-        return 0.0
-    ticks = np.rint(counted.middle / least)
-    step = float(ticks @ counted.middle / (ticks @ ticks))
-    width = counted.high - counted.low
-    on_grid = np.abs(counted.middle - ticks * step) <= np.maximum(width, _ON_GRID * step)
-    at = round(value / step)
-    beside = (ticks == np.array([[at - 1], [at], [at + 1]])).any(axis=1)
-    coarse = step >= max(_COARSE * value, _APART * float(width[ticks <= at + 1].max(initial=0.0)))
-    return step if coarse and on_grid.all() and beside[1] and beside.sum() > 1 else 0.0
+
+def _beyond(share: float) -> str:
+    number = round(share * RULE.blocks)
+    verb = "is" if number == 1 else "are"
+    return f"{number} of {RULE.blocks} parts of the run {verb} beyond the limit"
 
 
-def _maximum(source: Any, limit: float) -> SLORow:
+def _longer(jackknife: Any) -> str:
+    return f"{_length(max(SURE.min_met_s + 1, 2 * jackknife.seconds))} would decide more"
+
+
+def _needed(row: SLORow, jackknife: Any, percentile: float, confidence: float) -> str:
+    """How long a run would decide: the standard error falls with the root of its length."""
+    down, up = (float(error[0]) for error in jackknife.errors(percentile))
+    met = row.outcome == "met"
+    far = row.limit / row.value if met else row.value / row.limit if row.limit else math.inf
+    away = math.log(far) if far > 0 else 0.0
+    spread = student_quantile(confidence, RULE.blocks - 1) * (up if met else down)
+    return _decides((spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
+
+
+def _decides(times: float, seconds: float) -> str:
+    """State the length of a run that would decide, given how many times as long it has to be."""
+    if not times <= SURE.max_needed:
+        return "the value is so close to the limit that no run decides"
+    if not math.isfinite(seconds):
+        return f"{math.ceil(max(times, 1.5))} times as many requests would decide"
+    longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
+    return f"{_length(max(longer, SURE.min_met_s + 1))} instead of {_length(seconds)} would decide"
+
+
+def _length(seconds: float) -> str:
+    """The length of a run as people write it, rounded up: "90 s", "20 min", "3 h"."""
+    for unit, name in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * unit:
+            return f"{math.ceil(seconds / unit - 1e-3):,} {name}"
+    return f"{math.ceil(seconds - 1e-3)} s"
+
+
+def _breaks(row: SLORow, evidence: Any, percentile: float) -> str:
+    """Which stall would break the statement that a percentile of a short run is met."""
+    whole, seconds = evidence.whole, evidence.jackknife.seconds
+    decides = _decides(1.0, seconds)
+    if row.unit not in NANOSECONDS:
+        return decides
+    share = whole.count_above(row.limit) / max(whole.count + whole.censored, 1)
+    allowed = max((1 - percentile / 100) - share, 0.0) * seconds * 1e9
+    stall = float(f"{row.limit * NANOSECONDS[row.unit] + allowed:.2g}")
+    return f"one stall longer than {format_duration(stall)} would break it; {decides}"
+
+
+def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
     outside, inside = _failures(source)
     unit, top = source.unit, source.max
     if outside + inside:
-        reason = (
-            f"{format_count(outside + inside)} requests failed, and count as slower than any limit"
-        )
-        return SLORow("max", limit, math.inf, math.inf, math.inf, "missed", reason, unit)
+        count = format_count(outside + inside)
+        reason = f"{count} requests failed, and count as slower than any limit"
+        return SLORow("max", limit, math.inf, math.inf, math.inf, "missed", reason, unit, sure=True)
     if source.censored:
         least = max(source.censored_at, 0.0 if math.isnan(top) else top)
         bound = format_value(source.censored_at, unit)
         reason = f"{format_count(source.censored)} values are known only to be at least {bound}"
-        return _settled("max", limit, least, least, math.inf, unit, reason)
+        row = SLORow("max", limit, least, least, math.inf, "missed", reason, unit)
+        return _outcome(replace(row, sure=least > limit), least, math.inf)
     if math.isnan(top):
         return _unknown("max", limit, _EMPTY, unit)
-    edge = source.bracket("max")[0]
-    return replace(
-        _settled("max", limit, top, min(edge, top), top, unit),
-        bucket_low=min(edge, top),
-        bucket_high=top,
-    )
+    edge = min(source.bracket("max")[0], top)
+    row = SLORow("max", limit, top, edge, top, "met", "", unit, edge, top)
+    row = _outcome(row, edge, top)
+    if row.outcome != "met":  # whatever follows, this maximum was reached
+        return replace(row, sure=row.outcome == "missed")
+    jackknife, longer = evidence.jackknife, "a maximum grows with the length of a run"
+    if jackknife is None or not jackknife.known or not _is_long(evidence):
+        return replace(row, reason=f"one slower request would break it; {longer}")
+    # The next run of this length exceeds it with 5 %: Gumbel's law through the maxima of blocks.
+    tops = jackknife.maxima()
+    scale = math.sqrt(6) / math.pi * float(tops.std(ddof=1))
+    reach = -math.log(-math.log(0.95 ** (1 / RULE.blocks))) - np.euler_gamma
+    high = max(math.exp(float(tops.mean()) + reach * scale), top)
+    if high <= limit:
+        return replace(row, high=high, sure=True)
+    likely = format_value(float(f"{high:.2g}"), unit)
+    return replace(row, high=high, reason=f"{longer}: the next one may reach {likely}")
 
 
-def _mean(
-    source: Any, statistic: str, limit: float, confidence: float, evidence: Any, *, rare: bool
-) -> SLORow:
+def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence: Any) -> SLORow:
     """The mean of the good requests, or a trimmed one; its error is joined with the buckets."""
     unit = source.unit
     if not source.count:
@@ -317,30 +482,41 @@ def _mean(
     if statistic == "mean" and ("mean" in source.reported_stats or not source.censored):
         low, high = source.bracket("mean")
         value = source.mean if is_resolved(low, high) else high
-    ends = low, high
-    below, above = (
-        evidence.mean(statistic, confidence, rare=rare) if math.isfinite(high) else (0.0, 0.0)
-    )
+    step = clock_step(source.counted, value)
+    ends = max(low - step, 0.0), high + step  # readings may all be rounded to one side
+    below, above = evidence.mean(statistic, confidence) if math.isfinite(high) else (0.0, 0.0)
     # A mean is not below the fastest request.
-    low, high = max(low - below, source.bracket("min")[0]), high + above
-    step = _clock_step(source, value)
-    low, high = max(low - step, 0.0), high + step  # readings may all be rounded to one side
-    outside, inside = _failures(source)
-    reason = (
-        f"of the {format_count(source.count)} requests that did not fail"
-        if outside + inside
-        else ""
-    )
-    if math.isinf(above) and low <= limit:
-        reason = (
-            "the run is too short, or its slow requests too few and too different, to bound the "
-            "mean from above"
-        )
-    return replace(
-        _settled(statistic, limit, value, low, high, unit, reason),
-        bucket_low=ends[0],
-        bucket_high=ends[1],
-    )
+    bottom = max(ends[0] - below, min(source.bracket("min")[0], ends[0]))
+    row = SLORow(statistic, limit, value, bottom, ends[1] + above, "met", "", unit, low, high)
+    # The middles of buckets are as good as what the buckets resolve.
+    narrow = is_resolved(low, high) and not step
+    row = _outcome(row, *((value, value) if narrow else ends))
+    if row.outcome != "unknown":
+        sure, why = _is_sure_mean(row, evidence, (below, above))
+        row = replace(row, sure=sure, reason=why)
+    if sum(_failures(source)):
+        good = f"of the {format_count(source.count)} requests that did not fail"
+        row = replace(row, reason="; ".join(filter(None, [good, row.reason])))
+    return row
+
+
+def _is_sure_mean(row: SLORow, evidence: Any, errors: tuple[float, float]) -> tuple[bool, str]:
+    """Whether the outcome of a mean holds for such traffic, else what would decide."""
+    jackknife = evidence.jackknife
+    if jackknife is None:
+        return False, _NO_TIMES
+    if not jackknife.known:
+        return False, f"{RULE.blocks} time bins are needed, and the run has {jackknife.bins}"
+    if row.bounded != row.outcome:
+        away, error = abs(row.limit - row.value), errors[row.outcome == "met"]
+        times = (error / away) ** 2 if away > 0 else math.inf
+        return False, _decides(times, jackknife.seconds)
+    if row.outcome == "missed" or _is_long(evidence):
+        return True, ""
+    spare = (row.limit - row.value) * NANOSECONDS.get(row.unit, 0.0) / 1e9
+    stall = math.sqrt(2 * spare * jackknife.seconds)  # who waits for a stall of d waits d / 2
+    text = f"one stall longer than {format_duration(float(f'{stall:.2g}') * 1e9)} would break it"
+    return False, f"{text}; {_decides(1.0, jackknife.seconds)}"
 
 
 # ------------------------------------------------------------
@@ -495,8 +671,8 @@ class SLO:
     def check_all(
         self,
         series: Mapping[str, Data],
-        confidence: float = 0.95,
         *,
+        confidence: float = 0.95,
         joint: float | None = None,
     ) -> dict[str, list[SLORow]]:
         """Check every series of a file against its own limits.
@@ -527,24 +703,24 @@ class SLO:
         {'ttft': 'met', 'e2el': 'met', 'all': 'met'}
         """
         limits = self.of_series(series)
-        checked = {name: own.check(series[name], confidence) for name, own in limits.items()}
+        checked = {
+            name: own.check(series[name], confidence=confidence) for name, own in limits.items()
+        }
         if joint is not None:
             chosen = {name: (series[name], own) for name, own in limits.items()}
             checked["all"] = [joint_share(chosen, joint, confidence)]
         return checked
 
     def check(
-        self, source: Data | Distribution | Evidence, confidence: float = 0.95, *, rare: bool = True
+        self, source: Data | Distribution | Evidence, *, confidence: float = 0.95
     ) -> list[SLORow]:
-        """Return one row per limit: met, missed, or unknown.
+        """Return one row per limit: met, missed, or unknown, and whether that is sure.
 
         Parameters
         ----------
         source : Histogram, HistogramLog, Samples or Summary
             Or the evidence of one of them. Values of the rows are in its unit.
         confidence : float, default 0.95
-        rare : bool, default True
-            Allow for stalls that a short measurement may have missed; see `Evidence.rows`.
 
         Returns
         -------
@@ -552,10 +728,13 @@ class SLO:
 
         Notes
         -----
-        A limit is met if the whole confidence interval, joined with the bucket, is within it;
-        missed if all of it is beyond; anything else is unknown. A percentile that the sample does
-        not bound can only be missed or unknown. Failed requests count as slower than any limit. If
-        the source has times, intervals allow for requests that are slow together.
+        The outcome is that of this run: unknown only where the source does not resolve it. It is
+        sure where it holds for traffic like this, by the dependence between requests that the run
+        itself shows: the confidence interval (the jackknife over twelve blocks of time) excludes
+        the limit; a limit that is met is met in each block, by ten requests more or less, over five
+        minutes or more; one that is missed is missed in half of the blocks, or in all of them
+        where the run is shorter. Sources without times are never sure of a percentile. Failed
+        requests count as slower than any limit.
         """
         evidence = None
         if not isinstance(source, Summary | Distribution):
@@ -565,7 +744,7 @@ class SLO:
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
-        return [check_limit(counted, *limit, confidence, evidence, rare=rare) for limit in limits]
+        return [check_limit(counted, *limit, confidence, evidence) for limit in limits]
 
     def staircase(self) -> tuple[Floats, Floats]:
         """Return the corners of the limits on percentiles, for drawing.
@@ -593,12 +772,23 @@ class SLO:
         return ", ".join(map(str, self.limits))
 
 
-def passed(rows: Iterable[SLORow], *, strict: bool = False) -> bool | None:
-    """Return whether all limits are met; None if some are unknown and none is missed."""
-    outcomes: set[Outcome] = {row.outcome for row in rows}
-    if "missed" in outcomes or (strict and "unknown" in outcomes):
+def passed(rows: Iterable[SLORow], *, strict: bool = False, sure: bool = False) -> bool | None:
+    """Return whether all limits are met; None if some are undecided and none is missed.
+
+    Parameters
+    ----------
+    rows : iterable of SLORow
+    strict : bool, default False
+        False unless all limits are met, and surely.
+    sure : bool, default False
+        Only sure misses count; others are undecided.
+    """
+    results = list(rows)
+    if strict:
+        return all(row.outcome == "met" and row.sure for row in results)
+    if any(row.outcome == "missed" and (row.sure or not sure) for row in results):
         return False
-    return None if "unknown" in outcomes else True
+    return None if any(row.outcome != "met" for row in results) else True
 
 
 def _parse_entry(entry: str) -> Limit:
@@ -673,8 +863,8 @@ def joint_share(
 
     A request meets a limit if its latency is within it, whatever the percentile, and if it has
     several latencies of a type, all of them are. Of several limits of one series, that of the
-    highest percentile counts. Requests that are late together are allowed for as in `Dependence`:
-    by the long-run variance of their sequence.
+    highest percentile counts. Requests that are late together are allowed for
+    by the jackknife over blocks of their sequence.
     """
     if not 0 < least <= 1:
         raise InvalidArgumentError(f"a joint share lies above 0 and is at most 100 %, not {least}")
@@ -724,41 +914,31 @@ def _joint_row(
     judged: Mapping[str, tuple[Samples, float]],
 ) -> SLORow:
     """The row of the share of requests that are not bad; `bad` is in order of the requests."""
-    total, reason = bad.size + outside, ""
+    total = bad.size + outside
     if not total:
         return _unknown("joint", least, _EMPTY, "none")
     missed = int(bad.sum())
-    low, high = share_interval(missed, bad.size, confidence)
-    if 0 < missed < bad.size:
-        clustered = Dependence(
-            np.stack((~bad, bad), axis=1).astype(np.float64), np.array([0.0, 1.0])
-        )
-        ends = clustered.share_interval(confidence)
-        if ends is None:
-            low, high = 0.0, 1.0
-            reason = (
-                "the run is too short to show how requests that miss a limit depend on each other"
-            )
-        else:
-            low, high = min(low, ends[0]), max(high, ends[1])
     seconds = max((data.run.duration or (data.elapsed or 0.0)) for data, _ in judged.values())
-    unseen = unseen_share(seconds) if seconds else 0.0
-    low, high = bad.size * low / total, (bad.size * min(high + unseen, 1.0) + outside) / total
-    low += outside / total
+    order = np.stack((~bad, bad), axis=1).astype(np.float64)
+    jackknife = Jackknife(order, np.array([0.0, 1.0]), seconds or math.nan)
+    ends = jackknife.share_interval(confidence)
+    # Failed requests that have no row meet no limit.
+    low, high = ((bad.size * end + outside) / total for end in ends)
     share = 1 - (missed + outside) / total
-    least_share, most_share = 1 - high, 1 - low
-    outcome: Outcome = (
-        "met" if least_share >= least else "missed" if most_share < least else "unknown"
-    )
-    if not reason:
-        met = format_count(total - missed - outside)
-        reason = f"{met} of {format_count(total)} requests meet the limits of {', '.join(judged)}"
-    if outcome == "unknown" and unseen and 1 - high + unseen * bad.size / total >= least:
-        reason += (
-            f"; a run of {format_duration(seconds * 1e9)} may have missed stalls that occur every "
-            f"{RAREST / 60:.0f} minutes"
-        )
-    return SLORow("joint", least, share, least_share, most_share, outcome, reason, "none")
+    met = format_count(total - missed - outside)
+    reason = f"{met} of {format_count(total)} requests meet the limits of {', '.join(judged)}"
+    outcome: Outcome = "met" if share >= least else "missed"
+    row = SLORow("joint", least, share, 1 - high, 1 - low, outcome, reason, "none")
+    if not jackknife.known:
+        return replace(row, reason=f"{reason}; {RULE.blocks} are needed to be sure")
+    if row.bounded != outcome:
+        reach = max(row.high - share, share - row.low)
+        times = (reach / (share - least)) ** 2 if share != least else math.inf
+        return replace(row, reason=f"{reason}; {_decides(times, jackknife.seconds)}")
+    if outcome == "missed" or jackknife.seconds >= SURE.min_met_s:
+        return replace(row, sure=True)
+    decides = _decides(1.0, seconds) if seconds else _NO_TIMES
+    return replace(row, reason=f"{reason}; {decides}")
 
 
 # ------------------------------------------------------------

@@ -6,13 +6,16 @@ stalls, the time of day, the first minutes, idle times, one connection.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit.analysis.incident import Incident, find_incident
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of
+from latencykit.core.histogram_log import interval_series, scan
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
@@ -24,17 +27,37 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Floats
     from latencykit.core.histogram_log import HistogramLog
 
-    Floats = NDArray[np.float64]
 
-__all__ = ["SlowTimes", "own_findings", "probability_text"]
+@record()
+class SlowTimesRules:
+    """When a run's own slow times are worth a sentence; chosen on `truth_events`."""
 
-_OWN = 0.003  # of any false finding, for each question
-_EQUAL = 0.999  # of a latency: less than a bucket below it
-_REACH = 3.0  # mean gaps between requests: so well the ends of a stall are known
+    # of any false finding, for each question
+    max_false_share: float = 0.003
+    # of a latency: less than a bucket below it
+    equal_share: float = 0.999
+    # mean gaps between requests: so well the ends of a stall are known
+    reach_gaps: float = 3.0
+    # time bins of a day
+    day_bins: int = 48
+    # of a period, over the run, if it is that of the clock
+    max_moved_share: float = 0.05
+    # of a run, for its first minutes
+    run_blocks: int = 20
+    # times as slow: less is not worth a sentence
+    min_slower: float = 1.2
+    # of the requests have a time of their own, else the clock is too coarse
+    min_stamped_share: float = 0.5
+    # after the one that ended an idle time: it is compared with that
+    later_requests: int = 3
+    # times the usual gap between requests: shorter times are not idle
+    min_idle_gaps: float = 20.0
+
+
+RULES = SlowTimesRules()
 
 
 @record()
@@ -63,7 +86,7 @@ class SlowTimes:
             values = data.values
             slow = (values > threshold) & data.good
             if not slow.any():  # many are as slow as the slowest
-                slow = (values >= threshold * _EQUAL) & data.good
+                slow = (values >= threshold * RULES.equal_share) & data.good
             if data.outcome is not None:
                 slow |= data.outcome == OUTCOMES.index("timeout")
             end = (data.offsets + data.duration / 1e9)[slow]
@@ -72,15 +95,15 @@ class SlowTimes:
             gaps = np.diff(np.sort(data.start + data.duration))
             gaps = gaps[gaps > 0]
             grain = float(np.median(gaps)) / 1e9 if gaps.size else 0.0
-            tolerance = max(_REACH * span / max(len(data), 1), grain, 1e-3)
+            tolerance = max(RULES.reach_gaps * span / max(len(data), 1), grain, 1e-3)
         else:
             epoch, span = data.run.start, data.duration
             factor = NANOSECONDS.get(data.unit, 1.0)
             counts = np.zeros(len(data), np.int64)
-            for limit in (threshold, threshold * _EQUAL):
+            for limit in (threshold, threshold * RULES.equal_share):
                 if not counts.any():
                     fold = SlowFold(np.full(len(data), 2 * limit / factor))
-                    data.scan(fold)
+                    scan(data, fold)
                     counts = fold.counts[LEVELS.index(0.5)]
             slow = counts > 0
             begin, weight = data.starts[slow], counts[slow].astype(np.float64)
@@ -91,6 +114,23 @@ class SlowTimes:
             data, epoch, float(span), tolerance, threshold, name, stalls.start, stalls.end,
             begin[order], end[order], weight[order],
         )  # fmt: skip
+
+    def incident(self) -> Incident | None:
+        """Return the short time into which most of the slow requests fall, if there is one."""
+        if isinstance(self.data, Samples):
+            load = np.sort(self.data.offsets)
+        else:
+            series = interval_series(self.data)
+            counts = np.cumsum(series.count)
+            if not counts.size or not counts[-1]:
+                return None
+            load = np.interp(np.linspace(0, counts[-1], 10_000), counts, series.start)
+        incident = find_incident(self.slow_begin, self.slow_end, self.weight, load, self.span)
+        if incident is None or isinstance(self.data, Samples):
+            return incident
+        # An interval counts what ended in it: a stall began before.
+        hit = (self.begin < incident.end) & (self.end > incident.start - self.tolerance)
+        return replace(incident, start=float(min([incident.start, *self.begin[hit]])))
 
 
 def _threshold(data: Samples | HistogramLog, above: str | float) -> tuple[float, str]:
@@ -117,14 +157,7 @@ def probability_text(p: float) -> str:
 # The questions.
 
 _DAY = 86_400.0
-_SLOTS = 48  # of a day
 _ROUND = (60.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 21_600.0, 43_200.0, _DAY)
-_MOVED = 0.05  # of a period at most, over the run, if it is that of the clock
-_BLOCKS = 20  # of a run, for its first minutes
-_SLOWER = 1.2  # times as slow: less is not worth a sentence
-_STAMPS = 0.5  # of the requests have a time of their own, else the clock is too coarse
-_LATER = 3  # requests after the one that ended an idle time: it is compared with that
-_IDLE = 20.0  # times the usual gap between requests
 
 
 def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
@@ -133,12 +166,12 @@ def own_findings(run: SlowTimes, stalls: Stalls) -> list[str]:
     # Stalls that follow each other closely are one event: a cluster would pass for a period.
     apart = run.span / max(4 * len(stalls), 1)
     period = period_of(hulls(stalls.start, stalls.end + apart)[0], run.span)
-    if period is not None and period.p <= _OWN:
+    if period is not None and period.p <= RULES.max_false_share:
         words = period.words
         cycle = min(_ROUND, key=lambda size: abs(np.log(size / period.seconds)))
         # A period that is nearly whole moves through the minute as the run goes on.
         moved = abs(period.seconds / cycle - 1) * run.span / cycle
-        if run.epoch is not None and moved < _MOVED:
+        if run.epoch is not None and moved < RULES.max_moved_share:
             turn = np.exp(2j * np.pi * (stalls.start + run.epoch) / cycle).sum()
             phase = round(float(np.angle(turn)) / (2 * np.pi), 2) % 1.0 * cycle
             words += f", {format_duration(phase * 1e9, 2)} after the full "
@@ -160,9 +193,11 @@ def _time_of_day(run: SlowTimes) -> list[str]:
     days = int(run.span // _DAY)
     if days < 3 or not run.slow_begin.size or run.epoch is None:
         return []
-    slot = (run.slow_begin / _DAY * _SLOTS).astype(np.int64)
-    kept = slot < days * _SLOTS
-    table = np.bincount(slot[kept], run.weight[kept], days * _SLOTS).reshape(days, _SLOTS)
+    slot = (run.slow_begin / _DAY * RULES.day_bins).astype(np.int64)
+    kept = slot < days * RULES.day_bins
+    table = np.bincount(slot[kept], run.weight[kept], days * RULES.day_bins).reshape(
+        days, RULES.day_bins
+    )
     table = table[table.sum(axis=1) > 0]
     if len(table) < 3:
         return []
@@ -173,17 +208,19 @@ def _time_of_day(run: SlowTimes) -> list[str]:
         return np.asarray((middle + np.roll(middle, 1, axis=-1)).max(axis=-1))
 
     rng = np.random.default_rng(7)
-    turns = rng.integers(0, _SLOTS, (4999, len(table), 1))
+    turns = rng.integers(0, RULES.day_bins, (4999, len(table), 1))
     turned = np.take_along_axis(
-        np.broadcast_to(table, (4999, *table.shape)), (np.arange(_SLOTS) + turns) % _SLOTS, axis=2
+        np.broadcast_to(table, (4999, *table.shape)),
+        (np.arange(RULES.day_bins) + turns) % RULES.day_bins,
+        axis=2,
     )
     seen = float(peak(table))
     p = (1 + int((peak(turned) >= seen - 1e-12).sum())) / 5000
-    if p > _OWN:
+    if p > RULES.max_false_share:
         return []
     middle = table.mean(axis=0)
     last = int(np.argmax(middle + np.roll(middle, 1)))
-    begin = (run.epoch + (last - 1) * _DAY / _SLOTS) % _DAY
+    begin = (run.epoch + (last - 1) * _DAY / RULES.day_bins) % _DAY
     clock = [f"{int(t // 3600) % 24:02d}:{int(t % 3600 // 60):02d}" for t in (begin, begin + 3600)]
     text = (
         f"{100 * seen:.0f} % of the requests above {run.name} fall between {clock[0]} and "
@@ -197,24 +234,24 @@ def _first_minutes(run: SlowTimes) -> list[str]:
     if isinstance(run.data, Samples):
         at, value = run.data.offsets[run.data.good], run.data.values[run.data.good] / 1e9
     else:
-        series = run.data.series((50,))
+        series = interval_series(run.data, (50,))
         counted = series.count > 0
         at = series.start[counted]
         value = series.values[counted, 0] * NANOSECONDS.get(series.unit, 1.0) / 1e9
-    if at.size < 5 * _BLOCKS or not run.span > 0:
+    if at.size < 5 * RULES.run_blocks or not run.span > 0:
         return []
     order = np.argsort(at, kind="stable")
     at, value = at[order], np.maximum(value[order], 1e-9)
-    edges = np.searchsorted(at, np.arange(_BLOCKS + 1) / _BLOCKS * run.span)
+    edges = np.searchsorted(at, np.arange(RULES.run_blocks + 1) / RULES.run_blocks * run.span)
     if (np.diff(edges) < 5).any():
         return []
     middle = np.log([np.median(value[a:b]) for a, b in pairwise(edges.tolist())])
     for lead in (3, 2, 1):
         rest = middle[lead:]
         gap = float(middle[:lead].min() - rest.max())
-        if gap >= max(float(np.ptp(rest)), np.log(_SLOWER)):
+        if gap >= max(float(np.ptp(rest)), np.log(RULES.min_slower)):
             first, others = (np.median(part) * 1e9 for part in np.split(value, [edges[lead]]))
-            length = format_duration(lead / _BLOCKS * run.span * 1e9, 2)
+            length = format_duration(lead / RULES.run_blocks * run.span * 1e9, 2)
             text = (
                 f"the first {length} are slower than all the rest (median "
                 f"{format_duration(first)} against {format_duration(others)}), as in a warm-up"
@@ -237,22 +274,22 @@ def _after_idle(run: SlowTimes, samples: Samples) -> list[str]:
     if start.size < 100:
         return []
     idle = start[1:] - np.maximum.accumulate(end)[:-1]
-    limit = _IDLE * float(np.median(np.diff(start)))
+    limit = RULES.min_idle_gaps * float(np.median(np.diff(start)))
     # Stamps of whole seconds, say, put starts or ends together, and idle times between them.
     apart = min(np.count_nonzero(np.diff(start)), np.count_nonzero(np.diff(np.sort(end))))
-    if apart < _STAMPS * start.size - 1:
+    if apart < RULES.min_stamped_share * start.size - 1:
         return []
     after = np.concatenate(([False], idle > limit))
     both, number = int((after & slow).sum()), int(after.sum())
     if both < 5 or both < 0.1 * slow.sum() or both < 0.3 * number:
         return []
     first = np.flatnonzero(after)
-    first = first[first + _LATER < start.size]
-    first = first[np.cumsum(after)[first] == np.cumsum(after)[first + _LATER]]
-    alone = int((slow[first] & ~slow[first + _LATER]).sum())
-    others = int((~slow[first] & slow[first + _LATER]).sum())
+    first = first[first + RULES.later_requests < start.size]
+    first = first[np.cumsum(after)[first] == np.cumsum(after)[first + RULES.later_requests]]
+    alone = int((slow[first] & ~slow[first + RULES.later_requests]).sum())
+    others = int((~slow[first] & slow[first + RULES.later_requests]).sum())
     p = float(special.betainc(alone, others + 1, 0.5)) if alone else 1.0
-    if p > _OWN:
+    if p > RULES.max_false_share:
         return []
     text = (
         f"{both} of {format_count(number)} requests after an idle time of "
@@ -282,7 +319,7 @@ def _one_connection(run: SlowTimes, samples: Samples) -> list[str]:
         return []
     share = float(sent[:, most].sum() / sent.sum())
     p = float(special.betainc(hits[most], total - hits[most] + 1, share)) * names.size
-    if p > _OWN:
+    if p > RULES.max_false_share:
         return []
     text = (
         f"connection {names[most]} is slow in {hits[most]} of the {total} blocks of time in which "

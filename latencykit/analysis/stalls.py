@@ -15,7 +15,14 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.blocks import TopFold, feed
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    in_succession,
+    interval_series,
+    is_scanned,
+    scan,
+    scan_with_total,
+)
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.value import Value, read_only
@@ -24,31 +31,11 @@ from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Flags, Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.histogram_log import IntervalSeries
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-
-__all__ = [
-    "LEVELS",
-    "Delayed",
-    "Period",
-    "SlowFold",
-    "Stalls",
-    "Trace",
-    "evenly_spread",
-    "find_stalls",
-    "first_pass_over",
-    "hulls",
-    "pauses",
-    "period_of",
-    "stalls_of",
-    "usual_rate",
-]
 
 
 @record(eq=False)
@@ -134,7 +121,7 @@ def stalls_of(
 ) -> Stalls:
     """Return the stalls as arrays; `first_pass` over a log, or `trace`, if at hand."""
     if isinstance(data, HistogramLog):
-        data = data if first_pass else data.in_succession()
+        data = data if first_pass else in_succession(data)
         series, top = first_pass or first_pass_over(data)
         stalls = _stalls_of_log(data, series, top)
         used, factor = series.count > 0, NANOSECONDS.get(series.unit, 0.0) / 1e9
@@ -161,9 +148,19 @@ def stalls_of(
     return replace(stalls, notes=(*stalls.notes, period.words))
 
 
-_PAUSES = 3  # more gaps that are as long are how the traffic is
-_PAUSE_TIMES = 5.0  # the longest of the other gaps
-_PAUSE_DUE = 30.0  # requests that would have been due; by chance a dozen are
+@record()
+class PauseRules:
+    """When nothing under way is a pause; chosen on the worlds with bursts, lulls and low rates."""
+
+    # more gaps as long are how the traffic is
+    max_pauses: int = 3
+    # a pause is that many times the longest of the other gaps
+    min_times_other_gaps: float = 5.0
+    # and would have had that many requests: a dozen lack by chance
+    min_due_requests: float = 30.0
+
+
+PAUSE = PauseRules()
 
 
 def pauses(begin: Floats, end: Floats, rate: float) -> tuple[Floats, Floats]:
@@ -172,18 +169,30 @@ def pauses(begin: Floats, end: Floats, rate: float) -> tuple[Floats, Floats]:
     gap = left[1:] - right[:-1]
     if not gap.size or not rate:
         return np.zeros(0), np.zeros(0)
-    other = float(np.sort(gap)[-_PAUSES - 1]) if gap.size > _PAUSES else 0.0
-    long = gap > max(_PAUSE_TIMES * other, _PAUSE_DUE / rate)
+    other = float(np.sort(gap)[-PAUSE.max_pauses - 1]) if gap.size > PAUSE.max_pauses else 0.0
+    long = gap > max(PAUSE.min_times_other_gaps * other, PAUSE.min_due_requests / rate)
     return right[:-1][long], left[1:][long]
 
 
 # ------------------------------------------------------------
 # A run as sends and replies: what the tests of samples examine.
 
-_SLOW_GAPS = 5.0  # of the mean gap between sends: no shorter request counts as slow,
-_SLOW_TIMES = 5.0  # nor does one below that many medians
-_CATCH_UP = 1.0  # of a stall: sends may be crowded for that long after it
-_QUIET = 0.1  # of the run: a usual rate needs more than that outside stalls
+
+@record()
+class SlowRules:
+    """When a request of a trace is slow; chosen on quiet worlds, busy queues and slow modes."""
+
+    # mean gaps between sends: no shorter request can have kept others from being sent
+    min_mean_gaps: float = 5.0
+    # medians: the ordinary spread of service times
+    min_medians: float = 5.0
+    # sends may be crowded for that many lengths of a stall after it
+    catch_up_stalls: float = 1.0
+    # of the run: a usual rate needs more than that outside stalls
+    min_quiet_share: float = 0.1
+
+
+SLOW = SlowRules()
 
 
 @record()
@@ -249,7 +258,7 @@ class Trace:
         """
         if self.due.size < 2 or not self.span:
             return float("inf")
-        limit = max(_SLOW_GAPS * self.active / self.due.size, _SLOW_TIMES * self.usual)
+        limit = max(SLOW.min_mean_gaps * self.active / self.due.size, SLOW.min_medians * self.usual)
         slow = np.sort(self.took[self.took > limit])
         while slow.size:
             longer = self.took > limit
@@ -279,11 +288,11 @@ class Trace:
     def rate(self) -> float:
         """Sends per second outside those times, and outside possible catching up after them."""
         begin, end = self.windows
-        for reach in (_CATCH_UP * (end - begin), np.zeros(end.size)):
+        for reach in (SLOW.catch_up_stalls * (end - begin), np.zeros(end.size)):
             left, right = hulls(begin, np.minimum(end + reach, self.span))
             quiet = self.active - _covered(left, right)
             outside = self.due.size - int(self.sends_within(left, right).sum())
-            if quiet > _QUIET * self.span and outside >= 20:
+            if quiet > SLOW.min_quiet_share * self.span and outside >= 20:
                 return outside / quiet
         return self.due.size / max(self.active, 1e-9)
 
@@ -302,6 +311,28 @@ class Trace:
     def answers(self) -> Floats:
         """Good replies in order, seconds."""
         return np.sort(self.end[self.good])
+
+    @cached_property
+    def silences(self) -> Floats:
+        """Seconds up to each reply without another one, while the request that it answers waited.
+
+        The first request that was under way counts, whichever it is.
+        """
+        good = self.by_end[self.good[self.by_end]]
+        ends = self.end[good]
+        earliest = np.minimum.accumulate(self.due[good][::-1])[::-1]
+        before = np.concatenate((ends[:1], ends[:-1]))
+        since = np.maximum(np.concatenate((self.due[good][:1], before[1:])), earliest)
+        return np.maximum(ends - since, 0.0)
+
+    @cached_property
+    def longest_silence_load(self) -> int:
+        """Requests under way in the longest silence."""
+        if not self.silences.size:
+            return 0
+        longest = int(self.silences.argmax())
+        end = self.answers[longest]
+        return max(int(self.under_way(np.array([end - self.silences[longest] / 4]))[0]), 1)
 
     @cached_property
     def by_end(self) -> Ints:
@@ -356,13 +387,31 @@ def _covered(begin: Floats, end: Floats) -> float:
 # ------------------------------------------------------------
 # Stalls of samples.
 
-_STALLS_ALPHA = 0.01  # of taking any random gap between replies for a stall
-_WAITED = 0.5  # of a gap between replies: some request must have waited that long
-_STEP = 0.02  # of a clock step: latencies that contain it agree to within that
-_RAMP = 0.25  # of the spread of sends: replies that end together are spread no wider
-_STALLS_DRAIN = 0.25  # of its length: that soon after a stall only its backlog is seen
-_STALLS_CHANCE = 3.0  # standard deviations of a Poisson count: that many sends may lack by chance
-_PARTIAL = 3  # requests that must end together before part of a server is said to have stopped
+
+@record()
+class TraceStallRules:
+    """When a gap between replies is a stall; chosen on quiet worlds and clock steps."""
+
+    # of taking any random gap between replies of a run for a stall
+    max_probability: float = 0.01
+    # of the gap: some request must have waited that long; else traffic paused
+    min_waited_share: float = 0.5
+    # of a clock step: latencies that contain it agree to within that
+    clock_spread_share: float = 0.02
+    # of a clock step: requests as long elsewhere, at most that many, make it no clock (2 % slow)
+    clock_alike_share: float = 0.5
+    clock_max_alike: int = 3
+    # of the spread of sends: replies that end together are spread no wider
+    end_spread_share: float = 0.25
+    # of its length: that soon after a stall only its backlog is seen
+    backlog_share: float = 0.25
+    # of a Poisson count: that many sends may lack by chance
+    missing_deviations: float = 3.0
+    # that end together before part of a server is said to have stopped
+    min_partial_requests: int = 3
+
+
+TRACE = TraceStallRules()
 
 
 def _stalls_of_trace(trace: Trace) -> Stalls:
@@ -371,18 +420,20 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     begin, end, notes = _gaps(trace)
     left, right = _partial_stalls(trace, begin, end)
     before = np.concatenate(([-np.inf], end))[np.searchsorted(end, left, "right")]
-    own = left - before > _STALLS_DRAIN * (right - left)  # else the backlog of the stall before
+    own = left - before > TRACE.backlog_share * (
+        right - left
+    )  # else the backlog of the stall before
     begin, end = hulls(np.concatenate((begin, left[own])), np.concatenate((end, right[own])))
     if not begin.size:
         return Stalls.none(*notes)
     due = trace.rate * (np.minimum(end, trace.span) - begin)
     lacking = due - trace.sends_within(begin, end)
-    certain = lacking > _STALLS_CHANCE * np.sqrt(np.maximum(due, 1))
+    certain = lacking > TRACE.missing_deviations * np.sqrt(np.maximum(due, 1))
     # Of the requests sent by the end and answered after the start, those slow and answered late.
     waiting = np.searchsorted(trace.due, end, "right") - np.searchsorted(trace.ends, begin, "right")
     slow = trace.took > 2 * trace.usual
     delayed = np.searchsorted(trace.due[slow], end, "right") - np.searchsorted(
-        np.sort(trace.end[slow]), end - _STEP * (end - begin), "left"
+        np.sort(trace.end[slow]), end - TRACE.clock_spread_share * (end - begin), "left"
     )
     # The longest latency of the requests that were under way in each stall: maxima over spans of
     # 2^level stalls, brought down level by level.
@@ -411,7 +462,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
 def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Times without a reply while a request waited; clock steps and a warm-up become notes."""
     ends = np.concatenate(([0.0], trace.answers))
-    limit = max(np.log(trace.due.size / _STALLS_ALPHA) / trace.rate, 2 * trace.usual)
+    limit = max(np.log(trace.due.size / TRACE.max_probability) / trace.rate, 2 * trace.usual)
     at = np.flatnonzero(np.diff(ends) > limit)
     if not at.size:
         return np.zeros(0), np.zeros(0), ()
@@ -422,7 +473,7 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     since = np.maximum(a, earliest[answer])
     waited = np.searchsorted(trace.due, b, "left") - np.searchsorted(trace.ends, b, "left")
     alone = bool((trace.under_way(trace.due) <= 1).all())
-    kept = (waited > 0) & (b - since >= np.maximum(_WAITED * (b - a), limit))
+    kept = (waited > 0) & (b - since >= np.maximum(TRACE.min_waited_share * (b - a), limit))
     kept &= (waited > 1) | (b <= trace.span) | alone  # else the last request, long after the others
     # Of the requests under way when sends ended, some are slow by themselves: each of their replies
     # comes long after the one before.
@@ -478,8 +529,17 @@ def _is_clock_step(trace: Trace, a: float, b: float, usually: int) -> bool:
     waits = trace.took[late[trace.due[late] < b]]
     if sent > 1 or not 1 < waits.size < usually:
         return False
+    # Slow replies and coarse starts leave the same, again and again.
+    alike = int((trace.took > TRACE.clock_alike_share * (b - a)).sum()) - waits.size
+    apart = np.diff(trace.due)
+    coarse = float(apart[apart > 0].min(initial=trace.span))
+    if alike > TRACE.clock_max_alike or coarse > TRACE.clock_alike_share * (b - a):
+        return False
     spread = float(np.ptp(waits))
-    return spread < max(_STEP * (b - a), 4 * trace.usual) and spread < 10 * trace.usual
+    return (
+        spread < max(TRACE.clock_spread_share * (b - a), 4 * trace.usual)
+        and spread < 10 * trace.usual
+    )
 
 
 def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -490,7 +550,7 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
         beside = np.concatenate((begin, [np.inf]))[next_gap] < trace.end
     slow = np.flatnonzero((trace.took > trace.slow_from) & ~beside)
     slow = slow[np.argsort(trace.end[slow], kind="stable")]
-    if slow.size < _PARTIAL:
+    if slow.size < TRACE.min_partial_requests:
         return np.zeros(0), np.zeros(0)
     took, sent, ended = trace.took[slow], trace.due[slow], trace.end[slow]
     apart = np.concatenate(([True], np.diff(ended) > 0.1 * np.minimum(took[1:], took[:-1])))
@@ -500,9 +560,11 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
     longest, left = np.maximum.reduceat(took, first), ended[first]
     width = np.maximum.reduceat(ended, first) - left
     others = slow.size / max(trace.span, 1e-9) * np.maximum(width, trace.grain)
-    together = slow.size * poisson_at_least(number - 1, others) < _STALLS_ALPHA
-    stopped = (number >= _PARTIAL) & together
-    stopped &= (width <= _RAMP * spread) & (spread >= _WAITED * longest)
+    together = slow.size * poisson_at_least(number - 1, others) < TRACE.max_probability
+    stopped = (number >= TRACE.min_partial_requests) & together
+    stopped &= (width <= TRACE.end_spread_share * spread) & (
+        spread >= TRACE.min_waited_share * longest
+    )
     return left[stopped] - longest[stopped], left[stopped]
 
 
@@ -516,33 +578,87 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
 
 LEVELS = (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)
 """Parts of a stall's longest latency above which requests are counted."""
-_GAPS = 20.0  # mean gaps between requests, and
-_TIMES = 20.0  # medians: a maximum above both may be a stall,
-_SHARE = 0.02  # if it is not below this part of an interval: counts could not show it
-_STRETCH = 0.2  # of the usual length of an interval: one that is longer by that ended late
-_FEW = 0.5  # of the usual requests: fewer were answered while the server was stopped
-_CHANCE = 3.0  # standard deviations of the counts: a smaller shortfall may be chance
-_CORE = 5.0  # requests due in the intervals within a stall, to show that few were answered
-_EVEN = 0.5  # of the requests that a stall delays: each fifth of its length has that many of them,
-_BIN = 4.0  # if that many are due
-_PART = 0.1  # of the requests: if fewer were delayed, no part of a server was stopped
-_CLEAR = 50.0  # requests of a part that was stopped: fewer could be slow independently
-_LONG = 4.0  # times its length: what a stall delayed is answered by then
-_BEHIND = 0.25  # of its length: that soon after a stall latencies are those of its backlog
-_DRAIN = 10.0  # times as many, at most: a queue that drains after the stall
-_WARM = 3.0  # medians: a first interval whose own median is above that belongs to the warm-up
-_HICCUP = 3.0  # requests due during a slow one, to show whether they are missing
-_STEADY = 50.0  # requests that a time bin should count for a usual rate
+
+
+@record()
+class LogStallRules:
+    """When a long maximum of a log is a stall; chosen on isolated slow requests and warm-ups."""
+
+    # a maximum of that many mean gaps between requests,
+    min_mean_gaps: float = 20.0
+    # and of that many medians, may be a stall
+    min_medians: float = 20.0
+    # of an interval: the counts could not show a shorter one
+    min_interval_share: float = 0.02
+    # or of these many where as many replies lack as it implies (freezes of 12 intervals),
+    hole_mean_gaps: float = 5.0
+    hole_medians: float = 5.0
+    # that the replies lack, in standard deviations of the counts
+    hole_deviations: float = 4.0
+    # of the usual length of an interval: one that is longer by that ended late
+    stretch_share: float = 0.2
+    # of the usual requests: fewer were answered while the server was stopped
+    few_share: float = 0.5
+    # of the counts: a smaller shortfall may be chance
+    missing_deviations: float = 3.0
+    # due in the intervals within a stall, to show that few were answered
+    min_core_requests: float = 5.0
+    # of the requests that a stall delays: each fifth of its length has that many,
+    even_share: float = 0.5
+    # if that many are due
+    min_fifth_requests: float = 4.0
+    # of the requests: if fewer were delayed, no part of a server was stopped
+    min_part_share: float = 0.1
+    # of a part that was stopped: fewer could be slow independently
+    min_part_requests: float = 50.0
+    # what a stall delayed is answered within that many times its length
+    max_lengths: float = 4.0
+    # of its length: that soon after a stall latencies are those of its backlog
+    backlog_share: float = 0.25
+    # the requests due, at most: a queue that drains after the stall
+    max_drain_times: float = 10.0
+    # a first interval whose own median is above that belongs to the warm-up
+    warm_medians: float = 3.0
+    # that a time bin should count for a usual rate
+    rate_bin_requests: float = 50.0
+
+
+LOG = LogStallRules()
+
+
+@record()
+class HoleRules:
+    """How the hole that a stall leaves in the counts is measured; chosen on freezes and pauses."""
+
+    # of the longest latency: a burst that makes up for a stall is over by then (catch-up loops)
+    reach_lengths: float = 1.5
+    # of the run: with less outside stalls, all of it gives the rate
+    min_quiet_share: float = 0.1
+    # sums of that many intervals show how steady counts are, if there are enough of them
+    widths: tuple[int, ...] = (1, 2, 4, 8)
+    min_steady: int = 12
+    # of what a hole lacks: with as little left, a burst made up for it
+    max_rest: float = 0.5
+    # sums elsewhere in the run that show how much they vary
+    min_sums: int = 6
+    # whose bursts are looked for, the longest first: for time
+    max_holes: int = 200
+
+
+HOLE = HoleRules()
 
 
 def usual_rate(series: IntervalSeries) -> float:
     """Return the requests per second of an ordinary time bin: the median of those with any."""
-    used = (series.count > 0) & (series.length > 0)
+    # a rate from an interval below a nanosecond, which corrupt times give, may be infinite
+    used = (series.count > 0) & (series.length >= 1e-9)
     if not used.any():
         return 0.0
     order = np.argsort(series.start[used], kind="stable")
     count, length = series.count[used][order], series.length[used][order]
-    together = int(np.clip(np.ceil(_STEADY / float(median(count))), 1, max(count.size // 8, 1)))
+    together = int(
+        np.clip(np.ceil(LOG.rate_bin_requests / float(median(count))), 1, max(count.size // 8, 1))
+    )
     first = np.arange(0, count.size - together + 1, together)
     counts, lengths = (np.add.reduceat(part, first)[: first.size] for part in (count, length))
     return float(median(counts / lengths))
@@ -550,15 +666,23 @@ def usual_rate(series: IntervalSeries) -> float:
 
 @record(eq=False)
 class Delayed(Value):
-    """Counts of the intervals of each stall."""
+    """The hole that each stall leaves in the counts of a log, and what surrounds it."""
 
     above: Floats  # (levels, stalls): requests slower than each of LEVELS × the longest latency
     beside: Floats  # (levels, stalls): the same as intervals without a stall would have it
-    short: Floats  # (stalls,): by how much the counts fall short of the usual rate,
-    noise: Floats  # (stalls,): and its standard deviation
-    deviation: float  # of the counts of intervals without a stall,
-    usual: float  # and their median
-    alone: bool  # a single connection that waits: each slow request costs those due meanwhile
+    core: Ints  # (stalls,): intervals that lie wholly within the longest request's life,
+    core_due: Floats  # the requests due in them,
+    core_replies: Floats  # and their replies
+    due: Floats  # (stalls,): requests due in as long as the longest latency, at the quiet rate
+    waited: Floats  # (stalls,): mean latency of those above the highest level, over the longest
+    short: Floats  # (stalls,): by how much the counts fall short of the quiet rate,
+    dip: Floats  # by how much they did at most, before a burst made up for it,
+    noise: Floats  # and the standard deviation of such sums elsewhere in the run
+    rest: Floats  # (stalls,): the shortfall that is left once a burst after the stall is over,
+    rest_noise: Floats
+    steadiness: float  # variance over mean of the counts without a stall: 1 for random arrivals
+    quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
+    alone: float  # odds that there is one connection: slow requests cost those due meanwhile
 
 
 class SlowFold:
@@ -567,6 +691,7 @@ class SlowFold:
     def __init__(self, reference: Floats) -> None:
         self._reference = reference
         self.counts = np.zeros((len(LEVELS), reference.size), np.int64)
+        self.sums = np.zeros(reference.size)  # of values above the highest part, in references
 
     def add(self, block: Block) -> None:
         """Take a block in."""
@@ -579,6 +704,8 @@ class SlowFold:
         for k, level in enumerate(LEVELS):
             above = np.bincount(entry, np.where(part > level, counts, 0), minlength=block.rows.size)
             self.counts[k, block.rows] = above.astype(np.int64)
+        worth = np.where(part > LEVELS[-1], counts * part, 0.0)
+        self.sums[block.rows] = np.bincount(entry, worth, minlength=block.rows.size)
 
 
 @record()
@@ -609,7 +736,7 @@ class _Rows:
         What is counted there was sent before: traffic had ended.
         """
         due = self.rate * self.length
-        full = np.flatnonzero(self.count >= _FEW * due)
+        full = np.flatnonzero(self.count >= LOG.few_share * due)
         due[int(full[-1]) + 1 if full.size else 0 :] = 0.0
         if self.count[0]:  # traffic began within it
             due[0] = min(due[0], self.count[0])
@@ -633,11 +760,11 @@ def first_pass_over(log: HistogramLog) -> tuple[IntervalSeries, TopFold | None]:
 
     After an earlier pass the highest values are None: only stalls need them, and decode them then.
     """
-    if log.is_scanned():
-        return log.series((50,)), None
+    if is_scanned(log):
+        return interval_series(log, (50,)), None
     top = TopFold(LEVELS[0])
-    log.histogram_and(top)
-    return log.series((50,)), top
+    scan_with_total(log, top)
+    return interval_series(log, (50,)), top
 
 
 def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | None) -> Stalls:
@@ -651,15 +778,62 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         np.nan_to_num(series.max[order]) * factor / 1e9, middle, rate,
         float(median(middle[~np.isnan(middle)])),
     )  # fmt: skip
-    limit = max(_GAPS / rate, _TIMES * rows.usual, _SHARE * rows.nominal)
-    late = rows.length > rows.nominal * (1 + _STRETCH) + rows.usual
+    begin, end, late = _candidates(rows)
+    if not begin.size:
+        return Stalls.none()
+    deviation = _ordinary(rows, begin, end)
+    spans = _without_backlog(rows, late, begin, end, deviation)
+    silent, halted = _halted(rows, late, spans, deviation)
+    worst = spans.most(rows.worst)
+    worst = np.where(worst > 0, worst, spans.duration)
+    reference = np.zeros(rows.start.size)
+    np.maximum.at(reference, spans.positions, np.repeat(worst, spans.last - spans.first))
+    reference[reference == 0] = worst.max()
+    slower, slow_sums = _slow_counts(log, top, rows, order, reference, factor)
+    above = _own_sums(slower, spans)
+    waited = _own_sums(slow_sums, spans) / np.maximum(above[-1], 1.0)
+    even, beside, others = _spread(rows, spans, slower, above, halted)
+
+    silence = np.where(silent | (spans.sums(late) > 0), spans.duration, 0.0)
+    notes, warm = _warm_up(rows, spans.begin, silence)
+    confirmed = halted | even
+    stalls = confirmed & ~warm
+    # What shares an interval with a stall may be another: its requests counted for the first.
+    isolated = int((~confirmed & ~warm & (spans.sums(~others) == 0)).sum())
+    if isolated:
+        times = "once" if isolated == 1 else f"{isolated:,} times"
+        isolated_note = "requests were slow while others were answered as usual: not a stall"
+        notes = (*notes, f"{times} {isolated_note}")
+    short, due = _own_sums(rows.lost, spans), rows.rate * spans.duration
+    noise = deviation * np.sqrt(spans.sums(rows.length) / rows.nominal)
+    missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
+    missing = np.where(short >= LOG.missing_deviations * noise, missing, 0)
+    share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
+    return Stalls(
+        spans.begin[stalls], spans.end[stalls], worst[stalls] * 1e9,
+        missing[stalls].astype(np.int64), np.where(halted, 1.0, share)[stalls], notes,
+        _delayed(
+            rows, spans.select(stalls), worst[stalls], waited[stalls], slower[-1],
+            above[:, stalls], beside[:, stalls],
+        ),
+    )  # fmt: skip
+
+
+def _candidates(rows: _Rows) -> tuple[Floats, Floats, Flags]:
+    """Begin and end of times that may be stalls, and the mask of intervals that ended late."""
+    limit = max(
+        LOG.min_mean_gaps / rows.rate,
+        LOG.min_medians * rows.usual,
+        LOG.min_interval_share * rows.nominal,
+    )
+    late = rows.length > rows.nominal * (1 + LOG.stretch_share) + rows.usual
     late[-1:] = False  # the last interval ends with the run
     late &= rows.length - rows.nominal > limit
     # Where requests were answered as usual all through it, it was meant to be that long.
-    asleep = _FEW * np.maximum(rows.length - rows.nominal, 0.0)
-    chance = _CHANCE * np.sqrt(rate * rows.length)
-    late &= (rows.lost >= np.maximum(rate * asleep, chance)) | (rows.worst >= asleep)
-    slow = np.flatnonzero(rows.worst > limit)
+    asleep = LOG.few_share * np.maximum(rows.length - rows.nominal, 0.0)
+    chance = LOG.missing_deviations * np.sqrt(rows.rate * rows.length)
+    late &= (rows.lost >= np.maximum(rows.rate * asleep, chance)) | (rows.worst >= asleep)
+    slow = np.flatnonzero((rows.worst > limit) | _beside_a_hole(rows, rows.worst > limit))
     took = rows.worst[slow]
     earliest, latest = rows.start[slow] - took, rows.stop[slow] - took
     begin = np.where(late[slow], latest, (earliest + latest) / 2)
@@ -674,97 +848,227 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     begin = np.clip(begin, earliest, latest)
     end = np.concatenate((begin + took, rows.stop[late]))
     begin = np.concatenate((begin, rows.stop[late] - (rows.length - rows.nominal)[late]))
-    if not begin.size:
-        return Stalls.none()
-    return _confirmed(log, top, rows, order, late, begin, end, factor)
+    return begin, end, late
 
 
-def _confirmed(
-    log: HistogramLog,
-    top: TopFold | None,
-    rows: _Rows,
-    order: Ints,
-    late: Flags,
-    begin: Floats,
-    end: Floats,
-    factor: float,
-) -> Stalls:
-    """Confirm candidates by counts, latencies or the logger; collect what intervals say of each."""
-    left, right = hulls(begin, end)
-    # Median and standard deviation of the counts without any stall (of all, if these are too few);
-    # the last interval is truncated.
-    quiet = rows.stop < rows.stop.max() - 1e-9
-    quiet[_positions(*rows.touched(left, right))] = False
+def _beside_a_hole(rows: _Rows, known: Flags) -> Flags:
+    """Mask of intervals whose longest request is slow, and long enough for the replies that lack.
+
+    A hole says more than the maximum alone, which then may be a shorter one. Holes of the longest
+    requests of `known` intervals are theirs.
+    """
+    away = np.abs(rows.lost[rows.due > 0])
+    deviation = max(1.4826 * float(median(away)), 0.5) if away.size else math.inf
+    first = np.searchsorted(np.maximum.accumulate(rows.stop), rows.start - rows.worst, "right")
+    index = np.arange(rows.start.size)
+    spans = _Spans(rows.start - rows.worst, rows.stop, np.minimum(first, index), index + 1)
+    least = np.maximum(
+        LOG.few_share * rows.rate * rows.worst,
+        LOG.hole_deviations * deviation * np.sqrt(spans.last - spans.first),
+    )
+    hole = spans.deepest(rows.lost) >= np.maximum(least, LOG.min_core_requests)
+    slow = rows.worst > np.maximum(LOG.hole_mean_gaps / rows.rate, LOG.hole_medians * rows.usual)
+    theirs = np.zeros(index.size, np.int64)
+    theirs[_positions(spans.first[known], spans.last[known])] = 1
+    return np.asarray(hole & slow & (spans.sums(theirs) == 0))
+
+
+@record(eq=False)
+class _Spans:
+    """Times, with the first and last + 1 of the intervals that each touches."""
+
+    begin: Floats
+    end: Floats
+    first: Ints
+    last: Ints
+
+    @cached_property
+    def duration(self) -> Floats:
+        return self.end - self.begin
+
+    @cached_property
+    def positions(self) -> Ints:
+        """All intervals of the first, then of the second, and so on."""
+        return _positions(self.first, self.last)
+
+    def most(self, values: Floats) -> Floats:
+        """Largest value of each."""
+        offsets = np.concatenate(([0], np.cumsum(self.last - self.first)[:-1]))
+        return np.asarray(np.maximum.reduceat(values[self.positions], offsets))
+
+    def sums(self, values: Floats | Ints | Flags) -> Floats:
+        """Sum of the values of each."""
+        return _sums(values, self.first, self.last)
+
+    def deepest(self, values: Floats) -> Floats:
+        """Largest sum of the values from the begin of each on."""
+        if not self.first.size:
+            return np.zeros(0)
+        total = np.concatenate(([0.0], np.cumsum(values)))
+        offsets = np.concatenate(([0], np.cumsum(self.last - self.first)[:-1]))
+        most = np.maximum.reduceat(total[self.positions + 1], offsets)
+        return np.asarray(most - total[self.first])
+
+    def select(self, mask: Flags) -> _Spans:
+        """Some of them."""
+        return _Spans(self.begin[mask], self.end[mask], self.first[mask], self.last[mask])
+
+
+def _ordinary(rows: _Rows, begin: Floats, end: Floats) -> float:
+    """Standard deviation of the counts without any stall (of all, if few are left)."""
+    quiet = rows.stop < rows.stop.max() - 1e-9  # the last interval is truncated
+    quiet[_positions(*rows.touched(*hulls(begin, end)))] = False
     if quiet.sum() < 3:
         quiet[:] = True
-    usual = float(median(rows.count[quiet]))
     away = np.abs(rows.count - rows.rate * rows.length)[quiet]
     # no less than for one request: an interval may have no length at all
     away /= np.sqrt(np.maximum(rows.length[quiet], 1 / rows.rate) / rows.nominal)
-    deviation = max(1.4826 * float(median(away)), 0.5)
+    return max(1.4826 * float(median(away)), 0.5)
 
-    begin, end, first, last = _without_backlog(rows, late, begin, end, deviation)
-    silent, halted = _halted(rows, late, begin, end, first, last, deviation)
-    number, duration, touched = last - first, end - begin, _positions(first, last)
-    worst, widest = np.maximum.reduceat(
-        (rows.worst[touched], rows.length[touched]),
-        np.concatenate(([0], np.cumsum(number)[:-1])),
-        axis=1,
-    )
-    worst = np.where(worst > 0, worst, duration)
-    reference = np.zeros(rows.start.size)
-    np.maximum.at(reference, touched, np.repeat(worst, number))
-    quiet = (reference == 0) & (rows.stop < rows.stop.max() - 1e-9)
-    reference[reference == 0] = worst.max()
-    slower = _slow_counts(log, top, rows, order, reference, factor)
-    above = _own_sums(slower, first, last, duration)
-    covered, due = _own_sums(rows.length, first, last, duration), rows.rate * duration
-    short = _own_sums(rows.lost, first, last, duration)
-    noise = deviation * np.sqrt(_sums(rows.length, first, last) / rows.nominal)
+
+def _spread(
+    rows: _Rows, spans: _Spans, slower: Ints, above: Floats, halted: Flags
+) -> tuple[Flags, Floats, Flags]:
+    """Mask of stalls that delayed requests evenly, what their intervals hold otherwise, and others.
+
+    A service that is slow at times delays none of its other requests.
+    """
+    covered, due = _own_sums(rows.length, spans), rows.rate * spans.duration
+    widest = spans.most(rows.length)
     share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
-    even = share >= np.clip(_CLEAR / np.maximum(due, 1.0), _PART, _EVEN)
-    even &= covered <= _LONG * (duration + widest)  # else requests are slow throughout
-    even &= above[1] <= _DRAIN * due
-    even &= evenly_spread(above, np.zeros_like(above), share * due, _BIN)
+    even = share >= np.clip(
+        LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
+    )
+    even &= covered <= LOG.max_lengths * (spans.duration + widest)  # else slow throughout
+    even &= above[1] <= LOG.max_drain_times * due
+    even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
-    stalled = halted | even
-    others[_positions(first[stalled], last[stalled])] = False
+    others[spans.select(halted | even).positions] = False
     beside = np.zeros_like(above)
     if others.sum() >= 3:
         usual_slow = slower[:, others].sum(axis=1)[:, None]
         beside = usual_slow / max(float(rows.length[others].sum()), 1e-9) * covered
-    even &= evenly_spread(above, beside, share * due, _BIN)
+    even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
+    return even, beside, others
 
-    silence = np.where(silent | (_sums(late.astype(np.int64), first, last) > 0), duration, 0.0)
-    notes, warm = _warm_up(rows, begin, silence)
-    confirmed = halted | even
-    stalls = confirmed & ~warm
-    missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
-    missing = np.where(short >= _CHANCE * noise, missing, 0)
-    # What shares an interval with a stall may be another: its requests counted for the first.
-    apart = _sums((~others).astype(np.int64), first, last) == 0
-    isolated = int((~confirmed & ~warm & apart).sum())
-    if isolated:
-        times = "once" if isolated == 1 else f"{isolated:,} times"
-        isolated_note = "requests were slow while others were answered as usual: not a stall"
-        notes = (*notes, f"{times} {isolated_note}")
-    return Stalls(
-        begin[stalls],
-        end[stalls],
-        worst[stalls] * 1e9,
-        missing[stalls].astype(np.int64),
-        np.where(halted, 1.0, share)[stalls],
-        notes,
-        Delayed(
-            above[:, stalls],
-            beside[:, stalls],
-            short[stalls],
-            noise[stalls],
-            deviation,
-            usual,
-            _waits_alone(rows, quiet),
-        ),
-    )
+
+def _delayed(
+    rows: _Rows, stalls: _Spans, worst: Floats, waited: Floats, slow: Ints, above: Floats,
+    beside: Floats,
+) -> Delayed:  # fmt: skip
+    """Measure the hole that each stall leaves in the counts, and the burst after it."""
+    size, number = rows.start.size, worst.size
+    sizes = stalls.last - stalls.first
+    owner = np.repeat(np.arange(number), sizes)
+    order = np.lexsort((-rows.worst[stalls.positions], owner))
+    ends = stalls.positions[order][np.cumsum(sizes) - sizes]  # the interval of the longest request
+    within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - 1e-9, "left"), ends)
+    # The first replies of those that waited may be in an interval before.
+    waiting = np.flatnonzero(slow > 0)
+    at = np.searchsorted(waiting, within)
+    shown = at < waiting.size
+    begun = ends.copy()
+    begun[shown] = np.minimum(waiting[at[shown]], ends[shown])
+    stops = np.maximum.accumulate(rows.stop)
+    first = np.minimum(np.searchsorted(stops, rows.start[ends] - worst, "right"), ends)
+    # A hole ends with the replies that waited for it; the interval after it may have some of them.
+    until = np.append(first[1:], size)
+    last = np.minimum(ends + 2, np.maximum(until, ends + 1))
+    reach = rows.stop[ends] + np.maximum(HOLE.reach_lengths * worst, 2 * rows.nominal)
+    after = np.clip(np.searchsorted(rows.start, reach), last, np.maximum(until, last))
+    best, quiet, lost = last, rows.due > 0, rows.lost
+    for _ in range(2):  # a burst after a hole says nothing of the usual rate
+        quiet, lost = _lost_at_quiet_rate(rows, first, best)
+        total = np.concatenate(([0.0], np.cumsum(lost)))
+        best = last.copy()  # where the shortfall is closest to nothing
+        for k in np.argsort(-worst)[: HOLE.max_holes].tolist():
+            rest = np.abs(total[last[k] : after[k] + 1] - total[first[k]])
+            if rest.min() < HOLE.max_rest * abs(total[last[k]] - total[first[k]]):
+                best[k] += int(rest.argmin())
+    away = rows.count[quiet] - float(median(rows.count[quiet])) if quiet.any() else np.zeros(1)
+    noise = _Noise(lost, quiet, max(1.4826 * float(median(np.abs(away))), 0.5))
+    dip = _Spans(stalls.begin, stalls.end, first, last).deepest(lost)
+    rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), 1e-9))
+    return Delayed(
+        above, beside,
+        core=begun - within, core_due=rate * _sums(rows.length, within, begun),
+        core_replies=_sums(rows.count, within, begun),
+        due=rate * worst, waited=np.where(waited > 0, waited, 1.0),
+        short=total[last] - total[first], dip=dip,
+        noise=noise.of(last - first), rest=total[best] - total[first],
+        rest_noise=noise.of(best - first),
+        steadiness=_steadiness(rows, quiet, int(first.min(initial=0))),
+        quiet=quiet,
+        alone=_alone_odds(rows, quiet, lost),
+    )  # fmt: skip
+
+
+def _steadiness(rows: _Rows, quiet: Flags, hole: int) -> float:
+    """Variance of counts over their mean, of sums over some intervals: 1 for random arrivals.
+
+    The least of quiet times and of those before the first hole: connections that a stall has put in
+    phase make counts swing afterwards.
+    """
+    least, index = math.inf, np.arange(quiet.size)
+    for mask in (quiet, quiet & (index < hole)):
+        for width in HOLE.widths:
+            number = int(mask.sum()) // width
+            if number < HOLE.min_steady:
+                break
+            counts = rows.count[mask][: number * width].reshape(number, width).sum(axis=1)
+            lengths = rows.length[mask][: number * width].reshape(number, width).sum(axis=1)
+            rate = counts.sum() / max(lengths.sum(), 1e-9)
+            away = counts - rate * lengths
+            resolved = max(float(away.var()), 1 / 6)  # of whole numbers
+            least = min(least, resolved / max(float(counts.mean()), 1e-9))
+    return least
+
+
+def _lost_at_quiet_rate(rows: _Rows, first: Ints, last: Ints) -> tuple[Flags, Floats]:
+    """Mask of intervals outside the ranges, and what each lacks at the rate of those."""
+    quiet = (rows.stop < rows.stop.max() - 1e-9) & (rows.due > 0)
+    quiet[:1] = False
+    quiet[_positions(first, last)] = False
+    if rows.length[quiet].sum() < HOLE.min_quiet_share * rows.length.sum():
+        quiet[:] = True
+    rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), 1e-9))
+    return quiet, np.where(rows.due > 0, rate * rows.length - rows.count, 0.0)
+
+
+def _alone_odds(rows: _Rows, quiet: Flags, lost: Floats) -> float:
+    """Odds, as a decimal logarithm, that without a stall, too, slow requests cost those due then.
+
+    So it is for a single connection: a request of length v costs λ·v − 1 others.
+    """
+    cost = np.maximum(rows.worst * rows.rate - 1.0, 0.0)[quiet]
+    if cost.size < HOLE.min_sums or cost.max(initial=0.0) < 1.0:
+        return 0.0
+    short, cost = lost[quiet] - lost[quiet].mean(), cost - cost.mean()
+    variance, others = float((short**2).mean()) + 1 / 6, float(((short - cost) ** 2).mean()) + 1 / 6
+    return float(cost.size / 2 * math.log10(variance / others))
+
+
+@record(eq=False)
+class _Noise:
+    """How far sums of lost requests stray from nothing by chance."""
+
+    lost: Floats
+    quiet: Flags
+    deviation: float
+
+    def of(self, widths: Ints) -> Floats:
+        """Return the standard deviation of sums over as many intervals, anywhere in quiet times."""
+        total = np.concatenate(([0.0], np.cumsum(self.lost)))
+        loud = np.concatenate(([0], np.cumsum(~self.quiet)))
+        out = {}
+        for width in set(widths.tolist()):
+            sums = (total[width:] - total[:-width])[loud[width:] == loud[:-width]]
+            deviation = self.deviation * math.sqrt(width)
+            if sums.size >= HOLE.min_sums:
+                deviation = 1.4826 * float(median(np.abs(sums - median(sums))))
+                deviation = max(deviation, float(np.sqrt(np.mean(sums**2))) / 1.5)
+            out[width] = deviation * math.sqrt(1 + width / max(int(self.quiet.sum()), 1))
+        return np.array([max(out[width], 0.5) for width in widths.tolist()])
 
 
 def _slow_counts(
@@ -774,8 +1078,11 @@ def _slow_counts(
     order: Ints,
     reference: Floats,
     factor: float,
-) -> Ints:
-    """Requests slower than each of `LEVELS` × the reference, shape (levels, rows)."""
+) -> tuple[Ints, Floats]:
+    """Requests slower than each of `LEVELS` × the reference, shape (levels, rows); their sum.
+
+    The sum is of those above the highest level, as parts of the reference.
+    """
     by_row = np.empty(reference.size)
     by_row[order] = reference * 1e9 / factor
     fold = SlowFold(by_row)
@@ -784,14 +1091,14 @@ def _slow_counts(
     if kept is not None and (rows.worst <= reference).all():
         feed(kept, (fold,))
     else:
-        log.scan(fold)
-    return fold.counts[:, order]
+        scan(log, fold)
+    return fold.counts[:, order], fold.sums[order]
 
 
 def _without_backlog(
     rows: _Rows, late: Flags, begin: Floats, end: Floats, deviation: float
-) -> tuple[Floats, Floats, Ints, Ints]:
-    """Of overlapping candidates the longest, with the first and last + 1 of its intervals.
+) -> _Spans:
+    """Of overlapping candidates the longest.
 
     What follows closely and is no longer is the backlog that drains.
     """
@@ -800,13 +1107,14 @@ def _without_backlog(
     last_of_group = np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1
     longest = np.lexsort((end - begin, group))[last_of_group]
     begin, end = begin[longest], end[longest]
-    _, halted = _halted(rows, late, begin, end, *rows.touched(left, right), deviation)
+    spans = _Spans(begin, end, *rows.touched(left, right))
+    _, halted = _halted(rows, late, spans, deviation)
     gap = begin - np.concatenate(([-np.inf], right[:-1]))
-    backlog = gap <= _BEHIND * (end - begin) + rows.nominal
+    backlog = gap <= LOG.backlog_share * (end - begin) + rows.nominal
     backlog &= (end - begin <= np.concatenate(([0.0], (end - begin)[:-1]))) & ~halted
     kept = np.flatnonzero(~backlog)
     right = np.append(right, 0.0)[np.append(kept[1:], backlog.size) - 1]
-    return begin[kept], end[kept], *rows.touched(left[kept], right)
+    return _Spans(begin[kept], end[kept], *rows.touched(left[kept], right))
 
 
 def _positions(first: Ints, last: Ints) -> Ints:
@@ -818,18 +1126,21 @@ def _positions(first: Ints, last: Ints) -> Ints:
     return np.repeat(first - before, number) + np.arange(number.sum())
 
 
-def _halted(
-    rows: _Rows, late: Flags, begin: Floats, end: Floats, first: Ints, last: Ints, deviation: float
-) -> tuple[Flags, Flags]:
+def _halted(rows: _Rows, late: Flags, spans: _Spans, deviation: float) -> tuple[Flags, Flags]:
     """Masks of stalls with few replies within, and of all that counts or the logger confirm."""
-    within = np.searchsorted(rows.start, begin, "left")
-    behind = np.maximum(within, np.searchsorted(rows.stop, end, "right"))
+    within = np.searchsorted(rows.start, spans.begin, "left")
+    behind = np.maximum(within, np.searchsorted(rows.stop, spans.end, "right"))
     due = _sums(rows.due, within, behind)
-    silent = (due >= _CORE) & (_sums(rows.lost, within, behind) >= (1 - _FEW) * due)
-    chance = _CHANCE * deviation * np.sqrt(_sums(rows.length, first, last) / rows.nominal)
-    least = np.maximum(np.maximum(_FEW * rows.rate * (end - begin), chance), _CORE)
-    lacking = _own_sums(rows.lost, first, last, end - begin) >= least
-    return silent, np.asarray(silent | lacking | (_sums(late.astype(np.int64), first, last) > 0))
+    silent = (due >= LOG.min_core_requests) & (
+        _sums(rows.lost, within, behind) >= (1 - LOG.few_share) * due
+    )
+    noise = deviation * np.sqrt(spans.sums(rows.length) / rows.nominal)
+    least = np.maximum(LOG.few_share * rows.rate * spans.duration, LOG.missing_deviations * noise)
+    least = np.maximum(least, LOG.min_core_requests)
+    lacking = _own_sums(rows.lost, spans) >= least
+    # A loop that catches up lacks none in the end.
+    hole = spans.deepest(rows.lost) >= np.maximum(least, LOG.hole_deviations * noise)
+    return silent, np.asarray(silent | lacking | hole | (spans.sums(late) > 0))
 
 
 def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> Flags:
@@ -841,7 +1152,9 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> F
     end = np.zeros((1, due.size))
     fill = -np.diff((above - beside)[fifths], axis=0, append=end)
     noise = np.sqrt(np.maximum(-np.diff(beside[fifths], axis=0, append=end), 0.0))
-    enough = (fill >= np.maximum(_EVEN * 0.2 * due, _CHANCE * noise)).all(axis=0)
+    enough = (fill >= np.maximum(LOG.even_share * 0.2 * due, LOG.missing_deviations * noise)).all(
+        axis=0
+    )
     return np.asarray((0.2 * due >= least) & enough)
 
 
@@ -850,12 +1163,12 @@ def _warm_up(rows: _Rows, begin: Floats, silence: Floats) -> tuple[tuple[str, ..
 
     `silence` is how many seconds of each nothing was answered.
     """
-    slow = (rows.middle > _WARM * rows.usual) | (rows.count == 0)
+    slow = (rows.middle > LOG.warm_medians * rows.usual) | (rows.count == 0)
     lead = int(np.argmin(slow)) if not slow.all() else 0
     none = np.zeros(begin.size, np.bool_)
     if not lead or lead > rows.start.size / 2:
         return (), none
-    if rows.count[:lead].sum() < _FEW * rows.due[:lead].sum():
+    if rows.count[:lead].sum() < LOG.few_share * rows.due[:lead].sum():
         return (), none
     until = float(rows.stop[lead - 1])
     seconds = until - float(rows.start[0])
@@ -869,43 +1182,48 @@ def _warm_up(rows: _Rows, begin: Floats, silence: Floats) -> tuple[tuple[str, ..
     return (note,), warm
 
 
-def _waits_alone(rows: _Rows, quiet: Flags) -> bool:
-    """Without a stall, too, a slow request costs the requests due meanwhile."""
-    lost = np.maximum(rows.worst * rows.rate - 1.0, 0.0)
-    hiccup = quiet & (lost >= _HICCUP)
-    if hiccup.sum() < 2 or (quiet & ~hiccup).sum() < 3:
-        return False
-    short = rows.rate * rows.length - rows.count
-    usual = float(median(short[quiet & ~hiccup]))
-    return bool((short[hiccup] - usual >= lost[hiccup] / 2).mean() >= 0.75)
-
-
-def _sums(values: Floats | Ints, first: Ints, last: Ints) -> Floats:
+def _sums(values: Floats | Ints | Flags, first: Ints, last: Ints) -> Floats:
     """Sums over half-open ranges."""
     total = np.concatenate(([0.0], np.cumsum(values)))
     return np.asarray(total[last] - total[first])
 
 
-def _own_sums(values: Floats | Ints, first: Ints, last: Ints, size: Floats) -> Floats:
+def _own_sums(values: Floats | Ints, spans: _Spans) -> Floats:
     """Sums over ranges of the last axis; what two of them share counts for the larger one."""
-    touched, owner = _positions(first, last), np.repeat(np.arange(first.size), last - first)
+    size, touched = spans.duration, spans.positions
+    owner = np.repeat(np.arange(size.size), spans.last - spans.first)
     largest = np.zeros(values.shape[-1])
     np.maximum.at(largest, touched, size[owner])
     own = np.where(size[owner] >= largest[touched], values[..., touched], 0)
-    starts = np.searchsorted(owner, np.arange(first.size))
+    starts = np.searchsorted(owner, np.arange(size.size))
     return np.asarray(np.add.reduceat(own, starts, axis=-1), np.float64)
 
 
 # ------------------------------------------------------------
 # Whether stalls come at regular times: garbage collections, cron jobs, compactions.
 
-_LEAST = 8  # events: fewer support no claim
-_ALPHA = 0.01
-_HIGHEST = 1.5  # events per period at most: some are missed, some do not belong to it
-_PERIODS = 4  # in which events must lie: two of a kind are not a regularity
-_ENOUGH = 1000  # events to find a period in
-_BLOCK = 128  # frequencies
-_NEAR = 0.8  # of the best power: the lowest frequency that reaches it; the others are harmonics
+
+@record()
+class PeriodRules:
+    """When stalls come at regular times; chosen on random moments."""
+
+    # fewer support no claim
+    min_events: int = 8
+    # of a period as strong where there is none
+    max_probability: float = 0.01
+    # some are missed, some do not belong to it
+    max_events_per_period: float = 1.5
+    # in which events must lie: two are not a regularity
+    min_periods: int = 4
+    # to find a period in: the work grows with their square
+    max_events: int = 1000
+    # per pass, for the size of the arrays
+    block_frequencies: int = 128
+    # the lowest frequency that reaches it; the others are harmonics
+    near_best_power: float = 0.8
+
+
+PERIOD = PeriodRules()
 
 
 @record()
@@ -933,32 +1251,37 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     """
     times = np.asarray(at, np.float64)
     events = times.size
-    if events > _ENOUGH:
-        times = np.sort(times)[:_ENOUGH]
+    if events > PERIOD.max_events:
+        times = np.sort(times)[: PERIOD.max_events]
         span = float(times[-1] - times[0])
     n = times.size
-    if n < _LEAST or not span > 0:
+    if n < PERIOD.min_events or not span > 0:
         return None
-    frequencies = np.arange((_PERIODS - 1) / span, _HIGHEST * n / span, 1 / (8 * span))
+    frequencies = np.arange(
+        (PERIOD.min_periods - 1) / span, PERIOD.max_events_per_period * n / span, 1 / (8 * span)
+    )
     if not frequencies.size:
         return None
     # A block at a time: the phases of a frequency are those of the first of its block, turned by
     # what the steps between add.
-    turned = np.exp(2j * np.pi / (8 * span) * np.outer(np.arange(_BLOCK), times))
+    turned = np.exp(2j * np.pi / (8 * span) * np.outer(np.arange(PERIOD.block_frequencies), times))
     sums = np.concatenate(
-        [turned @ np.exp(2j * np.pi * f * times) for f in frequencies[::_BLOCK].tolist()]
+        [
+            turned @ np.exp(2j * np.pi * f * times)
+            for f in frequencies[:: PERIOD.block_frequencies].tolist()
+        ]
     )
     power = 2 / n * np.abs(sums[: frequencies.size]) ** 2
     best, p = float(power.max()), 1.0
     if best > 0:
-        independent = 3 * (_HIGHEST * n - _PERIODS + 1)
+        independent = 3 * (PERIOD.max_events_per_period * n - PERIOD.min_periods + 1)
         p = float(-np.expm1(independent * np.log1p(-np.exp(-best / 2))))
-    if p > _ALPHA:
+    if p > PERIOD.max_probability:
         return None
-    first = int(np.argmax(power >= _NEAR * best))
+    first = int(np.argmax(power >= PERIOD.near_best_power * best))
     falls = np.flatnonzero(np.diff(power[first:]) < 0)
     peak = first + (int(falls[0]) if falls.size else power.size - 1 - first)
     phase = np.angle(np.exp(2j * np.pi * frequencies[peak] * times).sum()) / (2 * np.pi)
-    if np.unique(np.rint(times * frequencies[peak] - phase)).size < _PERIODS:
+    if np.unique(np.rint(times * frequencies[peak] - phase)).size < PERIOD.min_periods:
         return None
     return Period(float(1 / frequencies[peak]), events, max(p, 1e-300))

@@ -21,24 +21,37 @@ from latencykit.units import format_percentile, format_value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from latencykit.core.histogram_log import Tails
+    from latencykit._typing import Floats, Ints
+    from latencykit.core.evidence import Tails
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
-__all__ = ["Drift", "drift"]
+@record()
+class DriftRules:
+    """When the halves of a run differ; chosen on AR(1) worlds and single stalls."""
 
-_BLOCKS = 16
-_LEAST = 20  # requests above a percentile that each half has at least
-_BEYOND = 14.0  # standard errors: far more than chance needs, for blocks may depend on each other
-_CLEARLY = 20.0  # the same of blocks that do: neighbours are alike, and show too little variance
-_DEPENDENT = 5.0  # times the variance of independent requests, from which on blocks do
-_MEMORY = 0.25
-_SHORTEST = 4  # rows of a block that can show any correlation
-_TYPICAL = 1 / 3  # of the difference, which the medians of the blocks show: not one block's alone
-_MATERIAL = 1.1
+    # of time
+    blocks: int = 16
+    # above a percentile that each half has at least
+    min_slow_requests: int = 20
+    # standard errors: blocks may depend on each other
+    min_deviations: float = 14.0
+    # the same of blocks that do: neighbours are alike, and show too little variance
+    min_deviations_dependent: float = 20.0
+    # of independent requests, from which on blocks depend
+    dependent_variances: float = 5.0
+    # within a block: correlated for as long, nothing is said
+    max_correlation: float = 0.25
+    # of a block that can show any correlation
+    min_block_rows: int = 4
+    # of the difference, which the medians of the blocks show: not one block's alone
+    min_median_share: float = 1 / 3
+    # of the percentiles of the halves
+    min_ratio: float = 1.1
+
+
+DRIFT = DriftRules()
 
 
 @record()
@@ -94,29 +107,29 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
     'the run is not steady: p99 is about 2 ms in the first half, about 4 ms in the second \
 (latencykit diagnose)'
     """
-    if len(tails.table) < _SHORTEST * _BLOCKS:
+    if len(tails.table) < DRIFT.min_block_rows * DRIFT.blocks:
         return None
     table = tails.table[tails.table.sum(axis=1) > 0]
-    if len(table) < _SHORTEST * _BLOCKS:
+    if len(table) < DRIFT.min_block_rows * DRIFT.blocks:
         return None
     half = np.add.reduceat(table, [0, len(table) // 2])
-    begins = np.linspace(0, len(table), _BLOCKS, endpoint=False).astype(int)
+    begins = np.linspace(0, len(table), DRIFT.blocks, endpoint=False).astype(int)
     above = np.cumsum(table.sum(axis=0)[::-1])[::-1]
     for percentile in percentiles:
         wanted = (1 - percentile / 100) * above[0]
         edge = int(np.abs(np.log(above[1:] / wanted)).argmin()) + 1 if above.size > 1 else 0
         slow = half[:, edge:].sum(axis=1)
-        if not edge or (half.sum(axis=1) * (1 - percentile / 100) < _LEAST).any():
+        if not edge or (half.sum(axis=1) * (1 - percentile / 100) < DRIFT.min_slow_requests).any():
             continue
         if not tails.whole.percentile_rows([percentile])[0].resolved:
             continue  # wide buckets
         first, second = (_percentile(one, tails.value, percentile) for one in half)
-        if max(first, second) < _MATERIAL * min(first, second) or not slow.any():
+        if max(first, second) < DRIFT.min_ratio * min(first, second) or not slow.any():
             continue
         above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
         size = np.add.reduceat(counts, begins)
         share = np.add.reduceat(above_it, begins) / size
-        if _differ(share, size) and _memory(above_it / counts, begins) < _MEMORY:
+        if _differ(share, size) and _memory(above_it / counts, begins) < DRIFT.max_correlation:
             return Drift(percentile, first, second, tails.whole.unit)
     return None
 
@@ -127,10 +140,14 @@ def _differ(share: Floats, size: Floats) -> bool:
     variance = float(squares.mean()) / 2
     first, second = np.split(share, 2)
     between = abs(float(first.mean() - second.mean()))
-    if abs(float(median(first) - median(second))) < _TYPICAL * between:
+    if abs(float(median(first) - median(second))) < DRIFT.min_median_share * between:
         return False
     independent = float((share * (1 - share) / size).mean())
-    beyond = _CLEARLY if variance > _DEPENDENT * independent else _BEYOND
+    beyond = (
+        DRIFT.min_deviations_dependent
+        if variance > DRIFT.dependent_variances * independent
+        else DRIFT.min_deviations
+    )
     return between > beyond * math.sqrt(variance * 4 / share.size)
 
 

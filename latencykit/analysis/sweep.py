@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.capacity import LoadCurve
     from latencykit.analysis.slo import Outcome
 
-__all__ = ["Probe", "Purpose", "Search", "Stop", "Tried", "times_longer"]
-
 Purpose = Literal["warm-up", "double", "bisect", "longer", "repeat", "retest"]
 
 MOST_VOID = 2

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from latencykit.core.histogram import Histogram
-
-__all__ = ["suspected_timeout"]
 
 _ROUND = np.array([
     0.001, 0.002, 0.005, 0.01, 0.02, 0.025, 0.05,
@@ -20,12 +19,30 @@ _ROUND = np.array([
 ])  # fmt: skip
 """Timeouts, and highest values of recorders, that people choose, in seconds."""
 
-_EARLY, _LATE = 0.9995, 1.002  # a timer fires a little late, and a clock may be a little fast
-_WIDEST = 0.01  # of a bucket at the maximum, and of a clock's step, as a share of the timeout
-_NEAR = 0.8  # requests from this share of the timeout on show how many are to be expected at it
-_LEAST, _MOST_SHARE = 10, 0.2
-_TIMES_EXPECTED = 10
-_DISTINCT = 20  # values that show how fine the clock is
+
+@record()
+class TimeoutRules:
+    """When a pile at the maximum may be a timeout; chosen on freezes and clipped recorders."""
+
+    # a timer fires a little late,
+    early_ratio: float = 0.9995
+    # and a clock may be a little fast
+    late_ratio: float = 1.002
+    # of the timeout: of a bucket at the maximum, and of a clock's step
+    max_width_share: float = 0.01
+    # requests from this share of the timeout on show how many are to be expected at it
+    near_share: float = 0.8
+    # fewer pile up by chance
+    min_requests: int = 10
+    # of all requests: more are a mode
+    max_share: float = 0.2
+    # as many as latencies just below imply
+    min_times_expected: float = 10
+    # that show how fine the clock is
+    min_distinct_values: int = 20
+
+
+TIMEOUT = TimeoutRules()
 
 
 def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
@@ -56,13 +73,20 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     (30.0, 20)
     """
     scale, kept = NANOSECONDS.get(histogram.unit), np.flatnonzero(histogram.counts)
-    if scale is None or histogram.censored or histogram.run.timeout or kept.size < _DISTINCT:
+    if (
+        scale is None
+        or histogram.censored
+        or histogram.run.timeout
+        or kept.size < TIMEOUT.min_distinct_values
+    ):
         return None
     index, counts = histogram.index[kept], histogram.counts[kept]
     greatest = histogram.max * scale / 1e9
     last = float(histogram.buckets.low(index[-1:])[0]) * scale / 1e9
     least = min(last, greatest)  # a reported maximum may lie within the bucket
-    round_times = _ROUND[(least <= _ROUND * _LATE) & (greatest >= _ROUND * _EARLY)]
+    round_times = _ROUND[
+        (least <= _ROUND * TIMEOUT.late_ratio) & (greatest >= _ROUND * TIMEOUT.early_ratio)
+    ]
     if not round_times.size:
         return None
     low, high = (
@@ -70,13 +94,26 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     )
     timeout = float(round_times[-1])
     step = float(np.diff(low).min())
-    if max(step, high[-1] - low[-1]) > _WIDEST * timeout or step > _WIDEST * timeout / 4:
+    if (
+        max(step, high[-1] - low[-1]) > TIMEOUT.max_width_share * timeout
+        or step > TIMEOUT.max_width_share * timeout / 4
+    ):
         return None
-    begin = int(np.searchsorted(high, timeout * _EARLY))
-    near = int(np.searchsorted(high, timeout * _NEAR))
+    begin = int(np.searchsorted(high, timeout * TIMEOUT.early_ratio))
+    near = int(np.searchsorted(high, timeout * TIMEOUT.near_share))
     number, total = int(counts[begin:].sum()), int(counts.sum())
-    width = max(float(high[-1]), timeout * _LATE) - min(float(low[begin]), timeout * _EARLY)
-    expected = (1 + counts[near:begin].sum()) * width / (timeout * (_EARLY - _NEAR))
-    if number < _LEAST or number < _TIMES_EXPECTED * expected or number > _MOST_SHARE * total:
+    width = max(float(high[-1]), timeout * TIMEOUT.late_ratio) - min(
+        float(low[begin]), timeout * TIMEOUT.early_ratio
+    )
+    expected = (
+        (1 + counts[near:begin].sum())
+        * width
+        / (timeout * (TIMEOUT.early_ratio - TIMEOUT.near_share))
+    )
+    if (
+        number < TIMEOUT.min_requests
+        or number < TIMEOUT.min_times_expected * expected
+        or number > TIMEOUT.max_share * total
+    ):
         return None
     return timeout * 1e9 / scale, number

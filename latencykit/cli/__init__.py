@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit import __version__
+from latencykit._text import printable, without_secrets
 from latencykit.cli.signals import handle_signals
 from latencykit.errors import LatencyKitError
-from latencykit.units import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,6 +60,11 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "compare",
             "Show which percentiles changed, with confidence.",
             "latencykit compare before.hlog after.hlog",
+        ),
+        (
+            "history",
+            "Keep the runs of a repository, and judge new ones by what they show.",
+            "latencykit history check out.json --store history",
         ),
         (
             "load",

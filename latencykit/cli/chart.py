@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from latencykit.cli.inputs import Input
 
-__all__ = ["command"]
-
 _KINDS = ("percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard")
 _CURVES = ("percentiles", "ccdf", "dashboard")
 _KINDS_WITH = {
@@ -118,7 +116,7 @@ def command(
     if spec:
         look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
-    loaded = without_aggregates(load(given, counted=counted, again=True, shown=True))
+    loaded = without_aggregates(load(given, counted=counted, shown=True))
     if term:
         from latencykit.views.terminal import terminal_chart
 
@@ -141,7 +139,7 @@ def command(
         )
     record: dict[str, Any] = {"output": str(target)}
     if style == "json":
-        from latencykit.views.record import series_record
+        from latencykit.views.summary import series_record
 
         record["series"] = [series_record(entry.name, entry.data) for entry in loaded]
     print_written(record, style, None if out is None else f"wrote {target}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from latencykit.cli.options import (
     share,
     slo_of,
 )
-from latencykit.cli.output import atomic, print_assumed_units, print_json, progress
+from latencykit.cli.output import atomic, print_assumed_units, print_json
+from latencykit.cli.progress import progress
+from latencykit.cli.run_noise import noise_of
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
 
     from latencykit.analysis.slo import SLO, SLORow
     from latencykit.cli.inputs import Input
-
-__all__ = ["command"]
 
 
 @click.command("check", cls=Command)
@@ -45,7 +46,17 @@ __all__ = ["command"]
     metavar="SHARE",
     help="Also check that this share of the requests meets all limits, such as 95%.",
 )
-@click.option("--strict", is_flag=True, help="Treat undecided thresholds as failed.")
+@click.option(
+    "--by", metavar="COLUMN", help="One row per value of this column (or of 'tag') and limit."
+)
+@click.option(
+    "--history",
+    "store",
+    metavar="DIR|URL",
+    help="Store of `latencykit history`: an outcome is sure if run noise leaves it as it is.",
+)
+@click.option("--sure", is_flag=True, help="Exit with 1 only if a miss is sure.")
+@click.option("--strict", is_flag=True, help="Exit with 1 unless all limits are met, and surely.")
 @click.option(
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -58,31 +69,38 @@ def command(
     given: Inputs,
     spec: str,
     joint: str | None,
+    by: str | None,
+    store: str | None,
+    sure: bool,
     strict: bool,
     junit: Path | None,
     confidence: float,
     style: str,
 ) -> int:
-    """Check latencies against limits, in a pipeline: exit status 0 met or unknown, 1 missed.
+    """Check latencies against limits, in a pipeline: exit status 1 if one is missed.
 
-    A limit is met if the entire confidence interval is within it, and missed if the entire
-    interval is beyond it. Failed requests count as slower than any limit. A file with the SLO may
-    also contain gnuplot steps or the XML of HistogramLogAnalyzer. A limit that names a series
-    applies to that series only; --joint judges goodput, the share of the requests whose
-    latencies are all within the limits.
+    The outcome is that of this run. It is sure if it holds for traffic like it, by the dependence
+    between requests that the run shows (definitions: notebooks/book/truth.md); with --history, if
+    the limit is also farther away than two standard deviations from run to run. Failed requests
+    count as slower than any limit. A file of requests has one row per limit; --by splits it. A file
+    with the SLO may also contain gnuplot steps or the XML of HistogramLogAnalyzer. A limit that
+    names a series applies to that series only; --joint judges goodput, the share of the requests
+    whose latencies are all within the limits.
 
     \b
     latencykit check run.hlog --unit ns --slo 99.9=20ms,max=1s,failed=0.1%
+    latencykit check requests.csv --slo 99=60ms --by endpoint --sure
+    latencykit check checkout=out.json --slo 99=60ms --history history --sure
     latencykit check run.hlog --unit ns --slo slo.txt --strict --junit slo.xml
     latencykit check profile_export.jsonl --slo 'ttft 99=500ms, tpot 95=50ms' --joint 95%
     """
-    from latencykit.analysis.slo import passed
-    from latencykit.views.text import check_record, check_text, junit_xml
+    from latencykit.analysis.slo import passed, seconds_of
+    from latencykit.views.slo import check_record, check_text, exit_text, junit_xml
 
     slo, least = slo_of(spec), None if joint is None else share(joint)
     checked: dict[str, list[SLORow]] = {}
     with progress("checking"):
-        loaded = load(given)
+        loaded = _loaded(given, slo, by)
         files: list[dict[str, Input]] = []
         for entry in loaded:  # a file may be named twice
             last = files[-1] if files else {}
@@ -91,19 +109,44 @@ def command(
             files[-1][entry.series] = entry
         for series in files:
             checked |= _checked(series, slo, least, confidence)
-    good = passed((row for rows in checked.values() for row in rows), strict=strict)
+        if store is not None:
+            checked = _by_history(checked, store)
+    rows = [row for results in checked.values() for row in results]
+    good = passed(rows, strict=strict, sure=sure)
     if junit is not None:
         with atomic(junit, given.files, spec) as temporary:
-            temporary.write_text(junit_xml(checked, strict=strict), encoding="utf-8")
+            temporary.write_text(junit_xml(checked, strict=strict, sure=sure), encoding="utf-8")
     if style == "json":
         notes = [f"{entry.name}: {text}" for entry in loaded for text in entry.data.run.notes]
-        print_json(check_record(checked, good) | {"notes": notes})
+        print_json(check_record(checked, good, notes))
     else:
-        click.echo(check_text(checked, style, given.out_unit))
+        seconds = [length for entry in loaded if (length := seconds_of(entry.data))]
+        click.echo(check_text(checked, style, given.out_unit, min(seconds, default=0.0)))
         print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
-    if good is None:
-        note("some limits are undecided; --strict treats them as failed")
+        if style == "table":
+            click.echo(exit_text(rows, good, strict=strict, sure=sure))
     return int(good is False)
+
+
+def _loaded(given: Inputs, slo: SLO, by: str | None) -> list[Input]:
+    """Read the requests of each file together, unless limits or options name parts of them."""
+    from latencykit.core.samples import Samples
+
+    together = by != "tag" and all(limit.series is None for limit in slo.limits)
+    loaded = load(given.selecting(together=together, columns=by not in (None, "tag")))
+    if by is None or by == "tag":
+        return loaded
+    parts = []
+    for entry in loaded:
+        if not isinstance(entry.data, Samples):
+            raise InvalidArgumentError(
+                f"{entry.name}: --by {by} needs single requests; a log is split by its tags "
+                "(--by tag)"
+            )
+        for value, part in entry.data.by(by).items():
+            name = value if len(loaded) == 1 else f"{entry.name}:{value}"
+            parts.append(replace(entry, name=name, data=part, series=name))
+    return parts
 
 
 def _checked(
@@ -111,7 +154,7 @@ def _checked(
 ) -> dict[str, list[SLORow]]:
     """Check the series of one file; the joint result is named after the file."""
     from latencykit.analysis.slo import joint_share
-    from latencykit.views.record import in_nanoseconds
+    from latencykit.views.values import in_nanoseconds
 
     path = next(iter(series.values())).path
     source = Path(path).name if path != "-" else "stdin"
@@ -130,9 +173,32 @@ def _checked(
             together[name] = data, own
         elif len(limits) > 1:
             data = data.with_run()  # a view: what it caches is freed with it
-        checked[entry.name] = own.check(data, confidence)
+        checked[entry.name] = own.check(data, confidence=confidence)
     if least is not None:
         if len(checked) == 1:
             source = next(iter(checked))
         checked.setdefault(source, []).append(joint_share(together, least, confidence))
     return checked
+
+
+def _by_history(checked: Mapping[str, list[SLORow]], store: str) -> dict[str, list[SLORow]]:
+    """Let the run noise of a history decide what is sure, where it shows some."""
+    from latencykit.analysis.slo import with_run_noise
+    from latencykit.history.history import History
+
+    history, judged = History(store), {}
+    for text in history.left_out:
+        note(f"left out: {text}")
+    for name, rows in checked.items():
+        wanted = [row.statistic for row in rows if not row.is_share]
+        series, noise = noise_of(history, name, wanted)
+        if missing := [word for word in wanted if word not in noise]:
+            note(
+                f"{store}: shows no run noise of {series} {', '.join(missing)}; it takes eleven "
+                "runs, so that this run decides what is sure"
+            )
+        judged[name] = [
+            with_run_noise(row, noise[row.statistic]) if row.statistic in noise else row
+            for row in rows
+        ]
+    return judged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,14 +19,17 @@ from latencykit.cli.options import (
     numbers,
     share,
 )
-from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
+from latencykit.cli.output import print_result, write_chart
+from latencykit.cli.progress import progress
+from latencykit.cli.run_noise import noise_of
 from latencykit.core.run import UNSTATED
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["command"]
+    from latencykit.core import Data
 
 
 @click.command("compare", cls=Command)
@@ -41,6 +45,12 @@ __all__ = ["command"]
     "--run-noise",
     metavar="P%",
     help="Standard deviation of a statistic from run to run, such as 3%.",
+)
+@click.option(
+    "--history",
+    "store",
+    metavar="DIR|URL",
+    help="Store of `latencykit history`, whose runs show that deviation, in place of --run-noise.",
 )
 @click.option(
     "--fail-if",
@@ -66,6 +76,7 @@ def command(
     base: tuple[str, ...],
     new: tuple[str, ...],
     run_noise: str | None,
+    store: str | None,
     fail_if: tuple[str, ...],
     percentiles: str | None,
     margin: str,
@@ -74,17 +85,18 @@ def command(
 ) -> int:
     """Show which percentiles changed, with confidence.
 
-    FILES are BASE and NEW. One run per side is inconclusive unless --run-noise states how much
-    runs differ. Exit status 1: a --fail-if condition is met; without any, the verdict is worse or
-    mixed.
+    FILES are BASE and NEW. With one run per side a change is stated where it is larger than runs of
+    one system plausibly differ, with the run noise that chance would need (definitions:
+    notebooks/book/truth.md); --run-noise states how much runs differ. Exit status 1: a --fail-if
+    condition is met; without any, the verdict is worse or mixed.
 
     \b
     latencykit compare before.hlog after.hlog -o change.png
     latencykit compare --base 'before*.hlog' --new 'after*.hlog'
     latencykit compare before.hlog after.hlog --run-noise 3% --fail-if 'p99 > +5%'
     """
-    from latencykit.analysis.compare import compare, parse_condition
-    from latencykit.views.text import comparisons_record, comparisons_text
+    from latencykit.analysis.compare import NOISE_OPTION, compare, parse_condition
+    from latencykit.views.compare import comparisons_record, comparisons_text
 
     conditions = [parse_condition(text) for text in fail_if]
     options: dict[str, Any] = {
@@ -94,36 +106,70 @@ def command(
         "run_noise": None if run_noise is None else share(run_noise),
         "percentiles": None if percentiles is None else numbers(percentiles),
     }
+    if store is not None and run_noise is not None:
+        raise InvalidArgumentError("--run-noise and --history both state the run noise; give one")
     pairs = pairs_of(given, base, new)
     with progress("comparing"):
-        comparisons = {name: compare(*sides, **options) for name, sides in pairs.items()}
+        comparisons = {}
+        for name, pair in pairs.items():
+            if store is not None:
+                options["run_noise"] = _noise(store, name or pair[1][0].run.series or "")
+            found = compare(*pair, **options)
+            reasons = (text.replace(NOISE_OPTION, "--run-noise 3%") for text in found.reasons)
+            comparisons[name] = replace(found, reasons=tuple(reasons))
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
-        from latencykit.plot.comparison_chart import compare as chart
-
-        if len(pairs) > 1:
-            raise InvalidArgumentError(
-                f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one "
-                "with --series or --tag"
-            )
-        sides = [side[0] if len(side) == 1 else side for side in next(iter(pairs.values()))]
-        files = (*given.files, *base, *new)
-        write_chart(chart, sides[0], out, files, new=sides[1], **options)
-        note(f"wrote {out}")
-    if style == "json":
-        print_json(comparisons_record(comparisons, failed))
-    else:
-        click.echo(comparisons_text(comparisons, style, given.out_unit))
-        runs = {
+        _draw(pairs, out, (*given.files, *base, *new), options)
+    print_result(
+        style,
+        lambda: comparisons_record(comparisons, failed),
+        lambda: comparisons_text(comparisons, style, given.out_unit),
+        {
             f"{side} {k + 1}" if len(series) > 1 else side: data.run
             for pair in pairs.values()
             for side, series in zip(("base", "new"), pair, strict=True)
             for k, data in enumerate(series)
-        }
-        print_assumed_units(runs, style)
+        },
+    )
     for name, comparison in comparisons.items():
         warnings = [text for text in comparison.warnings if UNSTATED not in text]  # a note of files
         for text in (*warnings, *(f"failed: {text}" for text in failed[name])):
             note(f"{name}: {text}" if len(comparisons) > 1 else text)
     worse = any(comparison.verdict in ("worse", "mixed") for comparison in comparisons.values())
     return int(any(failed.values()) if conditions else worse)
+
+
+def _noise(store: str, series: str) -> float:
+    """The run noise that a history shows: that of the noisiest of the usual statistics."""
+    from latencykit.history.history import History
+
+    history = History(store)
+    name, found = noise_of(history, series, ("p50", "p99", "mean"))
+    if not found:
+        known = dict.fromkeys(known for run in history.runs for known in run.series)
+        raise InvalidArgumentError(
+            f"{store}: shows no run noise of {name or 'one series'}; it takes eleven runs "
+            f"(series: {', '.join([*known][:4]) or 'none'})"
+        )
+    noise = max(found.values())
+    note(f"run noise {100 * noise:.3g} %, from the history of {name}")
+    return noise
+
+
+def _draw(
+    pairs: Mapping[str, Sequence[Sequence[Data]]],
+    out: Path,
+    files: Sequence[str],
+    options: dict[str, Any],
+) -> None:
+    """Draw the comparison of the only series."""
+    from latencykit.plot.comparison_chart import compare as chart
+
+    if len(pairs) > 1:
+        raise InvalidArgumentError(
+            f"the chart shows one series, not {len(pairs)} ({', '.join(pairs)}); choose one "
+            "with --series or --tag"
+        )
+    base, new = (side[0] if len(side) == 1 else side for side in next(iter(pairs.values())))
+    write_chart(chart, base, out, files, new=new, **options)
+    note(f"wrote {out}")

@@ -8,9 +8,8 @@ import click
 
 from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs
-from latencykit.cli.output import atomic, print_written, progress
-
-__all__ = ["command"]
+from latencykit.cli.output import atomic, print_written
+from latencykit.cli.progress import progress
 
 
 @click.command("convert", cls=Command)
@@ -35,14 +34,14 @@ def command(
     latencykit convert run.hlog run.hgrm
     latencykit convert run.hlog run.csv --percentiles 50,99,99.9
     """
-    from latencykit.core.histogram_log import HistogramLog
+    from latencykit.core.histogram_log import HistogramLog, expect
     from latencykit.io.writing import checked_suffix, write_series
 
     checked_suffix(out)  # before anything is read
     loaded = without_aggregates(load(given))
     for entry in loaded:
         if isinstance(entry.data, HistogramLog):
-            entry.data.expect(evidence=False, keep=False)
+            expect(entry.data, evidence=False, keep=False)
     with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
         write_series(
             {entry.name: entry.data for entry in loaded},

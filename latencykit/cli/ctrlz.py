@@ -18,8 +18,6 @@ from latencykit.cli.output import print_json, write_chart
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["command"]
-
 
 @click.command("ctrlz")
 @click.argument(
@@ -53,7 +51,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--pid",
-    type=int,
+    type=click.IntRange(1),
     help="PID of a running server, which is paused and resumed (SIGSTOP, SIGCONT), with its child "
     "processes and all that listen on the port of --url.",
 )
@@ -102,39 +100,22 @@ def command(
     latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
-    from latencykit.units import format_duration
-    from latencykit.views.tables import Table
-    from latencykit.views.text import percentile_name
+    from latencykit.views.ctrlz import ctrlz_text, ctrlz_words
 
     _require_consent(test, yes=yes)
     result = ctrlz(load_generator, format=format_in, progress=note, **test)
     if out is not None:
-        from latencykit.plot.diagnosis_chart import calibration
+        from latencykit.plot.diagnosis_chart import ctrlz as chart
 
-        write_chart(calibration, result, out, ())
+        write_chart(chart, result, out, ())
         note(f"wrote {out}")
     if style == "json":
         print_json(result.record())
     else:
-        table = Table(style)
-        for row in result.rows:
-            truth = "unknown" if row.truth is None else format_duration(row.truth)
-            ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-            table.add(
-                {
-                    "percentile": table.either(row.percentile, percentile_name(row.percentile)),
-                    "reported": table.either(row.reported, format_duration(row.reported)),
-                    "truth": table.either(row.truth, truth),
-                    "ratio": table.either(row.ratio, ratio),
-                }
-            )
         if style != "csv":
-            tool = result.tool or "load generator"
-            if not test["check"]:
-                click.echo(f"{tool}: {result.verdict} ({result.model} loop)")
-            notes = [f"note: {text}" for text in result.notes]
-            click.echo("\n".join(f"  {text}" for text in (*result.reasons, *notes)) + "\n")
-        click.echo(table.render())
+            words = ctrlz_words(result, verdict=not test["check"])
+            click.echo("\n".join(words) + "\n")
+        click.echo(ctrlz_text(result, style))
     return 0 if result.verdict in ("honest", "unknown") else 1
 
 

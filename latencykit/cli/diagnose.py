@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import load, without_aggregates
+from latencykit.cli.inputs import load, merged_whole, without_aggregates
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -19,14 +19,14 @@ from latencykit.cli.options import (
     note,
     with_unit,
 )
-from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
+from latencykit.cli.output import print_result, write_chart
+from latencykit.cli.progress import progress
+from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from latencykit.analysis.omission import Diagnosis
-
-__all__ = ["command"]
 
 
 @click.command("diagnose", cls=Command)
@@ -44,11 +44,15 @@ __all__ = ["command"]
 @click.option(
     "--duration", metavar="D", help="Length of the run, such as 60s, if the file does not state it."
 )
+@click.option(
+    "--merge", is_flag=True, help="Diagnose all inputs as one: one incident, one finding."
+)
 @chart_option
 @click.option("--fail", is_flag=True, help="Exit with 1 if coordinated omission is detected.")
 @format_option
 def command(
     given: Inputs,
+    merge: bool,
     out: Path | None,
     fail: bool,
     style: str,
@@ -61,52 +65,73 @@ def command(
 
     \b
     latencykit diagnose run.hlog --rate 500
+    latencykit diagnose 'host*.hlog' --merge
     latencykit diagnose hey.csv --connections 4 -o diagnosis.png --fail
     """
-    from latencykit.views.text import diagnosis_record, diagnosis_text
+    from latencykit.views.diagnosis import diagnosis_record, diagnosis_text
 
-    known = (expected_interval, rate, connections, duration)
+    known = {
+        "expected_interval": expected_interval,
+        "rate": rate,
+        "connections": connections,
+        "duration": duration,
+    }
     local = out is not None and given.dask is None  # a chart needs all data here anyway
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
-    loaded = load(given, ask, again=True)
+    loaded = [] if merge else load(given, ask)
     with progress("diagnosing"):
         diagnoses = {
             entry.name: _diagnosed(entry.data, known) if local else entry.data for entry in loaded
         }
+        if merge:
+            diagnoses = {"all": _diagnosed(_together(given), known)}
     if out is not None:
-        from latencykit import plot
-
-        name, *others = (entry.name for entry in without_aggregates(loaded))
+        names = [entry.name for entry in without_aggregates(loaded)]
+        name, *others = names or diagnoses
         if others:
             note(f"the chart shows {name}; choose another with --series or --tag")
-        write_chart(
-            plot.diagnosis,
-            diagnoses[name],
-            out,
-            given.files,
-            size=(1000.0, 560.0 if diagnoses[name].timed is None else 780.0),
-            name=name,
-            unit=given.out_unit,
-        )
-        note(f"wrote {out}")
+        _draw(name, diagnoses[name], out, given)
     records = [diagnosis_record(name, diagnosis) for name, diagnosis in diagnoses.items()]
-    if style == "json":
-        print_json({"schema_version": 1, "series": records})
-    else:
-        click.echo(diagnosis_text(records, style, given.out_unit))
-        if style == "markdown":  # the paragraphs of the other text include it
-            print_assumed_units(
-                {name: diagnosis.run for name, diagnosis in diagnoses.items()}, style
-            )
+    noted = style != "table"  # whose paragraphs include it
+    print_result(
+        style,
+        lambda: {"schema_version": 1, "series": records},
+        lambda: diagnosis_text(records, style, given.out_unit),
+        {name: diagnosis.run for name, diagnosis in diagnoses.items() if noted},
+    )
     return int(fail and any(diagnosis.verdict == "omits" for diagnosis in diagnoses.values()))
 
 
-def _diagnosed(data: Any, known: tuple[Any, ...], drawn: bool | None = None) -> Diagnosis:
+def _together(given: Inputs) -> Any:
+    """All series as one."""
+    data = merged_whole(given)
+    if data is None:
+        raise InputTooLargeError(
+            "the files are too large to diagnose together; add them up first: latencykit merge"
+        )
+    return data.with_run(tags=())
+
+
+def _draw(name: str, diagnosis: Diagnosis, out: Path, given: Inputs) -> None:
+    from latencykit.plot import diagnosis as chart
+
+    size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
+    write_chart(chart, diagnosis, out, given.files, size=size, name=name, unit=given.out_unit)
+    note(f"wrote {out}")
+
+
+def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> Diagnosis:
     """Diagnose a series where it is read; the time series is returned only for a chart."""
     from latencykit.analysis.omission import diagnose
-    from latencykit.distributed.results import TRAVELS, carried
+    from latencykit.core.histogram_log import HistogramLog, expect
 
-    diagnosis = diagnose(data, *known)
+    if isinstance(data, HistogramLog):
+        expect(data, (50,))  # with what supports the percentiles, which the text states
+    diagnosis = diagnose(data, **known)
     if drawn is None:
         return diagnosis
-    return replace(diagnosis, timed=carried(diagnosis.timed, TRAVELS) if drawn else None)
+    if not drawn:
+        return replace(diagnosis, timed=None)
+    from latencykit.io.part_results import TRAVELS, carried
+
+    return replace(diagnosis, timed=carried(diagnosis.timed, TRAVELS))

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._text import without_secrets
 from latencykit.cli.inputs import Input, expand, print_notes
 from latencykit.cli.options import Command, Inputs, chart_option, format_option, inputs, note
-from latencykit.cli.output import print_json, progress, write_chart
-from latencykit.units import without_secrets
+from latencykit.cli.output import print_json, write_chart
+from latencykit.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["command"]
 
 
 @click.command("explain", cls=Command)
@@ -22,9 +21,8 @@ __all__ = ["command"]
 @click.option(
     "--above",
     metavar="P",
-    default="p99",
-    show_default=True,
-    help="Requests above it are slow: a percentile, or a latency such as 200ms.",
+    help="Requests above it are slow: a percentile, or a latency such as 200ms; by default the "
+    "highest of p99, p95 and p90 at which something stands out.",
 )
 @click.option(
     "--by", metavar="LIST", help="Columns to look at, such as endpoint,host; all without it."
@@ -40,7 +38,7 @@ __all__ = ["command"]
 @format_option
 def command(
     given: Inputs,
-    above: str,
+    above: str | None,
     by: str | None,
     events: tuple[str, ...],
     out: Path | None,
@@ -49,21 +47,23 @@ def command(
     """Find what slow requests have in common, and what happened then.
 
     Compares the columns of slow requests with those of the others, block of time by block of time.
-    --from and --to choose the requests, and the mix is compared with that of all others.
+    Names an incident first, if most slow requests fall into a short time. --from and --to choose a
+    span, which is explained against the rest of the run.
 
     \b
     latencykit explain access.log --above p99 --by endpoint,host -o why.png
     latencykit explain calls.csv --above 200ms --from 60 --to 120
     latencykit explain run.hlog --events gc.log
     """
+    from latencykit.analysis.explain import explain
     from latencykit.io.events import read_events
-    from latencykit.views.explanation import explain, explanation_record, explanation_text
+    from latencykit.views.explanation import explanation_record, explanation_text
 
     read = [read_events(path) for path in events]
     columns = None if by is None else [name.strip() for name in by.split(",") if name.strip()]
     between = None
-    if given.begin is not None or given.end is not None:
-        between = given.begin or "-inf", given.end or "inf"
+    if given.selection.windowed:
+        between = given.selection.begin or "-inf", given.selection.end or "inf"
     loaded = _load(given)
     with progress("comparing"):
         explanations = {
@@ -94,16 +94,15 @@ def command(
 def _load(given: Inputs) -> list[Input]:
     """Read all requests of each input together, whatever their operation, with all columns."""
     from latencykit.io.files import FileRange, source_of
-    from latencykit.io.reading import Selection, select, unique_names
+    from latencykit.io.reading import select, unique_names
 
-    selection = Selection(
-        given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
-        given.column, given.start_column, given.lenient, columns=True, together=True,
-    )  # fmt: skip
+    selection = given.selecting(
+        columns=True, together=True, begin=None, end=None, report=note
+    ).selection
     entries: list[tuple[str, str, Any]] = []
     for label, path in expand(given.files):
         with progress(f"reading {path}"):
-            selected = select(source_of(FileRange(path)), selection, note)
+            selected = select(source_of(FileRange(path)), selection)
         for name, tag, data in selected:
             text = tag or name
             if label is not None:

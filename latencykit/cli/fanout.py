@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +17,17 @@ from latencykit.cli.options import (
     note,
     numbers,
 )
-from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
+from latencykit.cli.output import print_result, write_chart
+from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["command"]
+    from latencykit.analysis.fan_out import FanOut
+    from latencykit.cli.inputs import Input
+    from latencykit.core import Data
 
 
 @click.command("fanout", cls=Command)
@@ -79,16 +83,15 @@ def command(
     """Estimate tail latency under fan-out: users wait for the slowest of n calls.
 
     In a log, the calls of one user fall into one interval: in a stall all are slow together. In
-    brackets: sample too small for this percentile.
+    brackets: uncertain, since few requests, one stall or drift decide the value.
 
     \b
     latencykit fanout run.hlog -n 1,10,100 -o fanout.png
     latencykit fanout run.hlog -n 50 --quorum 45
     latencykit fanout run.hlog -n 10 --hedge-after 95
     """
-    from latencykit.analysis import fan_out as analysis
     from latencykit.units import parse_percentile
-    from latencykit.views.text import fan_out_record, fan_out_text, fan_out_words
+    from latencykit.views.fan_out import fan_out_record, fan_out_text, fan_out_words
 
     numbers_of_calls = counts(calls if sequential is None else sequential)
     hedge = None if hedge_after is None else parse_percentile(hedge_after)
@@ -98,41 +101,64 @@ def command(
             "--sequential adds up independent calls; it takes no --independent, --quorum or "
             "--hedge-after"
         )
-    shown, loaded = numbers(percentiles), load(given, again=True)
+    shown, loaded = numbers(percentiles), load(given)
     records, sentences = [], []
     for entry in with_buckets(loaded):
         data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches
-        bounds = None
         with progress("drawing calls"):
-            if sequential is not None:
-                answers = [analysis.sequential(data, n) for n in numbers_of_calls]
-            else:
-                options: dict[str, Any] = {"quorum": quorum, "hedge": hedge}
-                answers = analysis.fan_outs(
-                    data, numbers_of_calls, independent=independent, **options
-                )
-                if any(answer.model == "mixture" for answer in answers):
-                    bounds = analysis.fan_outs(data, numbers_of_calls, independent=True, **options)
-        record = fan_out_record(entry.name, answers, bounds, shown)
-        run = entry.data.run
-        records.append(record | {"unit_from": run.unit_from, "notes": list(run.notes)})
+            answers, bounds = _answers(
+                data,
+                numbers_of_calls,
+                independent=independent,
+                quorum=quorum,
+                hedge=hedge,
+                in_sequence=sequential is not None,
+            )
+        records.append(fan_out_record(entry.name, entry.data.run, answers, bounds, shown))
         sentences += fan_out_words(entry.name, answers)
     if out is not None:
-        from latencykit.plot.fan_out_chart import fan_out
-
         if sequential is not None or strategy:
             raise InvalidArgumentError(
                 "the chart shows the slowest of n calls; it takes no --quorum, --hedge-after or "
                 "--sequential"
             )
-        drawn = {entry.name: entry.data for entry in loaded}
-        look = {"n": numbers_of_calls, "independent": independent, "unit": given.out_unit}
-        write_chart(fan_out, drawn, out, given.files, **look)
-        note(f"wrote {out}")
-    if style == "json":
-        print_json({"schema_version": 1, "series": records})
-    else:
-        click.echo(fan_out_text(records, style, given.out_unit))
-        print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
+        _draw(loaded, numbers_of_calls, out, given, independent=independent)
+    print_result(
+        style,
+        lambda: {"schema_version": 1, "series": records},
+        lambda: fan_out_text(records, style, given.out_unit),
+        {entry.name: entry.data.run for entry in loaded},
+    )
     for text in sentences:
         note(text)
+
+
+def _draw(
+    loaded: Sequence[Input], calls: Sequence[int], out: Path, given: Inputs, *, independent: bool
+) -> None:
+    from latencykit.plot.fan_out_chart import fan_out
+
+    drawn = {entry.name: entry.data for entry in loaded}
+    look = {"n": calls, "independent": independent, "unit": given.out_unit}
+    write_chart(fan_out, drawn, out, given.files, **look)
+    note(f"wrote {out}")
+
+
+def _answers(
+    data: Data,
+    calls: Sequence[int],
+    *,
+    independent: bool,
+    quorum: int | None,
+    hedge: float | None,
+    in_sequence: bool,
+) -> tuple[Sequence[FanOut], Sequence[FanOut] | None]:
+    """Return the fan-out of each number of calls, and for mixtures that of independent calls."""
+    from latencykit.analysis.fan_out import fan_out, sequential
+
+    if in_sequence:
+        return [sequential(data, n) for n in calls], None
+    answers = fan_out(data, calls, independent=independent, quorum=quorum, hedge=hedge)
+    if all(answer.model != "mixture" for answer in answers):
+        return answers, None
+    return answers, fan_out(data, calls, independent=True, quorum=quorum, hedge=hedge)

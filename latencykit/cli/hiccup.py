@@ -13,8 +13,6 @@ from latencykit.cli.output import print_json
 if TYPE_CHECKING:
     from latencykit.record.hiccup import HiccupProgress
 
-__all__ = ["command"]
-
 
 @click.command("hiccup")
 @click.option(
@@ -49,8 +47,7 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     from latencykit.errors import CorruptInputError, InvalidArgumentError
     from latencykit.record.hiccup import hiccup, stop_note
     from latencykit.units import format_duration
-    from latencykit.views.record import series_record
-    from latencykit.views.text import summary_text
+    from latencykit.views.summary import series_record, summary_text
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(f"{out.name}: a hiccup log is written as .hlog")

@@ -5,47 +5,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import math
 import os
-import sys
 from collections import Counter
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from latencykit._limits import check_series, in_force
 from latencykit._records import record
-from latencykit.cli.options import Inputs, note
-from latencykit.core.histogram_log import merge
+from latencykit._text import without_secrets
+from latencykit.cli.options import note
+from latencykit.cli.progress import reading_bar
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Executor
 
+    from latencykit.cli.options import Inputs
     from latencykit.distributed.executors import LocalExecutor
-    from latencykit.distributed.results import Slots
-    from latencykit.io.reading import Selection
-
-__all__ = [
-    "Input",
-    "expand",
-    "load",
-    "load_files",
-    "merged_whole",
-    "pairs_of",
-    "print_notes",
-    "read_each",
-    "repeated_files",
-    "runs_of",
-    "slots_of_all",
-    "totals_of_all",
-    "warn_duplicate_files",
-    "with_buckets",
-    "without_aggregates",
-]
+    from latencykit.distributed.results import BinnedLog
 
 
 @record()
@@ -108,19 +88,16 @@ def load(
     ask: Callable[[Any], Any] | None = None,
     *,
     counted: bool = False,
-    again: bool = False,
     shown: bool = False,
 ) -> list[Input]:
-    """Read the series that the options select; `again`: `ask` asks more than once.
+    """Read the series that the options select, or what `ask` answers of each.
 
     With `shown`, all are for one chart or page; too many are refused before they are read.
     """
     from latencykit.io.reading import unique_names
 
     entries = [
-        entry
-        for series in load_files(given, ask, counted=counted, again=again, shown=shown)
-        for entry in series
+        entry for series in load_files(given, ask, counted=counted, shown=shown) for entry in series
     ]
     names = unique_names(
         [(without_secrets(entry.path), entry.name, entry.data) for entry in entries]
@@ -138,16 +115,15 @@ def load_files(
     ask: Callable[[Any], Any] | None = None,
     *,
     counted: bool = False,
-    again: bool = False,
     shown: bool = False,
 ) -> list[list[Input]]:
     """Read as `load` does, and return the series file by file, under their names in the file."""
     files: list[list[Input]] = []
     labelled = expand(given.files)
     paths = [path for _, path in labelled]
-    if shown and not given.lenient:  # each file has a series, or is an error
+    if shown and not given.selection.lenient:  # each file has a series, or is an error
         check_series(len(paths))
-    each = read_each(given, paths, ask, counted=counted, again=again, shown=shown)
+    each = read_each(given, paths, ask, counted=counted, shown=shown)
     for (label, path), series in zip(labelled, each, strict=True):
         names = [
             name if label is None else label if len(series) == 1 else f"{label}:{name}"
@@ -196,20 +172,8 @@ def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
 # ------------------------------------------------------------
 # The files of a command: read here, or where it pays by processes or on a Dask cluster.
 
-HELD = 256 << 20
-"""Bytes that all logs of a command may take in memory together."""
 TOGETHER = 32 << 20
 """Bytes of files that are merged interval by interval; more are summed where they are read."""
-
-
-def _selection(given: Inputs, *, counted: bool = False) -> Selection:
-    from latencykit.io.reading import Selection
-
-    return Selection(
-        given.format_in, given.series or None, given.tag or None, given.measure, given.unit,
-        given.column, given.start_column, given.lenient, counted, given.begin, given.end,
-        columns=given.columns,
-    )  # fmt: skip
 
 
 def read_each(
@@ -218,43 +182,50 @@ def read_each(
     ask: Callable[[Any], Any] | None,
     *,
     counted: bool = False,
-    again: bool = False,
     shown: bool = False,
 ) -> list[list[tuple[str, Any]]]:
-    """Return the series of every file, or the results of `ask`; `again`: it asks more than once."""
-    from latencykit.io.files import FileRange, pays_processes, size_of
-    from latencykit.io.parts import checked, read_part
+    """Return the series of every file, or the results of `ask`."""
+    from latencykit.io.files import FileRange, is_url, pays_processes, size_of
+    from latencykit.io.part_results import checked, read_part
 
     if given.dask is not None and "-" in paths:
         raise InvalidArgumentError(
             "standard input does not reach a cluster; write it to a file that the workers can read"
         )
-    most = HELD / max(len(paths), 1)
     read = functools.partial(
-        read_part, selection=_selection(given, counted=counted), ask=ask, hold=most * again,
+        read_part,
+        selection=given.selecting(counted=counted).selection,
+        ask=ask,
         shown=shown,
-    )  # fmt: skip
+    )
     spread = given.dask is not None
     if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
         spread |= pays_processes([size_of(path) for path in paths])
     if spread:
+        from latencykit.core.log_cache import BUDGET
         from latencykit.distributed import executors
-        from latencykit.distributed.results import TRAVELS, carried
+        from latencykit.io.part_results import TRAVELS, carried
 
-        if ask is None and given.dask is not None:
-            read = functools.partial(read, ask=functools.partial(carried, most=TRAVELS))
-        elif ask is None:  # data itself travels to this process, up to a size
-            read = functools.partial(read, hold=0.0, travel=most if again else 1.0)
+        if ask is None:  # data itself travels to this process, up to a size
+            reachable = given.dask is None
+            most = BUDGET / len(paths) if reachable else TRAVELS
+            if reachable and any(map(is_url, paths)):
+                most = math.inf  # the copy of a URL is gone with the process that made it
+            read = functools.partial(
+                read, ask=functools.partial(carried, most=most, reachable=reachable)
+            )
         tasks = executors.tasks_of(paths, divide=False)
         with _executor(given) as executor:
-            results = executors.read_each(executor, read, tasks, _bar(), lenient=given.lenient)
+            results = executors.read_each(
+                executor, read, tasks, reading_bar(), lenient=given.selection.lenient
+            )
         _Several().add(sum(len(result.series) for result in results))
     else:
-        results, progress_bar = [], _bar()
+        results, progress_bar = [], reading_bar()
         several = _Several()
         for done, path in enumerate(paths, 1):
             result = read(FileRange(path), before=several.add)
-            results.append(result if given.lenient else checked(result))
+            results.append(result if given.selection.lenient else checked(result))
             progress_bar(done, len(paths))
     for path, result in zip(paths, results, strict=True):
         for text in result.reports:
@@ -262,7 +233,8 @@ def read_each(
         if result.error is not None:
             note(f"left out: {result.error}")
         elif not result.series:
-            raise InvalidArgumentError(f"{path}: no line has the tag {given.tag[0]!r}")
+            tag = given.selection.tags[0]
+            raise InvalidArgumentError(f"{path}: no line has the tag {tag!r}")
     return [list(result.series) for result in results]
 
 
@@ -284,6 +256,7 @@ class _Several:
 
 def merged_whole(given: Inputs) -> Any:
     """Return all series merged with every interval; None if the files are too large for that."""
+    from latencykit.core.histogram_log import merge
     from latencykit.io.files import size_of
 
     paths = [path for _, path in expand(given.files)]
@@ -292,7 +265,7 @@ def merged_whole(given: Inputs) -> Any:
     if given.dask is None:
         loaded = load(given)
     else:
-        from latencykit.distributed.results import carried
+        from latencykit.io.part_results import carried
 
         loaded = load(given, carried)
     loaded = without_aggregates(loaded)
@@ -307,32 +280,34 @@ def totals_of_all(given: Inputs) -> Any:
         return _total(given, executor, totals_of)
 
 
-def slots_of_all(given: Inputs, width: float, align: str = "absolute") -> Slots:
+def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> BinnedLog:
     """Return the sum of all files by time bins, tags apart."""
     from latencykit.distributed.executors import tasks_of
-    from latencykit.distributed.logs import ClusterLog
-    from latencykit.distributed.results import slots_of
+    from latencykit.distributed.origin import earliest_start
+    from latencykit.distributed.results import BinnedLog
 
     with _executor(given) as executor:
-        tasks = tuple(tasks_of([path for _, path in expand(given.files)], divide=False))
-        selection = replace(_selection(given), tags=None, begin=None, end=None)
-        origin = ClusterLog(tasks, executor, selection, align).origin()
-        ask = functools.partial(slots_of, width=width, origin=origin)
-        slots: Slots = _total(given, executor, ask)
-    return slots
+        origin = None
+        if align == "absolute":
+            tasks = tasks_of([path for _, path in expand(given.files)], divide=False)
+            selection = given.selecting(tags=(), begin=None, end=None).selection
+            origin = earliest_start(executor, selection, tasks)
+        ask = functools.partial(BinnedLog.of, width=width, origin=origin)
+        bins: BinnedLog = _total(given, executor, ask)
+    return bins
 
 
 def _total(given: Inputs, executor: Any, ask: Callable[[Any], Any]) -> Any:
     from latencykit.distributed import executors
     from latencykit.distributed.results import totals_of
-    from latencykit.io.parts import read_part
+    from latencykit.io.part_results import read_part
 
     # Ranges of lines only if no report about a file depends on all of it.
-    divide = not (given.lenient or given.tag) and given.begin is None and given.end is None
+    chosen = given.selecting(counted=ask is totals_of).selection
+    divide = not (chosen.lenient or chosen.tags or chosen.windowed)
     tasks = executors.tasks_of([path for _, path in expand(given.files)], divide=divide)
-    selection = _selection(given, counted=ask is totals_of)
-    read = functools.partial(read_part, selection=selection, ask=ask, key="all")
-    result = executors.read_total(executor, read, tasks, _bar(), lenient=given.lenient)
+    read = functools.partial(read_part, selection=chosen, ask=ask, key="all")
+    result = executors.read_total(executor, read, tasks, reading_bar(), lenient=chosen.lenient)
     for text in result.reports:
         note(text)
     if not result.series:
@@ -357,17 +332,6 @@ def _executor(given: Inputs) -> Iterator[LocalExecutor | Executor]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its errors become one line
     with local_cluster(given.dask, given.jobs) as client:
         yield dask_executor(client)
-
-
-def _bar() -> Callable[[int, int], None]:
-    from latencykit.io.files import on_wait
-    from latencykit.io.parts import bar, waiting
-
-    context = click.get_current_context(silent=True)
-    quiet = context is not None and bool((context.find_root().obj or {}).get("quiet"))
-    if not quiet and sys.stderr is not None and sys.stderr.isatty():
-        on_wait[:] = [waiting]
-    return bar("reading", False if quiet else None)
 
 
 # ------------------------------------------------------------

@@ -8,17 +8,15 @@ import json
 import os
 import re
 import subprocess
-import sys
 import webbrowser
 from pathlib import Path
 
 import click
 
+from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.cli.options import note
 from latencykit.errors import InvalidArgumentError, MissingPackageError
-
-__all__ = ["Copied", "command", "copy_lessons", "launch", "lesson_files"]
 
 _RECORD = ".latencykit-lab.json"
 """Copied files, name → digest: distinguishes a learner's changes from an older version."""
@@ -148,7 +146,7 @@ def launch(folder: Path) -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         # The usual user of a container is root, which Jupyter refuses otherwise.
         options.append("--ServerApp.allow_root=True")
-    program = [sys.executable, "-m", "jupyterlab", *options]
+    program = own_command("jupyterlab", *options)
     status = subprocess.run(program, check=False).returncode  # noqa: S603
     if status > 0:
         raise InvalidArgumentError(

@@ -12,9 +12,7 @@ from latencykit.cli.options import format_option, freeze_options, note
 from latencykit.cli.output import atomic, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["command"]
+    from latencykit.ctrlz.records import LeagueRecord
 
 
 class _ToolsOrFile(click.Command):
@@ -72,24 +70,21 @@ def command(
     latencykit league --from league.json --format markdown
     """
     from latencykit.ctrlz.entries import load_entries
-    from latencykit.ctrlz.league import league_row, merge_results, run_league
+    from latencykit.ctrlz.league import merge_results, run_league
     from latencykit.errors import CorruptInputError
-    from latencykit.views.tables import Table, json_text
+    from latencykit.views.league import league_text, modes_text
+    from latencykit.views.tables import json_text
 
-    table = Table(style)
     if listing:
-        for entry in load_entries(tools):
-            installed = f"no: {entry.install}" if entry.missing else "yes"
-            table.add({"tool": entry.tool, "mode": entry.mode, "installed": installed})
-        click.echo(table.render(left=3))
+        click.echo(modes_text(load_entries(tools), style))
         return
     if results is not None:
         record = _read(results)
         known = {row["tool"] for row in record["results"]}
         rows = [row for row in record["results"] if not tools or row["tool"] in tools]
         if missing := sorted(set(tools) - known):
+            from latencykit._text import did_you_mean
             from latencykit.errors import InvalidArgumentError
-            from latencykit.units import did_you_mean
 
             hint = did_you_mean(missing[0], known)
             raise InvalidArgumentError(f"{results}: no result of {missing[0]!r}{hint}")
@@ -102,7 +97,7 @@ def command(
             )
         old = _read(out) if out is not None and out.exists() else None
 
-        def keep(so_far: Mapping[str, Any]) -> None:
+        def keep(so_far: LeagueRecord) -> None:
             if out is not None:
                 merged = merge_results(old, so_far)
                 with atomic(out) as path:
@@ -113,18 +108,16 @@ def command(
             note(f"wrote {out}")
     if style == "json":
         print_json(record)
-        return
-    for row in record["results"]:
-        table.add(league_row(row))
-    click.echo(table.render(left=9) if record["results"] else "no load generator is installed")
+    else:
+        click.echo(league_text(record, style))
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> LeagueRecord:
     """Return the results in a file."""
     from latencykit.errors import CorruptInputError
 
     try:
-        record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record: LeagueRecord = json.loads(path.read_text(encoding="utf-8"))
         for row in record["results"]:
             row["tool"], row["mode"], row["error"]
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from latencykit._text import markdown_text
 from latencykit.cli.inputs import runs_of
 from latencykit.cli.options import (
     Command,
@@ -22,10 +23,9 @@ from latencykit.cli.options import (
     numbers,
     slo_of,
 )
-from latencykit.cli.output import print_assumed_units, print_json, progress, write_chart
+from latencykit.cli.output import print_assumed_units, print_json, write_chart
+from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
-
-__all__ = ["command"]
 
 
 @click.command("load", cls=Command)
@@ -81,8 +81,8 @@ def command(
     latencykit load sweep-20260101-120000 --slo 99=20ms
     latencykit load 1000=a.hlog 2000=b.hlog --slo 99=20ms --offered 50000 --spare 1
     """
-    from latencykit.analysis.capacity import load_curve
-    from latencykit.views.text import load_record, load_text, load_words, machines_for
+    from latencykit.analysis.capacity import load_curve, machines_needed
+    from latencykit.views.load import load_record, load_text, load_words
 
     slo, shown = None if spec is None else slo_of(spec), numbers(percentiles)
     if offered is not None and slo is None:
@@ -93,8 +93,10 @@ def command(
     if slo is not None and any(limit.statistic != "failed" for limit in slo.limits):
         for name, data in runs.items():
             need_unit(name, data.run)
-    curve = load_curve(runs, slo, confidence)
-    machines = None if offered is None else machines_for(curve, offered, spare)
+    curve = load_curve(runs, slo, confidence=confidence)
+    machines = None
+    if offered is not None and curve.capacity is not None:
+        machines = machines_needed(offered, curve.capacity, spare)
     with progress("measuring load"):
         record = load_record(curve, shown, confidence, machines)
     if out is not None:
@@ -109,6 +111,7 @@ def command(
         click.echo(load_text(record, style, given.out_unit))
         print_assumed_units({name: data.run for name, data in runs.items()}, style)
     for text in load_words(curve, machines):
+        text = markdown_text(text) if style == "markdown" else text
         click.echo(text) if style in ("table", "markdown") else note(text)
     return 1 if curve.passed is False else 0
 

@@ -14,8 +14,6 @@ from latencykit import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["command"]
-
 
 @click.command("man")
 @click.pass_context
@@ -83,6 +81,10 @@ def _page(root: click.Context) -> str:
             context = click.Context(command, info_name=name, parent=root)
             roff.write(f".SS {name}\n")
             command.format_help(context, roff)
+            parts = command.commands if isinstance(command, click.Group) else {}
+            for part, inner in parts.items():
+                roff.write(f".PP\n\\fI{name} {part}\\fR\n")
+                inner.format_help(click.Context(inner, info_name=part, parent=context), roff)
     roff.write(f".SH INPUT OPTIONS\n{roff.shared}")
     roff.write(".SH EXIT STATUS\n")
     roff.write_dl(

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.inputs import load, slots_of_all, warn_duplicate_files, without_aggregates
+from latencykit._text import without_secrets
+from latencykit.cli.inputs import load, time_bins_of_all, warn_duplicate_files, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs, note
-from latencykit.cli.output import atomic, print_written, progress
+from latencykit.cli.output import atomic, print_written
+from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import without_secrets
-
-__all__ = ["command"]
+from latencykit.units import interval_seconds
 
 
 @click.command("merge", cls=Command)
@@ -49,8 +49,8 @@ def command(
     """
     from latencykit.analysis.compare import unit_doubts
     from latencykit.core.histogram_log import HistogramLog, merge_logs
-    from latencykit.distributed.results import carried, width_of
     from latencykit.io.hlog import write_hlog
+    from latencykit.io.part_results import carried
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(
@@ -63,11 +63,10 @@ def command(
         )
     warn_duplicate_files(given.files)
     if given.dask is not None and interval is not None and not tag_by_file:
-        merged = slots_of_all(given, width_of(interval), align).log()  # only sums are transferred
+        # Only sums are transferred.
+        merged = time_bins_of_all(given, interval_seconds(interval), align).log
     else:
-        loaded = without_aggregates(
-            load(given, carried if given.dask is not None else None, again=True)
-        )
+        loaded = without_aggregates(load(given, carried if given.dask is not None else None))
         if any(entry.data.run.unit_note is not None for entry in loaded):
             totals = [entry.data.histogram() for entry in loaded]
             medians = [total.percentile(50) if total.count else math.nan for total in totals]

@@ -6,60 +6,38 @@ import contextlib
 import functools
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from latencykit._records import record
+from latencykit._text import printable, without_secrets
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import parse_duration, printable, without_secrets
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from latencykit.analysis.slo import SLO
-    from latencykit.core.run import Measure, Run
-
-__all__ = [
-    "Command",
-    "Inputs",
-    "Real",
-    "chart_option",
-    "confidence_option",
-    "counts",
-    "format_option",
-    "freeze_options",
-    "inputs",
-    "need_unit",
-    "note",
-    "numbers",
-    "output_options",
-    "share",
-    "slo_of",
-    "with_unit",
-]
+    from latencykit.core.run import Run
+    from latencykit.io.reading import Selection
 
 
-@record()
+@record(kw_only=True)
 class Inputs:
     """The values of the input options."""
 
-    files: tuple[str, ...] = ()
-    format_in: str | None = None
-    series: tuple[str, ...] = ()
-    tag: tuple[str, ...] = ()
-    measure: Measure | None = None
-    begin: str | None = None
-    end: str | None = None
-    unit: str | None = None
+    files: tuple[str, ...]
+    selection: Selection
     out_unit: str | None = None
-    column: str | None = None
-    start_column: str | None = None
-    lenient: bool = False
     jobs: int = 1
     dask: str | None = None
-    columns: bool = False  # not an option: commands that use further columns set it
+
+    def selecting(self, **changes: Any) -> Inputs:
+        """Return the same inputs with another selection."""
+        return replace(self, selection=replace(self.selection, **changes))
 
 
 class _InputOption(click.Option):
@@ -68,10 +46,11 @@ class _InputOption(click.Option):
 
 _input = functools.partial(click.option, cls=_InputOption)
 _INPUT_OPTIONS = (
-    _input("--format-in", metavar="NAME", help="Input format; detected by default."),
+    _input("--format-in", "format", metavar="NAME", help="Input format; detected by default."),
     _input("--series", multiple=True, metavar="NAME", help="Only this series (repeatable)."),
     _input(
         "--tag",
+        "tags",
         multiple=True,
         metavar="NAME",
         help='Only this tag (repeatable; "" for untagged lines).',
@@ -150,9 +129,17 @@ def inputs(
         def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
             from latencykit._limits import limits
             from latencykit.core.run import reporting
+            from latencykit.io.reading import Selection
 
-            named = {key: options.pop(key) for key in Inputs.__dataclass_fields__ if key in options}
-            given = Inputs(files=(files,) if isinstance(files, str) else files, **named)
+            selection, named = (
+                {key: options.pop(key) for key in kind.__dataclass_fields__ if key in options}
+                for kind in (Selection, Inputs)
+            )
+            given = Inputs(
+                files=(files,) if isinstance(files, str) else files,
+                selection=Selection(**selection),
+                **named,
+            )
             bounds = {
                 name.strip(): size for name, _, size in (part.partition("=") for part in limit)
             }
@@ -283,10 +270,15 @@ class Real(click.FloatRange):
         return number
 
 
+def is_quiet() -> bool:
+    """Return True if ``-q`` is given."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool((context.find_root().obj or {}).get("quiet"))
+
+
 def note(text: str) -> None:
     """Print a note of one line on standard error, safe for a terminal, unless ``-q`` is given."""
-    context = click.get_current_context(silent=True)
-    if context is None or not (context.find_root().obj or {}).get("quiet"):
+    if not is_quiet():
         with contextlib.suppress(OSError):  # a note that cannot be written stops nothing
             click.echo(printable(without_secrets(text), len(text)), err=True)
 

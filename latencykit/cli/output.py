@@ -6,16 +6,16 @@ import contextlib
 import os
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from latencykit._text import markdown_text, printable, without_secrets
 from latencykit.cli.inputs import expand
-from latencykit.cli.options import note
+from latencykit.cli.options import is_quiet, note
+from latencykit.cli.progress import is_terminal, progress
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import printable, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from latencykit.cli.inputs import Input
     from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
-
-__all__ = [
-    "atomic",
-    "beside",
-    "is_terminal",
-    "print_assumed_units",
-    "print_json",
-    "print_written",
-    "progress",
-    "write_chart",
-    "write_page",
-]
 
 
 def print_json(record: Any) -> None:
@@ -46,14 +34,24 @@ def print_json(record: Any) -> None:
     click.echo()
 
 
+def print_result(
+    style: str, record: Callable[[], object], text: Callable[[], str], runs: Mapping[str, Run]
+) -> None:
+    """Print a result as JSON, or as text with the units that are only assumed."""
+    if style == "json":
+        print_json(record())
+    else:
+        click.echo(text())
+        print_assumed_units(runs, style)
+
+
 def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
     """Print below a table which units are only assumed: a table may be read without the notes.
 
     Where both streams end in one place, a terminal or a log, the note on standard error, a few
     lines above, says the same.
     """
-    quiet = (click.get_current_context().find_root().obj or {}).get("quiet")
-    above = not quiet and _share_a_place(sys.stdout, sys.stderr)
+    above = not is_quiet() and _share_a_place(sys.stdout, sys.stderr)
     if style in ("table", "markdown") and not above:
         messages: dict[str, list[str]] = {}
         for name, run in runs.items():
@@ -61,7 +59,9 @@ def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
                 messages.setdefault(run.unit_note, []).append(name)
         for text, names in messages.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            click.echo(f"{printable(shown, 200)}: {text}" if shown else text)
+            shown = printable(shown, 200)
+            shown = markdown_text(shown) if style == "markdown" else shown
+            click.echo(f"{shown}: {text}" if shown else text)
 
 
 def _share_a_place(*streams: TextIO | None) -> bool:
@@ -71,11 +71,6 @@ def _share_a_place(*streams: TextIO | None) -> bool:
         return os.path.sameopenfile(first, second)
     except (OSError, ValueError):  # a stream is closed, or none of the system's
         return False
-
-
-def is_terminal(stream: TextIO | None) -> bool:
-    """Return True if somebody reads the stream on a screen."""
-    return stream is not None and stream.isatty()
 
 
 def print_written(record: dict[str, Any], style: str, text: str | None = None) -> None:
@@ -146,42 +141,24 @@ def write_page(
             "--out-unit is for pictures; a page gives each value the unit that suits it"
         )
     from latencykit.views.page import page_html
-    from latencykit.views.page_sections import input_file
+    from latencykit.views.provenance import input_file
 
     args = (click.get_current_context().find_root().obj or {}).get("args", ())
     files = [input_file(path) for path in dict.fromkeys(entry.path for entry in loaded)]
     named = {entry.name: entry.data for entry in loaded}
+    chosen = given.selection
     read = {
-        "format": given.format_in, "measure": given.measure, "unit": given.unit,
-        "column": given.column, "start_column": given.start_column,
-        "lenient": given.lenient or None, "from": given.begin, "to": given.end,
-    }  # fmt: skip
+        "format": chosen.format,
+        "measure": chosen.measure,
+        "unit": chosen.unit,
+        "column": chosen.column,
+        "start_column": chosen.start_column,
+        "lenient": chosen.lenient or None,
+        "from": chosen.begin,
+        "to": chosen.end,
+    }
     origins = {entry.name: {"path": without_secrets(entry.path), **read} for entry in loaded}
     command = shlex.join(["latencykit", *args])
     with atomic(target, given.files, spec) as temporary, progress(f"writing {target.name}"):
         text = page_html(named, files=files, command=command, origins=origins, **options)
         temporary.write_text(text, encoding="utf-8")
-
-
-@contextlib.contextmanager
-def progress(task: str) -> Iterator[None]:
-    """Report on a terminal a task that takes longer than a second."""
-    import threading
-
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    done = threading.Event()
-
-    def report() -> None:
-        began = time.monotonic()
-        while not done.wait(1.0):
-            note(f"{task} … {time.monotonic() - began:.0f} s")
-
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,8 +17,6 @@ from latencykit.cli.options import (
     with_unit,
 )
 from latencykit.cli.output import beside, print_written, write_page
-
-__all__ = ["command"]
 
 
 @click.command("report", cls=Command)
@@ -81,7 +78,7 @@ def command(
     from latencykit.views.page import byte_count
 
     limit = byte_count(page_size)
-    loaded = without_aggregates(load(replace(given, columns=True), again=True, shown=True))
+    loaded = without_aggregates(load(given.selecting(columns=True), shown=True))
     target = out or beside(loaded[0].path, ".html")
     write_page(
         loaded,

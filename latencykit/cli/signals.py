@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import FrameType, ModuleType
 
-__all__ = ["handle_signals"]
-
 _COMPILED = frozenset(
     {"numpy", "scipy", "pandas", "matplotlib", "pyarrow", "dask", "distributed", "zstandard"}
 )

@@ -11,7 +11,7 @@ from latencykit._records import record
 from latencykit.cli.inputs import (
     load,
     merged_whole,
-    slots_of_all,
+    time_bins_of_all,
     totals_of_all,
     warn_duplicate_files,
 )
@@ -28,8 +28,7 @@ from latencykit.errors import DataNotAvailableError
 
 if TYPE_CHECKING:
     from latencykit.core.run import Run
-
-__all__ = ["command"]
+    from latencykit.views.summary import SeriesRecord
 
 _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
@@ -68,7 +67,7 @@ def command(
     latencykit summary 'host*.hlog' --merge --percentiles 50,99,99.99
     latencykit summary run.hlog --interval 10s --format csv
     """
-    from latencykit.views.text import intervals_text, summary_text
+    from latencykit.views.summary import intervals_text, summary_text
 
     options = {
         "percentiles": None if percentiles is None else numbers(percentiles),
@@ -76,6 +75,7 @@ def command(
         "trims": trims,
         "brief": style != "json",
     }
+    records: list[SeriesRecord]
     if merge:
         warn_duplicate_files(given.files)
         merged = _merged(given, interval, options)
@@ -97,14 +97,16 @@ def command(
 class _Record:
     """A series as the command prints it, and its run."""
 
-    record: dict[str, Any]
+    record: SeriesRecord
     run: Run
 
 
 def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record:
     """One series, and its intervals if they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
-    from latencykit.views.record import in_nanoseconds, interval_records, series_record
+    from latencykit.core.histogram_log import expect, interval_series
+    from latencykit.views.summary import interval_records, series_record
+    from latencykit.views.values import in_nanoseconds
 
     name = data.run.source or ""
     data = in_nanoseconds(data)
@@ -117,20 +119,20 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
         )
     log = data.to_log(interval)
     percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
-    log.expect(percentiles)
-    record, series = series_record(name, log, **options), log.series(percentiles)
+    expect(log, percentiles)
+    record, series = series_record(name, log, **options), interval_series(log, percentiles)
     intervals = interval_records(series, options["confidence"])
     return _Record(record | {"intervals": intervals}, data.run)
 
 
 def _merged(given: Inputs, interval: str | None, options: dict[str, Any]) -> _Record:
     """All series as one; large files are summed where they are read."""
-    from latencykit.distributed.results import width_of
-    from latencykit.views.record import series_record
+    from latencykit.units import interval_seconds
+    from latencykit.views.summary import series_record
 
     data = merged_whole(given)
     if data is None and interval is not None:
-        data = slots_of_all(given, width_of(interval)).log()
+        data = time_bins_of_all(given, interval_seconds(interval)).log
     if data is not None:
         merged = _record(data.with_run(tags=()), interval, options)
         return _Record(merged.record | {"name": "all"}, data.run)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from latencykit._text import markdown_text
 from latencykit.cli.options import (
     Real,
     chart_option,
@@ -18,8 +19,6 @@ from latencykit.cli.options import (
     slo_of,
 )
 from latencykit.cli.output import print_json, write_chart
-
-__all__ = ["command"]
 
 
 @click.command("sweep")
@@ -136,7 +135,7 @@ def command(
       vegeta attack -rate {rate} -duration {duration}s -targets t.txt -output {out}
     """
     from latencykit.ctrlz.sweep import sweep
-    from latencykit.views.text import sweep_record, sweep_text, sweep_words
+    from latencykit.views.sweep import sweep_record, sweep_text, sweep_words
 
     shown = numbers(percentiles)
     result = sweep(
@@ -158,6 +157,7 @@ def command(
     else:
         click.echo(sweep_text(record, style))
     for text in sweep_words(result):
+        text = markdown_text(text) if style == "markdown" else text
         click.echo(text) if style in ("table", "markdown") else note(text)
     note(f"outputs: {result.folder}")
     if result.stopped == "interrupted":

@@ -21,14 +21,11 @@ from latencykit.core.quantiles import distinct, occupied, row_mean_std, running_
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.buckets import Buckets
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
@@ -38,20 +35,6 @@ _WALK = 1 << 13  # bytes of payloads per group from which on they are added whil
 _TAGS = 1 << 14  # tags that are read together at first
 _TAG_BYTES = 32 << 20  # bytes of payloads of tags that are read together
 _TOO_MUCH = "the sum of the counts does not fit in 63 bits; take a slice of the log"
-
-__all__ = [
-    "Block",
-    "Fold",
-    "MemoryPart",
-    "Part",
-    "SeriesFold",
-    "SlidingSums",
-    "TagPart",
-    "TotalsFold",
-    "block_of_rows",
-    "blocks_by_layout",
-    "feed",
-]
 
 
 @record(eq=False)
@@ -138,7 +121,7 @@ class Block:
         return Block(self.rows, self.indptr, index, counts, self.buckets)
 
     def folded(
-        self, percentiles: Sequence[float] = (), total: Totals | None = None
+        self, percentiles: Sequence[float] = (), total: CountSink | None = None
     ) -> tuple[Ints, Ints]:
         """Return sums of the rows, and the indices of their lowest, highest and percentiles.
 
@@ -159,12 +142,12 @@ class Block:
         return self.rows.nbytes + self.indptr.nbytes + self.index.nbytes + self.counts.nbytes
 
 
-def narrowed(values: Ints) -> NDArray[Any]:
+def narrowed(values: Ints) -> AnyArray:
     """Return the integers as narrow as they can be."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
-class Totals(Protocol):
+class CountSink(Protocol):
     """Sums that a block adds its counts to, by itself or while it is decoded."""
 
     def room(self, buckets: Buckets) -> Ints | None:
@@ -307,6 +290,22 @@ def block_of_rows(row_of_value: Ints, index: Ints, rows: int, buckets: Buckets) 
     )
 
 
+def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Add the counts of equal row and bucket up; the result ascends by row, then bucket."""
+    low = int(index.min(initial=0))  # sketches have buckets below 0
+    width = int(index.max(initial=0)) - low + 1
+    keys = row * width + (index - low)
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys, counts = keys[order], counts[order]
+    first = occupied(np.diff(keys, prepend=-1))
+    if not first.size:
+        return keys, keys, np.zeros(0, np.int64)
+    if float(counts.sum(dtype=np.float64)) >= 2.0**62 and sum(counts.tolist()) >= 1 << 63:
+        raise InputTooLargeError(_TOO_MUCH)
+    return keys[first] // width, keys[first] % width + low, np.add.reduceat(counts, first)
+
+
 class Fold(Protocol):
     """A question that is answered by seeing each block of a log once, in any order."""
 
@@ -315,7 +314,7 @@ class Fold(Protocol):
 
 
 class TotalsFold:
-    """Sum of counts, a group at a time (a group a tag, or a time slot, or one for all)."""
+    """Sum of counts, a group at a time (one group per tag, one per time bin, or one for all)."""
 
     def __init__(self, group: Ints) -> None:
         self._group = group
@@ -404,12 +403,10 @@ class TotalsFold:
         found: list[tuple[int, Buckets, Ints, Ints]] = []
         for buckets, parts in self._sparse.items():
             group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            group, index, counts = entry_sums(group, index, counts)
             for number in distinct(group).tolist():
-                mine = group == number
-                places, inverse = np.unique(index[mine], return_inverse=True)
-                total = np.zeros(places.size, np.int64)
-                np.add.at(total, inverse, counts[mine])
-                found.append((number, buckets, places, total))
+                low, high = np.searchsorted(group, [number, number + 1])
+                found.append((number, buckets, index[low:high], counts[low:high]))
         for number in sorted({one[0] for one in found}):
             mine_all = [one[1:] for one in found if one[0] == number]
             common = [one for one in mine_all if isinstance(one[0], HdrBuckets | CellBuckets)]
@@ -543,16 +540,16 @@ class _GroupSums:
         self._all, self._number = all_sums, number
 
     def room(self, buckets: Buckets) -> Ints | None:
-        """See `Totals`."""
+        """See `CountSink`."""
         plain = self._all.widest and self._all.bound < 2.0**62
         return self._all.dense(self._number, buckets) if plain else None
 
     def count(self, added: int) -> None:
-        """See `Totals`."""
+        """See `CountSink`."""
         self._all.bound += added
 
     def put(self, block: Block) -> None:
-        """See `Totals`."""
+        """See `CountSink`."""
         if block.index.size:
             self._all.put(self._number, block.buckets, block.index, block.counts, block.width)
 
@@ -560,12 +557,8 @@ class _GroupSums:
 def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     if len(parts) == 1:
         return parts[0]
-    if sum(int(counts.sum()) for _, counts in parts) >= 1 << 63:
-        raise InputTooLargeError(_TOO_MUCH)
-    index, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
-    total = np.zeros(index.size, np.int64)
-    np.add.at(total, place, np.concatenate([part[1] for part in parts]))
-    return index, total
+    index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return entry_sums(np.zeros(index.size, np.int64), index, counts)[1:]
 
 
 class SeriesFold:
@@ -640,29 +633,6 @@ class SeriesFold:
             edges[:, lowest] = low[:, :1]
             values[mine] = edges
         return values[:, 0], values[:, 1], values[:, 2:], lows
-
-    def arrays(self) -> dict[str, NDArray[Any]] | None:
-        """Return the series as arrays for a file; None where a layout is not HdrHistogram's."""
-        if not all(type(buckets) is HdrBuckets for buckets in self._layouts):
-            return None
-        facts = [(b.digits, b.lowest, b.scale) for b in self._layouts if isinstance(b, HdrBuckets)]
-        return {
-            "series_count": self.count,
-            "series_index": self._index,
-            "series_layout": self._layout,
-            "series_layouts": np.array(facts, np.float64).reshape(-1, 3),
-            "series_percentiles": np.array(self.percentiles),
-        }
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the series from arrays."""
-        self.count, self._index = arrays["series_count"], arrays["series_index"]
-        self._layout = arrays["series_layout"]
-        self.percentiles = tuple(arrays["series_percentiles"].tolist())
-        self._layouts = {
-            HdrBuckets(int(digits), int(lowest), scale): number
-            for number, (digits, lowest, scale) in enumerate(arrays["series_layouts"].tolist())
-        }
 
     @property
     def nbytes(self) -> int:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,28 +30,11 @@ from latencykit.units import format_value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from latencykit._typing import AnyArray, Floats, Ints
+
     Counts = tuple["Buckets", Ints, Ints]
-
-__all__ = [
-    "COST",
-    "Buckets",
-    "CellBuckets",
-    "EdgeBuckets",
-    "HdrBuckets",
-    "add_up",
-    "cells_of",
-    "coarser",
-    "cost",
-    "grid_of",
-    "is_spread",
-    "on_grid",
-    "widest",
-]
-
 
 _CHUNK = 1 << 16  # samples per pass: the temporaries stay in the cache
 _LARGEST = 1e288  # a scale: 2**63 of its steps are still a number
@@ -160,7 +143,7 @@ class HdrBuckets(Buckets):
             out[at : at + _CHUNK] = self._index_of_chunk(flat[at : at + _CHUNK])
         return out.reshape(array.shape)
 
-    def _index_of_chunk(self, chunk: NDArray[Any]) -> Ints:
+    def _index_of_chunk(self, chunk: AnyArray) -> Ints:
         """A float64's exponent and its top mantissa bits are the index, but for a constant."""
         if self.ratio != 1.0:
             chunk = chunk / self.ratio
@@ -447,6 +430,8 @@ def add_up(parts: Sequence[Counts]) -> Counts:
         or list(parts[:1])
     )
     grid = reduce(coarser, {grid_of(buckets) for buckets, *_ in spread})
+    if grid.unit_magnitude and any(part[1].size and not is_spread(part) for part in parts):
+        grid = HdrBuckets(grid.digits, 1, grid.scale)  # or exact zeros would not stay exact
     near: list[Counts] = []
     # of other mantissas: looked up together, for each may be of a layout of its own
     far: list[Counts] = []

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-
-__all__ = ["Columns", "Words", "word_of"]
+    from latencykit._typing import AnyArray, Ints
 
 
 @record(eq=False)
@@ -41,7 +39,7 @@ class _Table:
     """Complete columns, shared by all selections of rows; loaded and encoded once."""
 
     def __init__(
-        self, columns: Mapping[str, Any] | None, load: Callable[[], Mapping[str, Any]] | None
+        self, columns: Mapping[str, object] | None, load: Callable[[], Mapping[str, Any]] | None
     ) -> None:
         self._columns = {} if columns is None and load is None else columns
         self.load = load
@@ -89,10 +87,10 @@ class Columns(Mapping[str, "NDArray[Any]"]):
         self._table = columns if isinstance(columns, _Table) else _Table(columns, load)
         self._rows = rows
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> AnyArray:
         cells = self.cells(name)
         if isinstance(cells, Words):
-            words: NDArray[Any] = np.array([*cells.names, None], object)
+            words: AnyArray = np.array([*cells.names, None], object)
             return read_only(words[cells.codes])
         return read_only(cells)
 
@@ -160,7 +158,7 @@ def _rebuilt(columns: Any, load: Any, rows: Any) -> Columns:
     return Columns(columns, load=load, rows=rows)
 
 
-def encoded(values: Any) -> Cells:
+def encoded(values: object) -> Cells:
     """Return a column as numbers, or as codes and words; cells without a value stay so."""
     import pandas as pd
 
@@ -177,7 +175,11 @@ def encoded(values: Any) -> Cells:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         codes, distinct = cells.cat.codes.to_numpy(), cells.cat.categories
     else:
-        codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+        try:
+            codes, distinct = pd.factorize(cells, use_na_sentinel=True)
+        except TypeError:  # objects and lists, which JSON may have anywhere
+            words = [word_of(cell) for cell in cells.tolist()]
+            codes, distinct = pd.factorize(np.array(words, object), use_na_sentinel=True)
     names = np.asarray(distinct, object)
     type_of = pd.api.types.infer_dtype(names, skipna=False)
     if type_of in ("integer", "floating", "mixed-integer-float", "decimal") and names.size:
@@ -192,7 +194,7 @@ def encoded(values: Any) -> Cells:
     return Words(read_only(table[codes]), np.array(list(place), object))
 
 
-def _plain(cells: Any) -> NDArray[Any]:
+def _plain(cells: Any) -> AnyArray:
     """A column of pandas' own numbers as an array, NaN for missing cells."""
     if isinstance(cells.dtype, np.dtype):
         return np.asarray(cells)
@@ -201,8 +203,12 @@ def _plain(cells: Any) -> NDArray[Any]:
     return np.asarray(cells.to_numpy(np.float64, na_value=np.nan))
 
 
-def word_of(value: Any) -> str | None:
-    """Return a cell as a word; None where it has no value."""
+def word_of(value: object) -> str | None:
+    """Return a cell as a word, an object or list as JSON; None where it has no value."""
+    if isinstance(value, dict | list):
+        import json
+
+        return json.dumps(value, default=str)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     return str(value) if value is not None and value == value and str(value) != "" else None

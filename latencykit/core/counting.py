@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from latencykit._typing import AnyArray, Floats, Ints
 
-__all__ = ["Counter", "count_values"]
 
 _CHUNK = 1 << 16  # values per pass: the buffer and the counts stay in the second-level cache
 _MOST = 1 << 31  # values per pass of the compiled loop
@@ -43,7 +41,7 @@ _REFUSED = "only values from 0 to 2**63 steps can be counted; negative and not-a
 _UP = 1 + 2.0**-51  # keeps 0.003 s, which no float holds exactly, from ending up as 2 999 999 ns
 
 
-def count_values(values: Any, digits: int, unit: str) -> tuple[HdrBuckets, Ints, Ints]:
+def count_values(values: object, digits: int, unit: str) -> tuple[HdrBuckets, Ints, Ints]:
     """Return layout, indices and counts of raw values; see `Histogram.of`."""
     counter: Counter | None = None
     for chunk in _chunks(values):
@@ -84,7 +82,7 @@ class Counter:
         # counts of a chunk are fewer than its values: added up by themselves first
         self._narrow = digits <= 3
 
-    def add(self, values: NDArray[Any]) -> None:
+    def add(self, values: AnyArray) -> None:
         """Count a one-dimensional array."""
         kind = values.dtype.kind
         if kind not in "iuf" and values.size:
@@ -115,7 +113,7 @@ class Counter:
         first = np.flatnonzero(np.diff(index, prepend=-1))
         return index[first], np.add.reduceat(self._total[fine], first) if first.size else first
 
-    def _add_integers(self, chunk: NDArray[Any]) -> None:
+    def _add_integers(self, chunk: AnyArray) -> None:
         if chunk.dtype.kind == "u" and chunk.dtype.itemsize == 8:
             # what is too large for 63 bits is negative then
             chunk = chunk.view(chunk.dtype.str.replace("u", "i"))
@@ -129,7 +127,7 @@ class Counter:
             exact = chunk.astype(np.int64)
             self._add_reals(np.where(exact >= 1 << 53, exact & ~2047, exact).astype(np.float64))
 
-    def _add_reals(self, chunk: NDArray[Any]) -> None:
+    def _add_reals(self, chunk: AnyArray) -> None:
         bits = self._bits[: chunk.size]
         if chunk.dtype == np.float64 and self._factor == 1.0:
             np.right_shift(chunk.view(np.uint64), self._shift, out=bits)
@@ -173,7 +171,7 @@ class Counter:
             self._total = np.concatenate((self._total, np.zeros(more, np.int64)))
 
 
-def _chunks(values: Any) -> Iterator[NDArray[Any]]:
+def _chunks(values: Any) -> Iterator[AnyArray]:
     """Yield one-dimensional arrays of one array, or of an iterable of arrays or Arrow batches."""
     if hasattr(values, "iterchunks"):  # Arrow's chunked arrays would be copied into one
         values = values.iterchunks()
@@ -185,7 +183,7 @@ def _chunks(values: Any) -> Iterator[NDArray[Any]]:
         yield from _pieces(_column(chunk))
 
 
-def _column(chunk: Any) -> NDArray[Any]:
+def _column(chunk: Any) -> AnyArray:
     """A chunk as an array of one dimension; the order of the values does not matter."""
     if hasattr(chunk, "num_columns"):  # an Arrow record batch, as Parquet files are read in
         if chunk.num_columns != 1:
@@ -200,7 +198,7 @@ def _column(chunk: Any) -> NDArray[Any]:
     return array.ravel(order="K") if array.ndim != 1 else array
 
 
-def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _pieces(array: AnyArray) -> Iterator[AnyArray]:
     """The array itself; a mapped file in pieces whose pages are released once they are counted."""
     mapped: Any = array
     while mapped is not None and not isinstance(mapped, mmap.mmap):

@@ -20,22 +20,10 @@ import numpy as np
 from latencykit._records import record
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+    from latencykit._typing import Flags, Floats, Ints
 
-__all__ = [
-    "LEAST_BINS",
-    "LEAST_EVENTS",
-    "RAREST",
-    "Dependence",
-    "levels_in_company",
-    "normal_quantile",
-    "tail_groups",
-    "unseen_share",
-]
 
 LEAST_EVENTS = 20
 """Independent events that bound a statistic from above; fewer are too uncertain."""
@@ -43,10 +31,6 @@ LEAST_EVENTS = 20
 LEAST_BINS = 20
 """Time bins that show how requests depend on each other."""
 
-RAREST, LONGEST = 300.0, 5.0
-"""The rarest stall that an absolute statement allows for: seconds between two, and its length."""
-
-_ENOUGH = 5.0  # times RAREST: a run of that length misses such stalls with a probability of exp(−5)
 _BLOCKS = 10  # the longest block is a tenth of the run
 # from a quarter of the longest block on, the variance of independent blocks grows by chance alone
 _GROWTH = 2.0
@@ -63,15 +47,6 @@ _FEW_DECAYS, _HIDDEN_SHARE = 100, 2.5  # the same for a single share
 # small, and these are the runs with too few slow requests.
 _HARDLY_ENOUGH = 2 * LEAST_EVENTS
 _LACKING = 1.5  # of the variance in blocks that are as long as a decay; longer ones lack less
-
-
-def unseen_share(seconds: float) -> float:
-    """Return the share of requests that stalls too rare for a run of that length may hit.
-
-    A run of five minutes misses stalls that occur once in five minutes with a probability of 37 %,
-    and then looks as if there were none. No statistic of the run can tell: only its length can.
-    """
-    return LONGEST / RAREST if seconds < _ENOUGH * RAREST else 0.0
 
 
 @record(eq=False)
@@ -196,28 +171,7 @@ class Dependence:
         bound = np.maximum(bound, share + np.sqrt(wider) / total * (end + found.lean(end)))
         return np.where(events >= few, bound, np.inf)
 
-    def share_interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Return the interval of the share above the first edge.
-
-        None where the sequence is too short to show how its members depend on each other. Few
-        independent events show little of it: their number limits the degrees of freedom of the
-        variance.
-        """
-        share, found = self._edges
-        if len(self._bins) < LEAST_BINS or not found.settled[0]:
-            return None
-        tail, rest = share[0] * self._size.sum(), (1 - share[0]) * self._size.sum()
-        variance = np.maximum(found.variance, tail * (1 - share[0]))
-        degrees = np.minimum(found.degrees, 1 + min(tail, rest) ** 2 / variance / 2)
-        careful = replace(found, degrees=degrees)
-        if found.correlated[0] and found.decays <= _FEW_DECAYS:
-            careful = replace(careful, variance=_HIDDEN_SHARE * found.variance)
-        end = normal_quantile((1 + confidence) / 2)
-        low = float(self._bound(-end, found=careful)[0])
-        high = float(self._bound(end, 0.0, careful)[0])
-        return max(low, 0.0), min(high, 1.0)
-
-    def levels(self, percentiles: ArrayLike, z: ArrayLike, unseen: float = 0.0) -> Floats:
+    def levels(self, percentiles: ArrayLike, z: ArrayLike) -> Floats:
         """Return where in the sample each true percentile lies, at some levels of confidence.
 
         A value is above the percentile if the share above it is surely smaller than 1 − p, so the
@@ -234,7 +188,7 @@ class Dependence:
         above = np.maximum.accumulate(self._events[::-1])[::-1][self._nearest(p)]
         hardly = (events >= LEAST_EVENTS) & (above < _HARDLY_ENOUGH)
         for k, end in enumerate(ends.tolist()):
-            wanted = 1 - p / 100 - (unseen if end > 0 else 0.0)
+            wanted = 1 - p / 100
             out[:, k] = _inverse(share, self._bound(end), wanted, end)
             if end > 0:
                 if hardly.any():
@@ -243,7 +197,7 @@ class Dependence:
                 out[events < LEAST_EVENTS, k] = 1.0
         return out
 
-    def shifts(self, low: float, high: float, z: ArrayLike, unseen: float = 0.0) -> Floats:
+    def shifts(self, low: float, high: float, z: ArrayLike) -> Floats:
         """Return how far the mean between two ranks may differ from the sample, at some levels.
 
         A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and
@@ -258,10 +212,7 @@ class Dependence:
         kept = np.clip(self.value, first, last)
         mean = float(counts @ kept / counts.sum())
         shift = mean * (self.factors(kept, z) - 1) / (high - low)
-        more = (
-            0.0 if not unseen else float(unseen * (last - first)) if 1 - high > unseen else math.inf
-        )
-        return np.asarray(np.where(np.asarray(z) > 0, shift + more / (high - low), shift))
+        return np.asarray(shift)
 
     def factors(self, value: ArrayLike, z: ArrayLike) -> Floats:
         """Return how far a mean may differ from that of the sample, at some levels."""

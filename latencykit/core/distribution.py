@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import Floats
     from latencykit.core.buckets import Buckets
-
-    Floats = NDArray[np.float64]
-
-__all__ = ["Distribution"]
 
 
 @record(eq=False)
@@ -171,6 +168,11 @@ class Distribution(Value):
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
         columns = {"value": self.percentile(p), "at_least": self.at_least(p)}
         return pd.DataFrame(columns, index=pd.Index(p, name="percentile"))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The usual percentiles; see `percentiles`."""
+        return self.percentiles()
 
     def to_unit(self, unit: str) -> Distribution:
         """Return the same distribution in another unit."""

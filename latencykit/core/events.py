@@ -16,9 +16,8 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
+    from latencykit._typing import Floats
 
-__all__ = ["Clock", "Cron", "Events"]
 
 Clock = Literal["epoch", "local", "relative"]
 

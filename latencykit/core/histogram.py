@@ -23,7 +23,14 @@ from latencykit.core.buckets import (
     widest,
 )
 from latencykit.core.counting import count_values
-from latencykit.core.dependence import normal_quantile
+from latencykit.core.evidence import Evidence
+from latencykit.core.histogram_percentiles import (
+    highest_pinned_down,
+    least_of,
+    rows_at,
+    stated_range,
+    values_at,
+)
 from latencykit.core.kernel import add_counts
 from latencykit.core.quantiles import (
     Counted,
@@ -34,8 +41,6 @@ from latencykit.core.quantiles import (
     is_resolved,
     mean_std,
     percentile_frame,
-    percentile_table,
-    ranks,
     surely_within,
 )
 from latencykit.core.run import Run, merge_runs, require_data
@@ -64,264 +69,19 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from hdrh.histogram import HdrHistogram
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Floats, Ints
     from latencykit.core.buckets import Buckets
-    from latencykit.core.dependence import Dependence
     from latencykit.core.trimmed import Trimmed
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "STANDARD_PERCENTILES",
-    "Evidence",
-    "Histogram",
-    "HistogramBacked",
-    "PercentileRow",
-    "brackets_at",
-    "highest_pinned_down",
-    "histogram_of",
-    "least_of",
-    "merge_histograms",
-    "ranks_of_mean",
-    "reported",
-    "rows_at",
-    "stated_range",
-    "statistic_of",
-    "values_at",
-]
 
 STANDARD_PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 100.0)
-
-
-def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
-    """Return value, bucket position and "this is only a lower bound" of each percentile."""
-    total = histogram.count + histogram.censored
-    rank = ranks(p, total)
-    if histogram.reported_percentiles[0]:  # a tool may report the value of the rank below
-        at = np.asarray(histogram.reported_percentiles[0])
-        rank = np.where(np.isin(p, at), np.maximum(surely_within(p, total), 1), rank)
-        if histogram.censored:  # no percentile lies above a higher one that is reported
-            lower = np.append(np.maximum(surely_within(at, total), 1), total)
-            rank = np.minimum(rank, lower[np.searchsorted(at, p, "left")])
-    if not histogram.index.size:
-        bound = histogram.censored_at if histogram.censored else np.nan
-        return np.full(p.shape, bound), np.zeros(p.shape, np.int64), rank > 0
-    below = histogram.count
-    if histogram.censored:
-        highs = _within(histogram, histogram.buckets.high(histogram.index))
-        below = int(histogram.counts[highs <= histogram.censored_at].sum())
-    # Censored values rank right above the first `below` values.
-    counted = np.maximum(rank - histogram.censored, min(below, histogram.count))
-    counted = np.maximum(np.where(rank > below, counted, rank), 1)
-    position = np.searchsorted(histogram.cumulative, counted, "left")
-    position = np.minimum(position, histogram.index.size - 1).astype(np.int64)
-    highest = histogram.buckets.high(histogram.index[position])
-    values = _within(histogram, np.where(p == 0, least_of(histogram), highest))
-    floor, ceiling = _reported_around(histogram, p)
-    values = np.clip(values, floor, np.maximum(ceiling, floor))
-    if histogram.censored:
-        values = np.where(rank > below, np.maximum(histogram.censored_at, values), values)
-    return values, position, (rank > below) & (histogram.censored > 0)
-
-
-def brackets_at(
-    histogram: Histogram, p: Floats
-) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Return value, lower edge, upper edge and "this is only a lower bound" of each percentile.
-
-    The edges are the bucket's, narrowed by the extremes and percentiles that the source reports;
-    both are the value of a reported percentile. The upper one is infinite in censored mass.
-    """
-    values, position, open_above = values_at(histogram, p)
-    if not histogram.index.size:
-        return values, values, np.where(open_above, np.inf, values), open_above
-    floor, ceiling = _reported_around(histogram, p)
-    edges = np.zeros(0)
-    if isinstance(histogram.buckets, EdgeBuckets):
-        edges = histogram.buckets.low(histogram.index)
-    if (edges[1:] >= edges[:-1]).all():
-        low = histogram.buckets.low(histogram.index[position])
-    else:  # buckets overlap: take the lower edge of the rank, not of its bucket
-        order = np.argsort(edges, kind="stable")
-        rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
-        low = edges[order][np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")]
-    low = _within(histogram, low)
-    high = _within(histogram, histogram.buckets.high(histogram.index[position]))
-    # With a handful of values, the bucket of a rank may lie above the percentile reported for it.
-    low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
-    high = np.minimum(high, ceiling)
-    for name, at in (("min", 0.0), ("max", 100.0)):
-        if name in histogram.reported_stats:
-            low, high = (np.where(p == at, values, edge) for edge in (low, high))
-    low, high = (np.where(open_above, edge, end) for edge, end in ((values, low), (np.inf, high)))
-    return values, np.minimum(low, values), np.maximum(high, values), open_above
-
-
-def rows_at(
-    histogram: Histogram,
-    p: Floats,
-    confidence: float,
-    bounded: NDArray[np.bool_] | None = None,
-) -> list[PercentileRow]:
-    """Return the rows of percentiles; all, or those to be bounded, have an interval."""
-    values, bottoms, tops, open_above = brackets_at(histogram, p)
-    low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
-    bounded = np.ones(p.shape, np.bool_) if bounded is None else bounded
-    if histogram.count + histogram.censored and bounded.any():
-        # Ranks of corrected counts are invented: they have no interval.
-        corrected = histogram.run.corrected in ("us", "tool")
-        table = percentile_table(histogram.counted, p[bounded], confidence, corrected=corrected)
-        low[bounded], high[bounded] = table.low, table.high
-    low = np.minimum(low, bottoms)
-    high = np.where(open_above, np.inf, np.maximum(high, tops))
-    supported = (p <= histogram.sample_limit(confidence)) & ~open_above
-    columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [PercentileRow(*row) for row in rows]
-
-
-def stated_range(histogram: Histogram) -> tuple[float, float]:
-    """Return the lowest and the highest value that the source reports, percentiles included."""
-    top = histogram.reported_percentiles[1][-1] if histogram.reported_percentiles[1] else -np.inf
-    return histogram.reported_stats.get("min", -np.inf), max(
-        histogram.reported_stats.get("max", np.inf), top
-    )
-
-
-def least_of(histogram: Histogram) -> float:
-    """Return the lowest edge; listed buckets may overlap, so it need not be the first."""
-    candidates = (
-        histogram.index if isinstance(histogram.buckets, EdgeBuckets) else histogram.index[:1]
-    )
-    return float(histogram.buckets.low(candidates).min())
-
-
-def _within(histogram: Histogram, values: Floats) -> Floats:
-    """Clip values to the lowest and the highest that the source reports."""
-    least, most = stated_range(histogram)
-    return np.minimum(np.maximum(values, least), most)
-
-
-def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
-    """Values reported for the next percentile at or below and at or above each, else infinite."""
-    at, values = (np.asarray(side, np.float64) for side in histogram.reported_percentiles)
-    if not at.size:
-        return np.full(p.shape, -np.inf), np.full(p.shape, np.inf)
-    before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
-    floor = np.where(before >= 0, values[np.maximum(before, 0)], -np.inf)
-    return floor, np.where(after < at.size, values[np.minimum(after, at.size - 1)], np.inf)
-
-
-def highest_pinned_down(histogram: Histogram, limit: float) -> float:
-    """Return the highest percentile up to `limit` known within a tenth, or 0."""
-    if limit > 0:  # the buckets of most sources are narrow
-        _, low, high, _ = brackets_at(histogram, np.array([limit]))
-        if is_resolved(low, high)[0]:
-            return limit
-    reached = 100.0 * histogram.cumulative / max(histogram.count + histogram.censored, 1)
-    ends = np.concatenate(([limit], reached, histogram.reported_percentiles[0]))
-    ends = distinct(ends[(ends > 0) & (ends <= limit)])[::-1]
-    _, low, high, _ = brackets_at(histogram, ends)
-    return float(next(iter(ends[is_resolved(low, high)]), 0.0))
 
 
 def _average(values: Floats, counts: Ints) -> float:
     """The mean of counted values; ``np.average`` takes several times as long for a few."""
     return float((values * counts).sum() / counts.sum(dtype=np.float64))
-
-
-# ------------------------------------------------------------
-# How far the numbers of a measurement can be trusted: the intervals of every command.
-#
-# `evidence()` of samples, logs and histograms has one interface. `Evidence` works without time, by
-# ranks, assuming independent requests; `latencykit.core.histogram_log.Tails` uses time.
-
-
-@record(eq=False)
-class Evidence(Value):
-    """Intervals of the statistics of one measurement.
-
-    Attributes
-    ----------
-    whole : Histogram
-        The histogram of all requests.
-    """
-
-    whole: Histogram
-
-    @property
-    def dependence(self) -> Dependence | None:
-        """How requests depend on each other; None where their times are unknown."""
-        return None
-
-    def rows(
-        self,
-        percentiles: Sequence[float],
-        confidence: float = 0.95,
-        *,
-        rare: bool = True,  # noqa: ARG002 - counts do not know how long it took
-        events: bool = True,  # noqa: ARG002 - nor what was slow together
-    ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with their intervals, and the reasons why some have none.
-
-        Without `events` rows do not count theirs, and take half the time.
-        """
-        return self.whole.percentile_rows(percentiles, confidence), ()
-
-    def supported_rows(
-        self, percentiles: Sequence[float], confidence: float = 0.95
-    ) -> list[PercentileRow]:
-        """Return the percentiles that `rows` gives, without intervals and events: much faster."""
-        p = np.asarray(percentiles, np.float64)
-        return rows_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
-
-    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return only the lower and upper ends of the intervals that `rows` gives."""
-        rows = self.whole.percentile_rows(percentiles, confidence)
-        low, high = np.array([(row.low, row.high) for row in rows]).reshape(-1, 2).T
-        return low, high
-
-    def mean(
-        self,
-        name: str = "mean",
-        confidence: float = 0.95,
-        *,
-        rare: bool = True,  # noqa: ARG002 - as above
-    ) -> tuple[float, float]:
-        """Return how far a mean may lie below and above the sample's; infinite where open."""
-        ends = ranks_of_mean(name)
-        if ends is None or not self.whole.count:
-            return 0.0, 0.0
-        counted = self.whole.counted.occupied()
-        shares = counted.cumulative / counted.count
-        first, last = (
-            counted.middle[min(int(np.searchsorted(shares, end - 1e-12)), shares.size - 1)]
-            for end in ends
-        )
-        kept = np.clip(counted.middle, first, last)
-        mean = float((kept * counted.counts).sum() / counted.count)
-        spread = (
-            math.sqrt(max(float(((kept - mean) ** 2 * counted.counts).sum()), 0.0))
-            / counted.count
-            / (ends[1] - ends[0])
-        )
-        if name == "mean":
-            spread = self.whole.bracket("std")[1] / math.sqrt(counted.count)
-        error = normal_quantile((1 + confidence) / 2) * spread * math.sqrt(counted.repeats)
-        return error, error
-
-    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
-        """Return the highest percentile that is bounded from above and resolved."""
-        return highest_pinned_down(self.whole, self.solid_up_to(confidence)[0])
-
-    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which the curve is bounded, and the basis of the rest.
-
-        The basis, such as ``"1 stall"``, is empty where time is unknown.
-        """
-        return self.whole.sample_limit(confidence), ""
 
 
 class HistogramBacked:
@@ -377,7 +137,7 @@ class HistogramBacked:
         return self.histogram().quantile(quantile)
 
     def percentiles(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
     ) -> pd.DataFrame:
         """Return a table of percentiles; see `Histogram.percentiles`.
 
@@ -394,23 +154,13 @@ class HistogramBacked:
         """Return the number of values that may be above `value`, censored ones included."""
         return self.histogram().count_above(value)
 
-    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+    def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:
         """Return the highest percentile bounded by the sample and resolved."""
-        return self.evidence().highest_supported_percentile(confidence)
+        return self.evidence().highest_supported_percentile(confidence=confidence)
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics."""
         return self.histogram().summary(percentiles)
-
-
-def ranks_of_mean(name: str) -> tuple[float, float] | None:
-    """Return the range of ranks (as shares) of a mean, or None if it is not trimmed by rank."""
-    from latencykit.core.trimmed import parse_trim
-
-    trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
-    return (
-        (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
-    )
 
 
 # ------------------------------------------------------------
@@ -748,7 +498,7 @@ class Histogram(Value):
         return self.percentile(q * 100.0)
 
     def percentile_rows(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
     ) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and its support."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
@@ -759,7 +509,7 @@ class Histogram(Value):
         return Evidence(self)
 
     def percentiles(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
     ) -> pd.DataFrame:
         """Return a table of percentiles, indexed by percentile.
 
@@ -774,7 +524,7 @@ class Histogram(Value):
             value; low, high (confidence interval joined with the bucket); bucket_low, bucket_high;
             resolved (these within a tenth); supported (bounded by the sample); events.
         """
-        return percentile_frame(self.percentile_rows(percentiles, confidence))
+        return percentile_frame(self.percentile_rows(percentiles, confidence=confidence))
 
     def percentile_of(self, value: float | str) -> float:
         """Return the share (in %) of values surely at or below `value`: complete buckets only.
@@ -839,12 +589,34 @@ class Histogram(Value):
             )
         return self.trimmed(spec).value
 
-    def sample_limit(self, confidence: float = 0.95) -> float:
+    def sample_limit(self, *, confidence: float = 0.95) -> float:
         """Return the highest percentile that the number of values bounds from above, or 0."""
         total = self.count + self.censored
         return highest_supported_percentile(total // self.counted.repeats, confidence)
 
-    def highest_supported_percentile(self, confidence: float = 0.95) -> float:
+    def supported_limit(self, *, confidence: float = 0.95) -> float:
+        """Return the highest percentile that the values support, resolved or not.
+
+        It is at most what the run supports that they were counted from: a log, samples, or the data
+        behind an `.hgrm`.
+        """
+        limit = self.sample_limit(confidence=confidence)
+        limit = min(limit, 100.0 if self.run.supported is None else self.run.supported)
+        origin, known = vars(self).get("_origin"), vars(self).setdefault("_limits", {})
+        if origin is not None and self.count + self.censored and confidence not in known:
+            known[confidence] = limit  # for its evidence, which may ask this
+            known[confidence] = origin.evidence(self).solid_up_to(confidence)[0]
+        return float(min(limit, known.get(confidence, limit)))
+
+    def _counted_from(self, origin: Any) -> Histogram:
+        """Return itself, which knows the run with times that it sums up and so what it supports."""
+        object.__setattr__(self, "_origin", origin)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_origin"}
+
+    def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:
         """Return the highest percentile bounded by the sample and resolved within a tenth.
 
         0 if there is none: every percentile of buckets that double in width is a range.
@@ -857,7 +629,7 @@ class Histogram(Value):
         >>> h.highest_supported_percentile()
         99.0
         """
-        return highest_pinned_down(self, self.sample_limit(confidence))
+        return highest_pinned_down(self, self.supported_limit(confidence=confidence))
 
     # ------------------------------------------------------------ making others
 
@@ -1091,7 +863,7 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
 # Stepping down to a histogram, or to one number per run, with an error for data that cannot.
 
 
-def histogram_of(data: Any, purpose: str) -> Histogram:
+def histogram_of(data: object, purpose: str) -> Histogram:
     """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
     if isinstance(data, Summary):
@@ -1123,7 +895,7 @@ def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95)
     if name == "p100":
         return data.max if not data.censored and is_resolved(*data.bracket("max")) else math.nan
     if name.startswith("p"):
-        row = data.percentile_rows([float(name[1:])], confidence)[0]
+        row = data.percentile_rows([float(name[1:])], confidence=confidence)[0]
         return row.value if row.supported and row.resolved else math.nan
     if name == "mean":
         return data.mean if data.censored or is_resolved(*data.bracket("mean")) else math.nan

@@ -9,85 +9,55 @@ the log.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import did_you_mean
 from latencykit.core import log_cache
 from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TagPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.dependence import (
-    LEAST_BINS,
-    LEAST_EVENTS,
-    RAREST,
-    Dependence,
-    normal_quantile,
-    tail_groups,
-    unseen_share,
-)
+from latencykit.core.evidence import Tails
 from latencykit.core.histogram import (
     STANDARD_PERCENTILES,
-    Evidence,
     Histogram,
     HistogramBacked,
     merge_histograms,
-    ranks_of_mean,
     reported,
-    rows_at,
 )
-from latencykit.core.kernel import tabulate
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import PercentileRow, distinct, median, values_at_ranks
+from latencykit.core.quantiles import PercentileRow, distinct, median
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.core.summary import Summary
-from latencykit.core.tail_events import TimeBins, fewest, solid_up_to, tail_shares
+from latencykit.core.tail_table import MOST_BINS, TailTable
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
     checked_unit,
-    did_you_mean,
     format_count,
     format_duration,
     format_percentile,
-    parse_duration,
+    interval_seconds,
     parse_moment,
     unit_factor,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Floats, Ints
     from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
-    from latencykit.core.tail_events import Bursts, TailEvents
+    from latencykit.core.evidence import TailEvents
     from latencykit.units import Moment
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "HistogramLog",
-    "IntervalSeries",
-    "LogPart",
-    "SlotPart",
-    "Tails",
-    "merge",
-    "merge_logs",
-    "slot_edges",
-    "slot_numbers",
-    "tails_of",
-    "tails_of_requests",
-]
 
 
 def slot_numbers(starts: Floats, width: float) -> Ints:
@@ -107,9 +77,15 @@ def slot_edges(slot: Floats, width: float) -> Floats:
 
 
 _FARTHEST = 1e18  # seconds
-_AT_ONCE = 64  # intervals that are decoded, or put together, at a time
+_AT_ONCE = 64  # intervals that are decoded at a time
 _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
+_LONG_LOG_BINS = 2048  # of the table of tails, of a log of more than 4 · `MOST_BINS` intervals
+_SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
+_TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
+_OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
+_SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
+_LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 
 
 @record(eq=False)
@@ -222,16 +198,16 @@ class HistogramLog(HistogramBacked, Value):
     @overload
     def __getitem__(self, which: int) -> Histogram: ...
     @overload
-    def __getitem__(self, which: slice) -> HistogramLog: ...
-    def __getitem__(self, which: int | slice) -> Histogram | HistogramLog:
+    def __getitem__(self, which: slice | Ints) -> HistogramLog: ...
+    def __getitem__(self, which: int | slice | Ints) -> Histogram | HistogramLog:
         rows = np.arange(len(self))[which]
-        return self.rows(rows) if isinstance(which, slice) else next(iter(self.rows(rows[None])))
+        return self._view(rows) if rows.ndim else next(iter(self._view(rows[None])))
 
     def __iter__(self) -> Iterator[Histogram]:
         for first in range(0, len(self), _AT_ONCE):
             rows = np.arange(first, min(first + _AT_ONCE, len(self)))
             contents: dict[int, tuple[Buckets, Ints, Ints]] = {}
-            for block in self.rows(rows).blocks():
+            for block in self._view(rows)._blocks():
                 for row, begin, end in zip(
                     block.rows.tolist(), block.indptr, block.indptr[1:], strict=False
                 ):
@@ -258,7 +234,7 @@ class HistogramLog(HistogramBacked, Value):
     __hash__ = Value.__hash__
 
     def _content(self) -> tuple[Any, ...]:
-        return self.unit, self.run, self.starts, self.lengths, self.tag_of_rows()
+        return self.unit, self.run, self.starts, self.lengths, interval_tags(self)
 
     # ------------------------------------------------------------ plain facts
 
@@ -287,14 +263,10 @@ class HistogramLog(HistogramBacked, Value):
         """Whether all intervals have one tag: found without a look at thousands of other tags."""
         return len(self) > 0 and bool((self._tag_code == self._tag_code[0]).all())
 
-    def tag_of_rows(self) -> list[str]:
-        """Return the tag of every interval, ``""`` for none."""
-        return [self._tag_names[code] for code in self._tag_code]
-
     # ------------------------------------------------------------ views
 
-    def rows(self, rows: Ints, **changes: object) -> HistogramLog:
-        """Return a view of some intervals, with other facts where `changes` name them."""
+    def _view(self, rows: Ints, **changes: object) -> HistogramLog:
+        """Some intervals, with other facts where `changes` name them."""
         part, row = self._where
         facts: dict[str, Any] = {
             "where": (part[rows], row[rows]), "tag_code": self._tag_code[rows],
@@ -319,7 +291,7 @@ class HistogramLog(HistogramBacked, Value):
             Seconds from the log's start, a duration (``"5s"``), or a timestamp.
         """
         first, last = (parse_moment(moment, self.epoch) for moment in (start, end))
-        return self.rows(np.flatnonzero((self.starts >= first) & (self.starts < last)))
+        return self._view(np.flatnonzero((self.starts >= first) & (self.starts < last)))
 
     def tagged(self, tag: str) -> HistogramLog:
         """Return the intervals of one tag; ``""`` for the untagged ones.
@@ -335,10 +307,10 @@ class HistogramLog(HistogramBacked, Value):
             raise InvalidArgumentError(
                 f"no interval is tagged {tag!r}{did_you_mean(tag, self.tags)}"
             )
-        return self.rows(rows, run=self.run.replace(tags=(tag,) if tag else ()))
+        return self._view(rows, run=self.run.replace(tags=(tag,) if tag else ()))
 
     def by_tag(self) -> dict[str, HistogramLog]:
-        """Return one log a tag, ``""`` for untagged lines."""
+        """Return one log per tag, ``""`` for untagged lines."""
         if not len(self):
             return {"": self}
         order = np.argsort(self._tag_code, kind="stable")
@@ -348,9 +320,9 @@ class HistogramLog(HistogramBacked, Value):
         }
         log = self
         if begins.size > _TAGS_APART:
-            log = self._mapped_through(lambda part: TagPart(part, self._tag_code))
+            log = mapped_through(self, lambda part: TagPart(part, self._tag_code))
         return {
-            name: log.rows(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
+            name: log._view(rows_of[name], run=self.run.replace(tags=(name,) if name else ()))
             for name in self.tags or ("",)
         }
 
@@ -358,7 +330,7 @@ class HistogramLog(HistogramBacked, Value):
         """Return the same log with every interval tagged so; as it is for None."""
         if tag is None:
             return self
-        return self.rows(
+        return self._view(
             np.arange(len(self)), tag_code=np.zeros(len(self), np.int64), tag_names=(tag,)
         )
 
@@ -366,16 +338,9 @@ class HistogramLog(HistogramBacked, Value):
         """Return the same log with its values in another unit."""
         if unit == self.unit:
             return self
-        return self.rows(
+        return self._view(
             np.arange(len(self)), unit=unit, factor=self._factor * unit_factor(self.unit, unit)
         )
-
-    def shifted(self, seconds: float) -> HistogramLog:
-        """Return the same intervals counted from a start that is `seconds` earlier."""
-        start = None if self.run.start is None else self.run.start - seconds
-        later = self.rows(np.arange(len(self)), run=self.run.replace(start=start))
-        later.starts = read_only(self.starts + seconds)
-        return later
 
     def with_run(self, **changes: object) -> HistogramLog:
         """Return a copy with some facts of the run changed."""
@@ -384,27 +349,13 @@ class HistogramLog(HistogramBacked, Value):
         vars(same).update(vars(self) | facts)
         return same
 
-    def _mapped_through(self, view: Callable[[Part], Part]) -> HistogramLog:
-        """Return the same intervals with their payloads changed by `view` when they are decoded."""
-        return HistogramLog(
-            self.starts,
-            self.lengths,
-            [view(LogPart(self))],
-            tag_code=self._tag_code,
-            tag_names=self._tag_names,
-            unit=self.unit,
-            run=self.run,
-        )
-
     def resample(self, interval: str | float) -> HistogramLog:
         """Return a log of wider intervals (``"10s"``, or seconds); sums and maxima stay exact.
 
         An interval goes whole into the slot that it starts in (k · width ≤ start < (k + 1) ·
         width); a slot's start and length are those of what is in it.
         """
-        width = parse_duration(interval, "s") / 1e9
-        if not width > 0:
-            raise InvalidArgumentError(f"an interval must be longer than nothing, not {interval!r}")
+        width = interval_seconds(interval)
         slot = np.unique(slot_numbers(self.starts, width), return_inverse=True)[1].reshape(-1)
         codes = slot * len(self._tag_names) + self._tag_code
         keys, group = np.unique(codes, return_inverse=True)
@@ -413,7 +364,7 @@ class HistogramLog(HistogramBacked, Value):
         np.minimum.at(starts, group, self.starts)
         np.maximum.at(ends, group, self.starts + self.lengths)
         if keys.size == len(self):
-            view = self.rows(np.argsort(group))
+            view = self._view(np.argsort(group))
             view.lengths = ends - starts
             return view
         return HistogramLog(
@@ -425,19 +376,6 @@ class HistogramLog(HistogramBacked, Value):
             unit=self.unit,
             run=self.run,
         )
-
-    def in_succession(self) -> HistogramLog:
-        """Return the log with one interval at a time: itself, unless hosts or tags overlap.
-
-        Rates, runs of intervals and seconds have no meaning where intervals lie side by side.
-        """
-        width = self._overlap()
-        if not width:
-            return self
-        view = self.with_tag("").resample(width)
-        view.starts = slot_edges(slot_numbers(view.starts, width).astype(np.float64), width)
-        view.lengths = np.full(len(view), width)
-        return view
 
     def _overlap(self) -> float:
         """Length of intervals that lie side by side, seconds; 0 where one follows the other."""
@@ -453,8 +391,8 @@ class HistogramLog(HistogramBacked, Value):
 
     # ------------------------------------------------------------ one pass over the payloads
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield all intervals as blocks, each once, in any order; `Block.rows` are this log's."""
+    def _blocks(self) -> Iterator[Block]:
+        """All intervals as blocks; see `blocks_of`."""
         expected, cache = self._shelf.expected, None
         if expected and len(self) == self._shelf.size and not self._cached():
             cache = self._new_cache(expected) if self._gains_by_cache() else None
@@ -493,13 +431,6 @@ class HistogramLog(HistogramBacked, Value):
                 own = mine[np.searchsorted(wanted, block.rows)]
                 yield block.numbered(own)
 
-    def scan(self, *folds: Fold) -> None:
-        """Pass every block to every fold, and keep what is decoded for later questions."""
-        totals = [fold for fold in folds if isinstance(fold, TotalsFold) and fold.is_fresh]
-        self._pass(Request(), *folds)
-        if totals and self._whole is None:  # and so `histogram` need not sum up once more
-            self._whole = self.histogram_of(totals[0])
-
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
         known = self._cached()
@@ -517,6 +448,23 @@ class HistogramLog(HistogramBacked, Value):
         self._shelf.keep(cache)
         return cache, np.arange(len(self))
 
+    def _tail_bins(self) -> tuple[Ints, int]:
+        """The time bin of each interval in the table of tails, and how many there are."""
+        width = self._overlap()
+        times, moment = np.unique(
+            slot_numbers(self.starts, width) if width else self.starts, return_inverse=True
+        )
+        most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
+        slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
+        return slot, int(slot.max(initial=-1)) + 1
+
+    def _spans(self) -> Ints:
+        """The span of each interval: a width that people resample to, and that fills a window."""
+        steps = np.diff(distinct(self.starts))
+        least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
+        width = next((span for span in _SPANS if span >= least), least)
+        return np.unique(slot_numbers(self.starts, width), return_inverse=True)[1].reshape(-1)
+
     def _new_cache(self, request: Request) -> LogCache:
         """Return a cache for a pass over this log, which also answers what `expect` announced."""
         request |= self._shelf.expected or request
@@ -525,35 +473,20 @@ class HistogramLog(HistogramBacked, Value):
         family = self._where[0] * tags + codes if few else self._where[0]
         slot = table = None
         if request.table:
-            slot, slots = _slots_of(self)
-            table = partial(_Table, slot, slots, codes, tags)
+            slot, slots = self._tail_bins()
+            table = partial(TailTable, slot, slots, codes, tags)
             pays = slots * (int(family.max()) + 1) * _SLOT_ROWS <= len(self)
             slot = slot if few and pays else None
         return LogCache(
             self._places,
             family,
-            lambda: _spans_of(self),
+            self._spans,
             slot,
             table,
             self._scaled,
             request,
             self._factor,
         )
-
-    def expect(
-        self, percentiles: Sequence[float] = (), *, evidence: bool = True, keep: bool = True
-    ) -> None:
-        """Announce what will be asked, so that one pass answers all of it.
-
-        With ``keep=False`` that pass keeps nothing for later questions.
-        """
-        request = Request(True, tuple(float(p) for p in percentiles), evidence)
-        self._shelf.expected = request | (self._shelf.expected or request)
-        self._shelf.keeps = keep
-
-    def is_scanned(self) -> bool:
-        """Return True if the sums and the usual percentiles of this log are remembered."""
-        return self._cached() is not None
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
         """The cache and the rows of this log in it, where it covers all of them."""
@@ -570,11 +503,6 @@ class HistogramLog(HistogramBacked, Value):
         """The cache, filled by a pass that answers the request where there is none yet."""
         return self._cached() or (self._pass(request) if self._gains_by_cache() else None)
 
-    def _use_sidecar(self, path: Path) -> None:
-        """Use what an earlier pass stored beside the log, or let the next one store it there."""
-        if self._gains_by_cache():
-            self._shelf.use_sidecar(path, lambda: self._new_cache(Request()))
-
     def _tags_by_name(self) -> tuple[Ints, int]:
         """Number each interval's tag among those in use, by name, and count those in use."""
         if self._of_one_tag:
@@ -587,27 +515,12 @@ class HistogramLog(HistogramBacked, Value):
         rank_of[used] = rank.reshape(-1)
         return rank_of[self._tag_code], max(1, names.size)
 
-    def totals_fold(self, *, by_tag: bool = False) -> TotalsFold:
-        """Return a fold for `scan` that sums all intervals, or each tag's."""
-        return TotalsFold(self._tag_code if by_tag else np.zeros(len(self), np.int64))
-
-    def series_fold(
-        self, percentiles: Sequence[float] = (), *, moments: bool = False
-    ) -> SeriesFold:
-        """Return a fold for `scan` that takes each interval's numbers."""
-        return SeriesFold(len(self), percentiles, moments=moments)
-
-    def histogram_of(
-        self, fold: TotalsFold, tag: str | None = None, like: HdrBuckets | None = None
-    ) -> Histogram:
-        """Return the histogram of a scanned `totals_fold`, or that of one of its tags."""
-        group = 0 if tag is None else self._tag_names.index(tag)
+    def _histogram_of(self, fold: TotalsFold, like: HdrBuckets | None = None) -> Histogram:
+        """The histogram of a fold that has seen all intervals, all in its one group."""
         run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
-        run = run if tag is None else run.replace(tags=(tag,) if tag else ())
         parts = [
             Histogram(buckets, index, counts, self.unit, run)
-            for number, buckets, index, counts in fold.totals()
-            if number == group
+            for _, buckets, index, counts in fold.totals()
         ]
         if like is not None:
             parts = [part.rebucket(like, as_reference=True) for part in parts]
@@ -619,14 +532,6 @@ class HistogramLog(HistogramBacked, Value):
         whole = merge_histograms(parts)
         outcomes = ("failed", "timeouts", "dropped", "unfinished")
         return reported(whole.with_run(**{name: getattr(run, name) for name in outcomes}))
-
-    def series_of(self, fold: SeriesFold) -> IntervalSeries:
-        """Return the arrays that a scanned `series_fold` holds, with the intervals' times."""
-        least, most, values, lows = fold.edges(fold.percentiles)
-        return IntervalSeries(
-            self.starts, self.lengths, fold.count, least, most, fold.percentiles, values,
-            fold.mean, fold.std, self.unit, lows,
-        )  # fmt: skip
 
     # ------------------------------------------------------------ questions
 
@@ -640,17 +545,18 @@ class HistogramLog(HistogramBacked, Value):
             ``add`` does; its published sums come out so.
         """
         if like is None and self._whole is not None:
-            return self._whole
+            return self._whole._counted_from(self)
         plain = self._factor == 1.0
         known = self._answers(Request(total=plain))
         if plain and known is not None and known[0].total and known[1].size == known[0].size:
             fold = known[0].total
         else:
-            fold = self.totals_fold()
+            fold = TotalsFold(np.zeros(len(self), np.int64))
             for block in self._summed_blocks(np.zeros(len(self), np.int64), known)[1]:
                 fold.add(block)
-        histogram = self.histogram_of(fold, like=like)
-        self._whole = histogram if like is None else self._whole
+        histogram = self._histogram_of(fold, like)
+        if like is None:
+            self._whole = histogram._counted_from(self)
         return histogram
 
     def _summed_blocks(
@@ -668,51 +574,20 @@ class HistogramLog(HistogramBacked, Value):
         def blocks() -> Iterator[Block]:
             for window in windows:
                 yield self._in_unit(window)
-            for block in self.rows(rest).blocks() if rest.size else ():
+            for block in self._view(rest)._blocks() if rest.size else ():
                 yield block.numbered(rest[block.rows])
 
         return np.concatenate((units, rest)), blocks()
-
-    def histogram_and(self, *folds: Fold) -> Histogram:
-        """Return the sum of all intervals, and show every block to `folds` in the same pass."""
-        total = self.totals_fold()
-        if self._whole is not None:
-            self.scan(*folds)
-        elif self._gains_by_cache():
-            self._pass(Request(total=self._factor == 1.0), *folds)
-        else:
-            self.scan(*folds, total)  # in this order: what they decode is at hand then
-        return self.histogram()
-
-    def series(self, percentiles: Sequence[float] = (), *, moments: bool = False) -> IntervalSeries:
-        """Return count, extremes and percentiles of every interval, in one pass."""
-        wanted = tuple(float(p) for p in percentiles)
-        known = None if moments else self._answers(Request(percentiles=wanted))
-        if known is not None:
-            cache, rows = known
-            if cache.series is not None and set(wanted) <= set(cache.series.percentiles):
-                least, most, values, lows = cache.series.edges(wanted, rows, self._scaled)
-                none = np.zeros(0)
-                return IntervalSeries(
-                    self.starts, self.lengths, cache.series.count[rows], least, most, wanted,
-                    values, none, none, self.unit, lows,
-                )  # fmt: skip
-        total = self.totals_fold() if self._whole is None else None
-        fold = SeriesFold(len(self), percentiles, moments=moments, total=total)
-        self.scan(fold)
-        if total is not None:
-            self._whole = self.histogram_of(total)
-        return self.series_of(fold)
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
         """Return one row per interval: start, length, tag, count, max and the percentiles."""
         import pandas as pd
 
-        series = self.series(percentiles)
+        series = interval_series(self, percentiles)
         columns = {
             "start": series.start,
             "length": series.length,
-            "tag": self.tag_of_rows(),
+            "tag": interval_tags(self),
             "count": series.count,
             "max": series.max,
         }
@@ -724,18 +599,45 @@ class HistogramLog(HistogramBacked, Value):
 
     def evidence(self, whole: Histogram | None = None) -> Tails:
         """Return events and confidence intervals that allow for requests that are slow together."""
-        self._tails = self._tails or tails_of(self, whole)
+        if self._tails is None:
+            self._tails = self._new_tails(whole)
         return self._tails
 
+    def _new_tails(self, whole: Histogram | None) -> Tails:
+        """The log as time bins × groups of buckets, in one pass."""
+        slot, slots = self._tail_bins()
+        fold = TailTable(slot, slots, *self._tags_by_name())
+        known = self._answers(Request(total=whole is None, table=True))
+        filled = None if known is None else known[0].table_at(known[1], self._factor)
+        if (
+            known is not None
+            and filled is not None
+            and np.array_equal(filled.slot[known[1]], slot)
+            and np.array_equal(filled.tag[known[1]], fold.tag)
+        ):
+            fold = filled
+            counted = whole or self.histogram()
+        elif whole is None:
+            counted = scan_with_total(self, fold)
+        else:
+            counted = whole
+            scan(self, fold)
+        start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
+        np.minimum.at(start, slot, self.starts)
+        np.maximum.at(end, slot, self.starts + self.lengths)
+        end = np.minimum(end, np.append(start[1:], np.inf))  # of hosts side by side a second is one
+        table, tags, value = fold.groups()
+        seconds = fold.longest * (NANOSECONDS.get(self.unit, 0.0) / 1e9)
+        return Tails(counted, table, value, start, end - start, seconds, tags)
+
     def percentile_rows(
-        self, percentiles: ArrayLike = STANDARD_PERCENTILES, confidence: float = 0.95
+        self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
     ) -> list[PercentileRow]:
         """Return percentiles of all intervals, with how many events each is based on.
 
-        Confidence intervals allow for requests that are slow together, and are as wide as those of
-        independent requests at least. The upper end is open where a percentile is based on fewer
-        than twenty independent events, and no interval where the log is too short to show how far
-        requests depend on each other.
+        Confidence intervals allow for requests that are slow together (the jackknife over twelve
+        blocks of time), and are as wide as those of independent requests at least. There is none
+        where the log has fewer than twelve intervals.
         """
         return self.evidence().rows(
             np.atleast_1d(np.asarray(percentiles, np.float64)).tolist(), confidence
@@ -753,9 +655,9 @@ class HistogramLog(HistogramBacked, Value):
         """Return one row per bucket and interval: start, length, tag, low, high, count."""
         import pandas as pd
 
-        tags = np.asarray(self.tag_of_rows(), object)
+        tags = np.asarray(interval_tags(self), object)
         frames = []
-        for block in self.blocks():
+        for block in self._blocks():
             row = block.rows[block.entry_rows]
             columns = {
                 "start": self.starts[row], "length": self.lengths[row], "tag": tags[row],
@@ -790,6 +692,123 @@ class HistogramLog(HistogramBacked, Value):
 
 
 # ------------------------------------------------------------
+# One pass over the payloads, for the packages that ask more of it than the methods do.
+
+
+def blocks_of(log: HistogramLog) -> Iterator[Block]:
+    """Yield all intervals as blocks, each once, in any order; `Block.rows` are the log's."""
+    return log._blocks()
+
+
+def scan(log: HistogramLog, *folds: Fold) -> None:
+    """Pass every block to every fold, and keep what is decoded for later questions."""
+    totals = [fold for fold in folds if isinstance(fold, TotalsFold) and fold.is_fresh]
+    log._pass(Request(), *folds)
+    if totals and log._whole is None:  # and so `histogram` need not sum up once more
+        log._whole = log._histogram_of(totals[0])
+
+
+def scan_with_total(log: HistogramLog, *folds: Fold) -> Histogram:
+    """Return the sum of all intervals, and pass every block to `folds` in the same pass."""
+    if log._whole is not None:
+        scan(log, *folds)
+    elif log._gains_by_cache():
+        log._pass(Request(total=log._factor == 1.0), *folds)
+    else:  # in this order: what they decode is at hand then
+        scan(log, *folds, TotalsFold(np.zeros(len(log), np.int64)))
+    return log.histogram()
+
+
+def expect(
+    log: HistogramLog,
+    percentiles: Sequence[float] = (),
+    *,
+    evidence: bool = True,
+    keep: bool = True,
+) -> None:
+    """Announce what will be asked of a log, so that one pass answers all of it.
+
+    With ``keep=False`` that pass keeps nothing for later questions.
+    """
+    request = Request(True, tuple(float(p) for p in percentiles), evidence)
+    log._shelf.expected = request | (log._shelf.expected or request)
+    log._shelf.keeps = keep
+
+
+def is_scanned(log: HistogramLog) -> bool:
+    """Return True if the sums and the usual percentiles of a log are remembered."""
+    return log._cached() is not None
+
+
+def interval_series(
+    log: HistogramLog, percentiles: Sequence[float] = (), *, moments: bool = False
+) -> IntervalSeries:
+    """Return count, extremes and percentiles of every interval, in one pass."""
+    asked = tuple(float(p) for p in percentiles)
+    known = None if moments else log._answers(Request(percentiles=asked))
+    if known is not None:
+        cache, rows = known
+        if cache.series is not None and set(asked) <= set(cache.series.percentiles):
+            least, most, values, lows = cache.series.edges(asked, rows, log._scaled)
+            count, none = cache.series.count[rows], np.zeros(0)
+            columns = count, least, most, asked, values, none, none
+            return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows)
+    total = TotalsFold(np.zeros(len(log), np.int64)) if log._whole is None else None
+    fold = SeriesFold(len(log), asked, moments=moments, total=total)
+    scan(log, fold)
+    if total is not None:
+        log._whole = log._histogram_of(total)
+    least, most, values, lows = fold.edges(asked)
+    columns = fold.count, least, most, asked, values, fold.mean, fold.std
+    return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows)
+
+
+def interval_tags(log: HistogramLog) -> list[str]:
+    """Return the tag of every interval, ``""`` for none."""
+    return [log._tag_names[code] for code in log._tag_code]
+
+
+def shifted(log: HistogramLog, seconds: float) -> HistogramLog:
+    """Return the same intervals counted from a start that is `seconds` earlier."""
+    start = None if log.run.start is None else log.run.start - seconds
+    later = log._view(np.arange(len(log)), run=log.run.replace(start=start))
+    later.starts = read_only(log.starts + seconds)
+    return later
+
+
+def mapped_through(log: HistogramLog, view: Callable[[Part], Part]) -> HistogramLog:
+    """Return the same intervals with their payloads changed by `view` when they are decoded."""
+    return HistogramLog(
+        log.starts,
+        log.lengths,
+        [view(LogPart(log))],
+        tag_code=log._tag_code,
+        tag_names=log._tag_names,
+        unit=log.unit,
+        run=log.run,
+    )
+
+
+def relabelled(log: HistogramLog, unit: str) -> HistogramLog:
+    """Return a log whose values are the same numbers in another unit."""
+    return log._view(np.arange(len(log)), unit=unit)
+
+
+def in_succession(log: HistogramLog) -> HistogramLog:
+    """Return the log with one interval at a time: itself, unless hosts or tags overlap.
+
+    Rates, runs of intervals and seconds have no meaning where intervals lie side by side.
+    """
+    width = log._overlap()
+    if not width:
+        return log
+    view = log.with_tag("").resample(width)
+    view.starts = slot_edges(slot_numbers(view.starts, width).astype(np.float64), width)
+    view.lengths = np.full(len(view), width)
+    return view
+
+
+# ------------------------------------------------------------
 # Logs seen differently: intervals summed into slots, and several logs as one. Nothing is decoded
 # until asked for.
 
@@ -818,7 +837,7 @@ class SlotPart:
             mine = np.sort(chosen[first:end])
             if not mine.size:
                 continue
-            view = self._log.rows(mine)
+            view = self._log._view(mine)
             units, blocks = view._summed_blocks(slot[mine], view._cached())
             ready: list[tuple[int, Buckets, Ints, Ints]] = []
 
@@ -906,447 +925,8 @@ class LogPart:
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
-        for block in self._log.rows(rows).blocks():
+        for block in self._log._view(rows)._blocks():
             yield block.numbered(rows[block.rows])
-
-
-# ------------------------------------------------------------
-# What a measurement that knows time knows beyond its counts: events, and intervals that know how
-# slow requests cluster.
-
-_SLOTS = 4096  # more intervals are put together with their neighbours
-_LARGE = 2048  # into at most this many, of very long logs
-_SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
-_TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
-_OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
-_SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
-_LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
-_GROUPS = 400
-_SMALL = 1 << 15  # entries of a table that is cheaply summed once from its end
-_MORE = 512  # columns for what comes later: they take memory only when they are written to
-_FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
-_BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
-
-
-@record(eq=False)
-class Tails(Evidence):
-    """A measurement as time bins × groups of buckets, fine in the tail, of bounded size.
-
-    Attributes
-    ----------
-    whole : Histogram
-        All of it.
-    table : ndarray of float64, shape (slots, groups)
-        Counts, in order of time.
-    value : ndarray of float64, shape (groups,)
-        Middle of each group.
-    start, length, longest : ndarray of float64, shape (slots,)
-        Seconds; the longest latency of each, 0 for values without a unit.
-    tags : ndarray of float64, shape (tags, groups)
-    """
-
-    table: Floats
-    value: Floats
-    start: Floats
-    length: Floats
-    longest: Floats
-    tags: Floats
-
-    @cached_property
-    def dependence(self) -> Dependence:
-        """How requests depend on each other."""
-        return Dependence(self.table, self.value)
-
-    def events(self, percentiles: Sequence[float]) -> list[TailEvents]:
-        """Return what makes up the requests above each percentile."""
-        events = self._bursts(percentiles).events(slice(len(percentiles)))
-        if len(self.tags) < 2:
-            return events
-        by_tag = _above(self.tags, *tail_shares(self._counts, percentiles))
-        most = [fewest(column)[0] for column in by_tag.T]
-        return [replace(above, tags=number) for above, number in zip(events, most, strict=True)]
-
-    @cached_property
-    def _counts(self) -> Ints:
-        return np.asarray(np.rint(self.table.sum(axis=0)), np.int64)
-
-    @cached_property
-    def _bins(self) -> TimeBins:
-        return TimeBins.of(self.table.sum(axis=1), self.start, self.length, self.longest)
-
-    def _bursts(self, percentiles: Sequence[float]) -> Bursts:
-        """The requests of each slot above each percentile, and where they are bursts."""
-        # A stall shows best where it still holds many requests: some percentiles are asked besides.
-        asked = [*percentiles, *(p for p in _BESIDES if p < max(percentiles, default=0.0))]
-        group, share = tail_shares(self._counts, asked)
-        if self._beyond is None:
-            return self._bins.bursts(asked, _above(self.table, group, share))
-        return self._bins.bursts(asked, self._beyond[:, group] + self.table[:, group] * share)
-
-    @cached_property
-    def _beyond(self) -> Floats | None:
-        """Requests of each slot beyond each group; None for a large table."""
-        if self.table.size > _SMALL:
-            return None
-        beyond = np.zeros(self.table.shape)
-        np.cumsum(self.table[:, :0:-1], axis=1, out=beyond[:, -2::-1])
-        return beyond
-
-    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the highest percentile that enough events support, and the basis above."""
-        if confidence not in self._solid:
-            limit = self.whole.sample_limit(confidence)
-            self._solid[confidence] = solid_up_to(self._bursts, limit, confidence)
-        return self._solid[confidence]
-
-    @cached_property
-    def _solid(self) -> dict[float, tuple[float, str]]:
-        return {}
-
-    def rows(
-        self,
-        percentiles: Sequence[float],
-        confidence: float = 0.95,
-        *,
-        rare: bool = True,
-        events: bool = True,
-    ) -> tuple[list[PercentileRow], tuple[str, ...]]:
-        """Return percentiles with confidence intervals and events, and why some have none."""
-        p = [float(one) for one in percentiles]
-        inner = [k for k, one in enumerate(p) if 0 < one < 100]
-        if not inner or not self.whole.count:
-            return list(self.whole.percentile_rows(p, confidence)), ()
-        asked = np.array([p[k] for k in inner])
-        unseen = unseen_share(self._seconds) if rare else 0.0
-        known = self.dependence.resolved(asked)
-        above: list[int | None] = [None] * asked.size
-        if events:
-            above = [one.count or None for one in self.events(asked.tolist())]
-        bounded = np.ones(len(p), np.bool_)
-        bounded[inner] = known
-        rows = rows_at(self.whole, np.array(p), confidence, bounded)
-        ends = self._ends([rows[k] for k in inner], known, confidence, unseen)
-        for k, number, *row in zip(inner, above, *(end.tolist() for end in ends), strict=True):
-            facts = dict(zip(("low", "high", "supported"), row, strict=True))
-            rows[k] = PercentileRow(**vars(rows[k]) | facts | {"events": number})
-        return rows, self._reasons(rows, known.tolist(), unseen)
-
-    def supported_rows(
-        self, percentiles: Sequence[float], confidence: float = 0.95
-    ) -> list[PercentileRow]:
-        """Return the percentiles that `rows` gives, without intervals and events: much faster."""
-        rows = super().supported_rows(percentiles, confidence)
-        if not self.whole.count:
-            return rows
-        solid = self.solid_up_to(confidence)[0]
-        return [
-            PercentileRow(**vars(row) | {"supported": False})
-            if solid < row.percentile < 100
-            else row
-            for row in rows
-        ]
-
-    def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return only the lower and upper ends of the intervals that `rows` gives."""
-        inner = (percentiles > 0) & (percentiles < 100)
-        if not inner.any() or not self.whole.count:
-            return super().ends(percentiles, confidence)
-        chosen = ~inner
-        chosen[inner] = self.dependence.resolved(percentiles[inner])
-        low, high = np.full((2, percentiles.size), math.nan)
-        low[~inner], high[~inner] = super().ends(percentiles[~inner], confidence)
-        chosen &= inner
-        if chosen.any():
-            rows = self.whole.percentile_rows(percentiles[chosen], confidence)
-            known, unseen = np.ones(len(rows), np.bool_), unseen_share(self._seconds)
-            low[chosen], high[chosen], _ = self._ends(rows, known, confidence, unseen)
-        return low, high
-
-    def _ends(
-        self,
-        rows: list[PercentileRow],
-        known: NDArray[np.bool_],
-        confidence: float,
-        unseen: float,
-    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Ends of the intervals of percentiles between 0 and 100, and which are supported.
-
-        An interval is at least as wide as that of independent requests; corrected counts have none.
-        """
-        columns = [(row.percentile, row.value, row.low, row.high, row.supported) for row in rows]
-        p, value, low, high, supported = np.array(columns, np.float64).T
-        # What a supported percentile bounds, it bounds for all that are lower, too.
-        sure = (supported > 0) & (p <= self.solid_up_to(confidence)[0])
-        if not known.any():
-            return np.full(p.shape, np.nan), np.full(p.shape, np.nan), sure
-        end = normal_quantile((1 + confidence) / 2)
-        levels = self.dependence.levels(p, [-end, end], unseen)
-        total = self.whole.count + self.whole.censored
-        bottom, top = values_at_ranks(self.whole.counted, *(levels * total).T)
-        top = np.where(sure & (levels[:, 1] < 1), top, np.inf)
-        highest = np.maximum(top, np.where(np.isnan(high), value, high))
-        lowest = np.minimum(bottom, np.where(np.isnan(low), value, low))
-        lowest[np.isnan(low) & ~np.isnan(high)] = math.nan
-        return np.where(known, lowest, math.nan), np.where(known, highest, math.nan), sure
-
-    def mean(
-        self, name: str = "mean", confidence: float = 0.95, *, rare: bool = True
-    ) -> tuple[float, float]:
-        """Return how far a mean may lie below and above the sample's; see `Evidence.mean`."""
-        ends = ranks_of_mean(name)
-        if ends is None or not self.whole.count:
-            return (math.inf, math.inf) if self.whole.count else (0.0, 0.0)
-        end = normal_quantile((1 + confidence) / 2)
-        unseen = unseen_share(self._seconds) if rare else 0.0
-        low, high = self.dependence.shifts(*ends, [-end, end], unseen).tolist()
-        if math.isnan(low):
-            return math.inf, math.inf
-        usual = super().mean(name, confidence)
-        return max(-low, usual[0]), max(high, usual[1])
-
-    @property
-    def _seconds(self) -> float:
-        """How long the measurement took, without gaps."""
-        return float(self.length.sum())
-
-    def _reasons(
-        self, rows: list[PercentileRow], known: list[bool], unseen: float
-    ) -> tuple[str, ...]:
-        """Why rows have no interval, or an open one."""
-        bins = int((self.table.sum(axis=1) > 0).sum())
-        if bins < LEAST_BINS:
-            return (
-                f"{bins} intervals are too few for a confidence interval; {LEAST_BINS} are needed",
-            )
-        found = []
-        if not all(known):
-            found.append(
-                "latencies drift over much of the run, which is too short to bound them; measure "
-                "for longer"
-            )
-        few = [
-            f"p{format_percentile(row.percentile)}"
-            for row in rows
-            if row.percentile < 100 and not row.supported
-        ]
-        if few:
-            found.append(
-                f"{', '.join(few)}: no upper bound, since fewer than {LEAST_EVENTS} independent "
-                "events lie above"
-            )
-        if any(
-            row.supported and math.isinf(row.high) and 100 * (1 - unseen) <= row.percentile < 100
-            for row in rows
-        ):
-            found.append(
-                f"no upper bound above p{format_percentile(round(100 * (1 - unseen), 1))}: a run "
-                "of "
-                f"{format_duration(self._seconds * 1e9)} may have missed stalls that occur every "
-                f"{RAREST / 60:.0f} minutes"
-            )
-        return tuple(found)
-
-
-@record(eq=False)
-class TailsByRequest(Tails):
-    """The same without times: rows of the table are neighbouring requests, in order."""
-
-    def events(self, percentiles: Sequence[float]) -> list[TailEvents]:
-        """Return what makes up the rows above each percentile."""
-        return [replace(one, seconds=math.nan) for one in super().events(percentiles)]
-
-    @property
-    def _seconds(self) -> float:
-        return self.whole.run.duration or math.inf
-
-
-def _above(table: Floats, group: Ints, share: Floats) -> Floats:
-    """Requests of each row above each cut, shape (rows, p)."""
-    # Sums between the cuts suffice; counts are whole, so the order of adding does not matter.
-    cuts, place = np.unique(group, return_inverse=True)
-    beyond, inner = np.zeros((cuts.size, len(table))), cuts < table.shape[1] - 1
-    if inner.any():
-        beyond[inner] = np.add.reduceat(table, cuts[inner] + 1, axis=1).T
-    beyond = np.cumsum(beyond[::-1], axis=0)[::-1]
-    return (beyond[place.reshape(-1)] + table.T[group] * share[:, None]).T
-
-
-class _Table:
-    """A fold: counts per time bin and tag, in columns of one relative width for all layouts."""
-
-    def __init__(self, slot: Ints, slots: int, tag: Ints, tags: int) -> None:
-        self.slot, self.tag = slot, tag
-        self.table, self.tags = np.zeros((slots, 0)), np.zeros((tags, 0))
-        self.longest = np.zeros(slots)
-        self._steps = np.zeros(0, np.int64)  # of each column
-        self._columns: dict[Buckets, Ints] = {}
-        self._result: tuple[Floats, Floats, Floats] | None = None
-
-    def add(self, block: Block) -> None:
-        """Take a block in."""
-        if not block.counts.size:
-            return
-        column = self._of(block.buckets, block.width)
-        entries = block.indptr, block.index, block.counts, column
-        slot = self.slot[block.rows]
-        tabulate(self.table, slot, *entries)
-        if len(self.tags) > 1:
-            tabulate(self.tags, self.tag[block.rows], *entries)
-        ends = block.indptr[1:]
-        held = (ends > block.indptr[:-1]).nonzero()[0]
-        top = block.buckets.high(block.index[ends[held] - 1])
-        np.maximum.at(self.longest, slot[held], top)
-
-    def _of(self, buckets: Buckets, size: int) -> Ints:
-        """Column of each bucket of a layout."""
-        known = self._columns.get(buckets, np.zeros(0, np.int64))
-        if known.size < size:
-            if isinstance(buckets, HdrBuckets):  # without end; spares doing it often
-                size += -size % 1024
-            steps, place = _columns_between(buckets, known.size, size)
-            if self._steps.size:
-                fresh = steps[~np.isin(steps, self._steps)]
-                self._steps = np.concatenate((self._steps, fresh))
-                order = np.argsort(self._steps)
-                columns = order[np.searchsorted(self._steps, steps, sorter=order)]
-                known = np.concatenate((known, columns[place]))
-            else:
-                self._steps, known = steps, place
-            self._columns[buckets] = known
-            more = self._steps.size - self.table.shape[1]
-            if more > 0:
-                more += _MORE
-                self.table, self.tags = _widened(self.table, more), _widened(self.tags, more)
-        return known
-
-    def close(self) -> None:
-        """Keep the groups, which take less memory than the columns."""
-        self._result = self.groups()
-        self.table = self.tags = np.zeros((0, 0))
-
-    def groups(self) -> tuple[Floats, Floats, Floats]:
-        """Table, tags and values of the groups, ascending."""
-        if self._result is not None:
-            return self._result
-        return grouped(self.table, self.tags, self._steps)
-
-
-@lru_cache(maxsize=32)
-def _columns_between(buckets: Buckets, first: int, last: int) -> tuple[Ints, Ints]:
-    """The columns of some buckets, and which of them each is in; many tags share a layout."""
-    steps, place = np.unique(column_of(buckets.high(np.arange(first, last))), return_inverse=True)
-    return steps, place.reshape(-1)
-
-
-def _widened(table: Floats, more: int) -> Floats:
-    """With more columns of zeros."""
-    wider = np.zeros((len(table), table.shape[1] + more))
-    wider[:, : table.shape[1]] = table
-    return wider
-
-
-def column_of(values: Floats) -> Ints:
-    """The column of each value, by its logarithm."""
-    return np.asarray(np.floor(_FINE * np.log2(np.maximum(values, 2.0**-40))), np.int64)
-
-
-def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, Floats]:
-    """Put columns together to some hundred, fine in the tail, empty ones left out."""
-    sums = table[:, : steps.size].sum(axis=0)
-    order = np.argsort(steps)
-    held = order[sums[order] > 0]
-    if not held.size:
-        return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
-    sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
-    group = tail_groups(np.rint(sums), _GROUPS)
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
-
-    def together(counts: Floats) -> Floats:
-        """Some rows at a time: the table may be large."""
-        out = np.empty((len(counts), first.size))
-        for row in range(0, len(counts), _AT_ONCE):
-            some = counts[row : row + _AT_ONCE, held]
-            np.add.reduceat(some, first, axis=1, out=out[row : row + _AT_ONCE])
-        return out
-
-    return together(table), together(tags), value
-
-
-def _slots_of(log: HistogramLog) -> tuple[Ints, int]:
-    """The slot of each interval of a log, and how many slots there are."""
-    width = log._overlap()
-    times, moment = np.unique(
-        slot_numbers(log.starts, width) if width else log.starts, return_inverse=True
-    )
-    most = _SLOTS if times.size <= 4 * _SLOTS else _LARGE
-    slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
-    slots = int(slot.max(initial=-1)) + 1
-    return slot, slots
-
-
-def _spans_of(log: HistogramLog) -> Ints:
-    """The span of each interval: of a width that people resample to, and that fills a window."""
-    steps = np.diff(distinct(log.starts))
-    least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
-    width = next((span for span in _SPANS if span >= least), least)
-    return np.unique(slot_numbers(log.starts, width), return_inverse=True)[1].reshape(-1)
-
-
-def tails_of(log: HistogramLog, whole: Histogram | None = None) -> Tails:
-    """Return a log as slots of time × groups of buckets, in one pass."""
-    slot, slots = _slots_of(log)
-    fold = _Table(slot, slots, *log._tags_by_name())
-    known = log._answers(Request(total=whole is None, table=True))
-    filled = None if known is None else known[0].table_at(known[1], log._factor)
-    if (
-        known is not None
-        and isinstance(filled, _Table)
-        and np.array_equal(filled.slot[known[1]], slot)
-        and np.array_equal(filled.tag[known[1]], fold.tag)
-    ):
-        fold = filled
-        counted = whole or log.histogram()
-    else:
-        counted = log.histogram_and(fold) if whole is None else whole
-        if whole is not None:
-            log.scan(fold)
-    start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
-    np.minimum.at(start, slot, log.starts)
-    np.maximum.at(end, slot, log.starts + log.lengths)
-    end = np.minimum(end, np.append(start[1:], np.inf))  # of hosts side by side a second is one
-    table, tags, value = fold.groups()
-    seconds = fold.longest * (NANOSECONDS.get(log.unit, 0.0) / 1e9)
-    return Tails(counted, table, value, start, end - start, seconds, tags)
-
-
-def tails_of_requests(
-    moment: Ints, value: Ints, open_above: Ints, tag: Ints | None, whole: Histogram
-) -> Tails:
-    """Return requests as slots of time × groups of latencies."""
-    begin = np.concatenate((moment, open_above))
-    elapsed = max(int(begin.max(initial=0)) + 1, 1)
-    slots = int(
-        min(max(elapsed / 1e9 if elapsed >= 30e9 else 240, 1), _SLOTS, max(begin.size // 4, 1))
-    )
-    slot = np.minimum((begin * (slots / elapsed)).astype(np.int64), slots - 1)
-    steps, column = np.unique(column_of(value.astype(np.float64)), return_inverse=True)
-    top = column_of(np.array([max(whole.censored_at, whole.max)]))[0] + 1 if open_above.size else 0
-    column = np.concatenate((column.reshape(-1), np.full(open_above.size, steps.size)))
-    steps = np.append(steps, top) if open_above.size else steps
-    table = (
-        np.bincount(slot * steps.size + column, minlength=slots * steps.size)
-        .astype(np.float64)
-        .reshape(slots, -1)
-    )
-    codes = np.zeros(moment.size, np.int64) if tag is None else tag
-    kinds = int(codes.max(initial=0)) + 1
-    flat = codes * steps.size + column[: moment.size]
-    tags = np.bincount(flat, minlength=kinds * steps.size).astype(np.float64).reshape(kinds, -1)
-    table, tags, middle = grouped(table, tags, steps)
-    width = float(elapsed) / 1e9 / slots
-    starts = np.arange(slots, dtype=np.float64) * width
-    return Tails(whole, table, middle, starts, np.full(slots, width), np.zeros(slots), tags)
 
 
 # ------------------------------------------------------------

@@ -24,20 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from latencykit._typing import AnyArray, Floats, Ints
 
-__all__ = [
-    "FILE",
-    "add_counts",
-    "count_measured",
-    "count_plain",
-    "decode_varints",
-    "fold",
-    "fold_varints",
-    "in_use",
-    "tabulate",
-]
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
@@ -98,7 +86,7 @@ def _plain(*arrays: Ints) -> bool:
     return all(array.dtype == np.int64 and array.flags.c_contiguous for array in arrays)
 
 
-def _at(array: NDArray[Any]) -> Any:
+def _at(array: AnyArray) -> Any:
     """The address of an array; for a read-only one numpy takes ten times as long."""
     return _address(array) if array.flags.writeable else array.ctypes.data
 

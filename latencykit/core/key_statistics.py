@@ -18,8 +18,6 @@ from latencykit.units import (
     sure_percentile,
 )
 
-__all__ = ["html_of", "key_statistics", "small_curve", "statistic_text"]
-
 
 def key_statistics(data: Any) -> list[tuple[str, str]]:
     """Return the numbers shown beside the curve as text; a range where the source gives no more.
@@ -107,7 +105,7 @@ def small_curve(counted: Any) -> str:
         return curve_svg(
             values, values, [False] * len(values), format_value(values[-1], counted.unit)
         )
-    from latencykit.core.histogram import brackets_at
+    from latencykit.core.histogram_percentiles import brackets_at
 
     # Of the rows of a table only these are needed; their confidence intervals would import scipy.
     lowest = brackets_at(counted.histogram(), np.array(CURVE_PERCENTILES, np.float64))[1].tolist()

@@ -10,37 +10,30 @@ bit.
 
 from __future__ import annotations
 
-import os
 import weakref
-import zlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
 from latencykit.core.blocks import (
     Block,
-    Fold,
     MemoryPart,
     SeriesFold,
     SlidingSums,
     TotalsFold,
+    entry_sums,
     narrowed,
 )
-from latencykit.core.buckets import HdrBuckets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import AnyArray, Ints
     from latencykit.core.buckets import Buckets
+    from latencykit.core.tail_table import TailTable
 
-    Ints = NDArray[np.int64]
     Sums = list[tuple[Buckets, Ints, Ints]]
-
-__all__ = ["USUAL", "LogCache", "Request", "Shelf"]
 
 USUAL = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Percentiles of every interval that are kept of a long log."""
@@ -69,13 +62,6 @@ class Request:
         return Request(self.total or other.total, wanted, self.table or other.table)
 
 
-class Table(Fold, Protocol):
-    """The table of slots that `Tails` needs, which a pass may fill."""
-
-    def close(self) -> None:
-        """Take no more in."""
-
-
 class LogCache:
     """What a pass over some rows of a log keeps: a fold.
 
@@ -90,7 +76,7 @@ class LogCache:
         family: Ints,
         spans: Callable[[], Ints],
         slot: Ints | None,
-        table: Callable[[], Table] | None,
+        table: Callable[[], TailTable] | None,
         scaled: Callable[[Buckets], Buckets],
         request: Request,
         factor: float = 1.0,
@@ -108,7 +94,7 @@ class LogCache:
         wanted, some = request.percentiles, request.total or request.percentiles is not None
         self.total = TotalsFold(np.zeros(self.size, np.int64)) if some else None
         self.series = None if wanted is None else SeriesFold(self.size, wanted, total=self.total)
-        self.table: Table | None = None
+        self.table: TailTable | None = None
         self._row_at = np.zeros(0, np.int64)
 
     def add(self, block: Block) -> None:
@@ -162,39 +148,7 @@ class LogCache:
         self._row_at = np.full(int(self.places.max(initial=-1)) + 1, -1, np.int64)
         self._row_at[self.places] = np.arange(self.size)
 
-    def arrays(self) -> dict[str, NDArray[Any]] | None:
-        """Return what is kept as arrays for a file; None where a layout is not HdrHistogram's."""
-        if self._windows is not None:
-            return self._windows.arrays()
-        blocks = [Block.kept(block.kept()) for block in self._blocks]
-        packed = _packed((block.buckets, block.index, block.counts) for block in blocks)
-        if packed is None:
-            return None
-        rows = [block.rows for block in blocks]
-        lengths = [np.diff(block.indptr) for block in blocks]
-        return packed | {
-            "rows": np.concatenate([np.zeros(0, np.int64), *rows]),
-            "lengths": np.concatenate([np.zeros(0, np.int64), *lengths]),
-            "rows_in": np.array([part.size for part in rows], np.int64),
-        }
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Fill the cache from `arrays` in place of a pass."""
-        self._slot = self._table = None  # no table of slots is in the file
-        if "rows_in" in arrays:
-            ends = np.cumsum(arrays["rows_in"])
-            columns = (np.split(arrays[name], ends[:-1]) for name in ("rows", "lengths"))
-            for rows, lengths, one in zip(*columns, _unpacked(arrays), strict=True):
-                indptr = np.concatenate(([0], np.cumsum(lengths)))
-                self._blocks.append(Block(rows, indptr, one[1], one[2], one[0]))
-            self._bytes = sum(block.nbytes for block in self._blocks)
-        else:
-            self._keep_sums()
-            assert self._windows is not None
-            self._windows.restore(arrays)
-        self.close()
-
-    def table_at(self, rows: Ints, factor: float) -> Table | None:
+    def table_at(self, rows: Ints, factor: float) -> TailTable | None:
         """Return the table if the pass has filled it for just these rows in this unit."""
         return self.table if rows.size == self.size and factor == self._factor else None
 
@@ -229,7 +183,7 @@ class _Window:
         self,
         family: int,
         numbers: list[int],
-        sums: dict[Buckets, tuple[NDArray[Any], NDArray[Any]]],
+        sums: dict[Buckets, tuple[AnyArray, AnyArray]],
     ) -> None:
         self.family, self.numbers, self.sums = family, numbers, sums
 
@@ -244,10 +198,10 @@ class _Window:
         for buckets, (index, counts) in other.sums.items():
             if buckets in self.sums:
                 before, smaller = self.sums[buckets]
-                joint, place = np.unique(np.concatenate((before, index)), return_inverse=True)
-                total = np.zeros(joint.size, np.int64)
-                np.add.at(total, place, np.concatenate((smaller, counts)).astype(np.int64))
-                self.sums[buckets] = joint, narrowed(total)
+                places = np.concatenate((before, index)).astype(np.int64)
+                numbers = np.concatenate((smaller, counts)).astype(np.int64)
+                _, joint, total = entry_sums(np.zeros(places.size, np.int64), places, numbers)
+                self.sums[buckets] = narrowed(joint), narrowed(total)
             else:
                 self.sums[buckets] = index, counts
 
@@ -330,36 +284,6 @@ class _Windows:
         self._window_of = kept_as[self._window_of]  # rows of empty windows are in none
         self._rows_in = np.bincount(self._window_of, minlength=len(self._windows) + 1)
 
-    def arrays(self) -> dict[str, NDArray[Any]] | None:
-        """See `LogCache.arrays`."""
-        sums = [(b, i, c) for window in self._windows for b, (i, c) in window.sums.items()]
-        packed, series = _packed(sums), self._series.arrays()
-        if packed is None or series is None:
-            return None
-        numbers = [window.numbers for window in self._windows]
-        return (
-            packed
-            | series
-            | {
-                "layouts_in": np.array([len(window.sums) for window in self._windows], np.int64),
-                "numbers": np.array([n for some in numbers for n in some], np.int64),
-                "numbers_in": np.array([len(some) for some in numbers], np.int64),
-            }
-        )
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """See `LogCache.restore`."""
-        self._series.restore(arrays)
-        sums = _unpacked(arrays)
-        numbers = np.split(arrays["numbers"], np.cumsum(arrays["numbers_in"])[:-1])
-        for some, layouts in zip(numbers, arrays["layouts_in"].tolist(), strict=True):
-            mine = [next(sums) for _ in range(layouts)]
-            for one in _rows_of(0, [(b, _wide(i), _wide(c)) for b, i, c in mine]):
-                self._total.add(one)
-            self._keep(
-                _Window(-1 - len(self._windows), some.tolist(), {b: (i, c) for b, i, c in mine})
-            )
-
     @property
     def nbytes(self) -> int:
         """Memory that is taken, in bytes."""
@@ -388,37 +312,6 @@ class _Windows:
         return units, blocks(), np.flatnonzero(~inside[window])
 
 
-def _wide(values: NDArray[Any]) -> Ints:
-    return values.astype(np.int64)
-
-
-def _packed(sums: Iterable[tuple[Buckets, Any, Any]]) -> dict[str, NDArray[Any]] | None:
-    """Layouts, indices and counts of sums as arrays; None where a layout is not HdrHistogram's."""
-    layouts, index, counts = [], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)]
-    for buckets, places, numbers in sums:
-        if type(buckets) is not HdrBuckets:
-            return None
-        layouts.append((buckets.digits, buckets.lowest, buckets.scale))
-        index.append(places)
-        counts.append(numbers)
-    return {
-        "layouts": np.array([one[:2] for one in layouts], np.int64).reshape(-1, 2),
-        "scales": np.array([one[2] for one in layouts], np.float64),
-        "sizes": np.array([part.size for part in index[1:]], np.int64),
-        "index": np.concatenate(index),
-        "counts": np.concatenate(counts),
-    }
-
-
-def _unpacked(arrays: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Buckets, Any, Any]]:
-    ends = np.cumsum(arrays["sizes"])[:-1]
-    layouts: dict[tuple[int, int, float], HdrBuckets] = {}
-    columns = np.split(arrays["index"], ends), np.split(arrays["counts"], ends)
-    facts = zip(*arrays["layouts"].T.tolist(), arrays["scales"].tolist(), strict=True)
-    for key, index, counts in zip(facts, *columns, strict=True):
-        yield layouts.setdefault(key, HdrBuckets(*key)), index, counts
-
-
 def _rows_of(row: int, sums: Sums) -> Iterator[Block]:
     for buckets, index, counts in sums:
         yield Block(np.array([row]), np.array([0, index.size]), index, counts, buckets)
@@ -430,7 +323,6 @@ class Shelf:
     def __init__(self, size: int) -> None:
         self.size = size
         self.cache: LogCache | None = None
-        self.sidecar: tuple[Path, NDArray[np.uint8]] | None = None
         self.expected: Request | None = None
         self.keeps = True
 
@@ -447,16 +339,6 @@ class Shelf:
         _taken += nbytes
         weakref.finalize(cache, _give_back, nbytes)
         self.cache = cache
-        if self.sidecar is not None and cache.size == self.size:
-            write_sidecar(cache, *self.sidecar)
-
-    def use_sidecar(self, path: Path, fresh: Callable[[], LogCache]) -> None:
-        """Fill the cache from the file beside the log, or have the next pass write that file."""
-        cache = fresh()
-        if read_sidecar(cache, path):
-            self.keep(cache)
-        else:
-            self.sidecar = path, _key_of(path, self.size)
 
 
 _taken = 0
@@ -465,71 +347,3 @@ _taken = 0
 def _give_back(nbytes: int) -> None:
     global _taken  # noqa: PLW0603
     _taken -= nbytes
-
-
-# ------------------------------------------------------------
-# The cache of a log as a file beside it, on request. It is used only if the log's size, its time of
-# change, and its first and last bytes are those that the cache was made from.
-
-_VERSION = 2
-_EDGE = 64 << 10  # bytes at both ends of the log that are compared
-
-
-def sidecar_of(path: Path) -> Path:
-    """Return where the cache of a log file lies."""
-    return path.with_name(path.name + ".cache.npz")
-
-
-def _key_of(path: Path, rows: int) -> NDArray[np.uint8]:
-    """What a log file is recognized by."""
-    import hashlib  # which loads a library of megabytes
-
-    facts = path.stat()
-    digest = hashlib.blake2b(digest_size=32)
-    with path.open("rb") as stream:
-        digest.update(stream.read(_EDGE))
-        stream.seek(max(0, facts.st_size - _EDGE))
-        digest.update(stream.read(_EDGE))
-    digest.update(repr((_VERSION, facts.st_size, facts.st_mtime_ns, rows, USUAL)).encode())
-    return np.frombuffer(digest.digest(), np.uint8)
-
-
-def write_sidecar(cache: LogCache, path: Path, key: NDArray[np.uint8]) -> None:
-    """Write a cache beside its log, in one step; nothing where the folder cannot be written to."""
-    arrays = cache.arrays()
-    if arrays is None or not np.array_equal(key, _key_of(path, cache.size)):
-        return
-    target = sidecar_of(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as stream:
-            np.savez(stream, **(arrays | {"key": key, "check": _check(arrays)}))  # type: ignore[arg-type]
-        part.replace(target)
-    except OSError:
-        part.unlink(missing_ok=True)
-
-
-def read_sidecar(cache: LogCache, path: Path) -> bool:
-    """Fill a cache from the file beside its log; False where there is none, or not for this log."""
-    from zipfile import BadZipFile
-
-    try:
-        with (
-            sidecar_of(path).open("rb") as stream,
-            np.load(stream, allow_pickle=False) as archive,
-        ):
-            if not np.array_equal(archive["key"], _key_of(path, cache.size)):
-                return False
-            arrays = {name: archive[name] for name in archive.files if name not in ("key", "check")}
-            if not np.array_equal(archive["check"], _check(arrays)):
-                return False
-        cache.restore(arrays)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return False
-    return True
-
-
-def _check(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
-    """Checksums of the arrays."""
-    sums = [zlib.crc32(np.ascontiguousarray(arrays[name]).data) for name in sorted(arrays)]
-    return np.array(sums, np.uint32)

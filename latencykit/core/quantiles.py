@@ -23,42 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import AnyArray, Flags, Floats, Ints
     from latencykit.core.buckets import Buckets
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-
-__all__ = [
-    "RESOLVED",
-    "Counted",
-    "PercentileRow",
-    "PercentileTable",
-    "as_numbers",
-    "binomial_quantiles",
-    "distinct",
-    "highest_supported_percentile",
-    "is_resolved",
-    "mean_std",
-    "median",
-    "occupied",
-    "percentile_frame",
-    "percentile_table",
-    "poisson_at_least",
-    "poisson_at_most",
-    "poisson_mean",
-    "poisson_rarer",
-    "rank_interval",
-    "ranks",
-    "repeats_of",
-    "row_mean_std",
-    "row_quantile_positions",
-    "running_sums",
-    "share_interval",
-    "student_tail",
-    "surely_within",
-    "values_at_ranks",
-]
 
 
 _LONG = 4_000_000  # terms; above that importing scipy takes less time than summing them up
@@ -104,14 +70,17 @@ def poisson_at_least(k: ArrayLike, mean: ArrayLike) -> Floats:
     a, x = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(mean, np.float64))
     first = _poisson(a, x)
     term, total = np.ones_like(a), np.ones_like(a)
-    for number in range(1, _TERMS + 1):
-        term = term * (x / (a + number))
-        total = total + term
-        if not (term > 1e-12 * total).any():
-            break
-    ratio = np.minimum(x / (a + number + 1), 1 - 1e-9)
-    # The remaining terms fall faster than a geometric series of this ratio.
-    return np.asarray(np.minimum(first * (total + term * ratio / (1 - ratio)), 1.0))
+    # Far below the mean the sum is beyond all numbers, and the probability 1.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for number in range(1, _TERMS + 1):
+            term = term * (x / (a + number))
+            total = total + term
+            if not (term > 1e-12 * total).any():
+                break
+        ratio = np.minimum(x / (a + number + 1), 1 - 1e-9)
+        # The remaining terms fall faster than a geometric series of this ratio.
+        sums = first * (total + term * ratio / (1 - ratio))
+    return np.asarray(np.minimum(np.nan_to_num(sums, nan=1.0), 1.0))
 
 
 def poisson_rarer(k: Floats, mean: Floats, chance: float) -> Flags:
@@ -261,7 +230,7 @@ def median(values: NDArray[np.generic]) -> Floats:
     return np.asarray(np.partition(values, middle)[..., middle].mean(-1))
 
 
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
+def distinct(values: AnyArray) -> AnyArray:
     """Return the sorted distinct values; ``np.unique`` would import `numpy.ma` for that."""
     return np.unique(values, return_counts=True)[0]
 

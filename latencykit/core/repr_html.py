@@ -6,17 +6,15 @@ import html
 import math
 from typing import TYPE_CHECKING
 
-from latencykit.units import printable
+from latencykit._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CURVE_PERCENTILES", "curve_svg", "data_html", "listing_html", "verdict_html"]
-
 _WIDTH, _HEIGHT = 300, 120
 # A notebook may be light or dark: text keeps its colour, and lines are seen on both.
 _BLUE, _GREY = "#2f7bd6", "#8a909a"
-_COLOURS = {"omits": "#d0312d", "clean": _BLUE, "unknown": "#c77700"}
+_COLOURS = {"omits": "#d0312d", "clean": _BLUE, "no stall": _BLUE, "unknown": "#c77700"}
 _FADED = "opacity:0.75"
 _QUIET = f"style='{_FADED};font-size:85%'"
 

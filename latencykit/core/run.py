@@ -14,18 +14,6 @@ from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = [
-    "UNSTATED",
-    "Corrected",
-    "Loop",
-    "Measure",
-    "Run",
-    "UnitFrom",
-    "merge_runs",
-    "reporting",
-    "require_data",
-]
-
 Loop = Literal["open", "paced", "closed", "unknown"]
 Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
@@ -83,6 +71,8 @@ class Run:
         True for a series that sums up the others of the same source.
     tags : tuple of str
         Tags of the lines in this series; empty for untagged ones.
+    supported : float or None
+        Highest percentile that the richer data behind this source supported, where it says so.
     notes : tuple of str
         Facts needed to interpret the numbers, one sentence each.
     """
@@ -112,6 +102,7 @@ class Run:
     unit_from: UnitFrom = "file"
     aggregate: bool = False
     tags: tuple[str, ...] = ()
+    supported: float | None = field(default=None, compare=False)
     notes: tuple[str, ...] = field(default=())
 
     @property

@@ -9,16 +9,13 @@ import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, word_of
-from latencykit.core.histogram import Evidence, Histogram, HistogramBacked
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    TailsByRequest,
-    slot_edges,
-    tails_of_requests,
-)
+from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
+from latencykit.core.histogram import Histogram, HistogramBacked
+from latencykit.core.histogram_log import HistogramLog, slot_edges
 from latencykit.core.run import Run
 from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
@@ -29,7 +26,6 @@ from latencykit.units import (
     format_duration,
     parse_duration,
     parse_moment,
-    printable,
 )
 
 if TYPE_CHECKING:
@@ -38,12 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import AnyArray, AnySeries, Ints
     from latencykit.core.run import Measure
     from latencykit.units import Moment
-
-    Ints = NDArray[np.int64]
-
-__all__ = ["OUTCOMES", "Samples", "as_nanoseconds", "sample_columns", "word_column"]
 
 
 _FARTHEST = 9e9  # seconds, 285 years; int64 nanoseconds reach 292 years
@@ -53,7 +46,7 @@ _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 def sample_columns(
     frame: pd.DataFrame, columns: Mapping[str, str], unit: str
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, AnyArray]:
     """Return the arrays of `Samples` from columns of a table."""
     missing = [name for name in columns.values() if name not in frame.columns]
     if missing:
@@ -61,7 +54,7 @@ def sample_columns(
             f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
         )
     checked_unit(unit)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, AnyArray] = {}
     for role, name in columns.items():
         cells = frame[name]
         if role in _TIMES:
@@ -86,7 +79,7 @@ def sample_columns(
     return arrays
 
 
-def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
+def as_nanoseconds(cells: AnySeries) -> AnyArray:
     """Return datetimes (UTC) or timedeltas in nanoseconds; NaT if beyond 64 bits of them."""
     if cells.dtype.kind == "m":
         return cells.where(cells.dt.total_seconds().abs() < _FARTHEST).to_numpy("m8[ns]")
@@ -98,7 +91,7 @@ def as_nanoseconds(cells: pd.Series[Any]) -> NDArray[Any]:
     return plain.where(plain.dt.year.between(1678, 2261)).to_numpy("M8[ns]")
 
 
-def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
+def word_column(words: Sequence[str] | AnyArray) -> AnySeries:
     """Return words as a column; as objects if one is not UTF-8, which pandas' strings require."""
     import pandas as pd
 
@@ -108,7 +101,7 @@ def word_column(words: Sequence[str] | NDArray[Any]) -> pd.Series[Any]:
     return pd.Series(array.astype(object), dtype=object) if halves else pd.Series(array)
 
 
-def _times(cells: pd.Series[Any], unit: str) -> NDArray[np.int64]:
+def _times(cells: AnySeries, unit: str) -> NDArray[np.int64]:
     import pandas as pd
 
     empty = int(cells.isna().sum())
@@ -480,7 +473,7 @@ class Samples(HistogramBacked, Value):
                 rows &= np.isin(cells, np.asarray(choices))
         return self.select(rows)
 
-    def _attribute(self, name: str) -> Words | NDArray[Any]:
+    def _attribute(self, name: str) -> Words | AnyArray:
         """A column by its name: a further one, or outcome, connection or tag."""
         if name not in ("outcome", "connection", "tag") or getattr(self, name) is None:
             return self.columns.cells(name)
@@ -491,6 +484,31 @@ class Samples(HistogramBacked, Value):
             return Words(values.astype(np.int32), np.array(OUTCOMES, object))
         names, codes = np.unique(values, return_inverse=True)
         return Words(codes.reshape(-1).astype(np.int32), names.astype(object))
+
+    def by(self, column: str) -> dict[str, Samples]:
+        """Return the samples of each value of a column, by its name as text.
+
+        Parameters
+        ----------
+        column : str
+            A further column, or outcome, connection or tag; rows without a value are under ``""``.
+
+        Examples
+        --------
+        >>> s = Samples(duration=[1, 2, 3], host=["b", "a", "b"])
+        >>> {name: len(part) for name, part in s.by("host").items()}
+        {'a': 1, 'b': 2}
+        """
+        cells = self._attribute(column)
+        if not isinstance(cells, Words):
+            numbers, places = np.unique(cells, return_inverse=True)
+            cells = Words(places.reshape(-1).astype(np.int32), numbers.astype(str).astype(object))
+        names = np.append(cells.names, "").astype(str).tolist()
+        used = np.unique(cells.codes).tolist()
+        return {
+            names[code]: self.select(cells.codes == code)
+            for code in sorted(used, key=names.__getitem__)
+        }
 
     @property
     def epoch(self) -> int | None:
@@ -601,7 +619,7 @@ class Samples(HistogramBacked, Value):
             counted, censored=int(late.size), censored_at=bound, reported_stats=exact
         )
         if digits == 3:
-            object.__setattr__(self, "_whole", histogram)
+            object.__setattr__(self, "_whole", histogram._counted_from(self))  # noqa: SLF001
         return histogram
 
     def evidence(self, whole: Histogram | None = None) -> Evidence:
@@ -636,6 +654,8 @@ class Samples(HistogramBacked, Value):
         if not begin.any():
             return Evidence(counted)  # all at once: as without times
         tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)
+        failed = None if self.outcome is None else tails.bins_of(begin[~good])
+        tails = replace(tails, failed=failed)
         return tails if timed else TailsByRequest(**vars(tails))
 
     def to_log(

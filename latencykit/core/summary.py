@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
+    from latencykit._typing import Floats
 
-__all__ = ["Summary"]
 
 _LISTED = 12
 
@@ -121,7 +120,7 @@ class Summary(Value):
         return self.percentile(np.asarray(quantile, np.float64) * 100.0)
 
     def percentiles(
-        self, percentiles: ArrayLike | None = None, confidence: float = 0.95
+        self, percentiles: ArrayLike | None = None, *, confidence: float = 0.95
     ) -> pd.DataFrame:
         """Return a table of reported percentiles, by default of all; see `Histogram.percentiles`.
 

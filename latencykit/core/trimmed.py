@@ -31,11 +31,8 @@ from latencykit.units import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.core.quantiles import Counted
-
-    Floats = NDArray[np.float64]
-
-__all__ = ["Trim", "Trimmed", "parse_trim", "statistic_name", "trimmed"]
 
 
 _LONGEST = 80  # characters
@@ -369,3 +366,11 @@ def _leaves_out(below: float, above: float, top: float, counted: Counted, unit: 
 def _requests(count: float) -> str:
     shown = format_count(count) if count > 0.5 or not count else "< 1"
     return f"{shown} request" + ("" if shown in ("1", "< 1") else "s")
+
+
+def ranks_of_mean(name: str) -> tuple[float, float] | None:
+    """Return the range of ranks (as shares) of a mean, or None if it is not trimmed by rank."""
+    trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
+    return (
+        (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
+    )

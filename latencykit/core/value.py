@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Scalar = TypeVar("Scalar", bound=np.generic)
 
-__all__ = ["Value", "equal", "read_only"]
-
 
 def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a view that cannot be written to; the caller's own array stays as it is."""
@@ -25,7 +23,7 @@ def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return view
 
 
-def equal(value: Any, other: Any) -> bool:
+def equal(value: object, other: object) -> bool:
     """Return whether two values have the same content; NaN equals NaN."""
     if value is other:
         return True

@@ -34,9 +34,6 @@ from latencykit.units import format_count, format_duration, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["MODES", "PORTS", "Load", "Row", "csv_lines", "generate", "loopback", "main"]
-
-
 MODES = ("open", "closed", "catchup")
 MOST_REQUESTS = 2_000_000
 GRACE = 60.0

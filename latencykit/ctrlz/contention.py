@@ -24,11 +24,8 @@ from latencykit.ctrlz.freeze import listeners, tree
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from latencykit._typing import Floats
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["RESOLUTION", "Contention", "Watch"]
 
 RESOLUTION = 1_000_000
 """Of the delays, ns."""

@@ -29,17 +29,15 @@ import sys
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import latencykit
 from latencykit._records import record
+from latencykit._text import did_you_mean
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.units import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-__all__ = ["Entry", "folder", "load_entries", "tool_version"]
 
 _KEYS = {"tool", "install", "version", "needs", "protocol", "server", "url", "duration", "modes"}
 _KEYS |= {"unit", "series"}
@@ -154,7 +152,7 @@ def _entries_of(path: Path) -> list[Entry]:
         raise CorruptInputError(str(path), None, f"a wrong value ({error})", expected) from None
 
 
-def _check(path: Path, record: Mapping[str, Any], known: set[str], needed: set[str]) -> None:
+def _check(path: Path, record: Mapping[str, object], known: set[str], needed: set[str]) -> None:
     for key in sorted(set(record) - known):
         raise CorruptInputError(str(path), None, f"the key {key!r}", f"one of {sorted(known)}")
     for key in sorted(needed - set(record)):

@@ -3,8 +3,9 @@
 ``python -m latencykit.ctrlz.freeze`` is the watchdog, a process and a session of its own. It stops
 the targets that its parent names, with all their descendants, and continues them when the time is
 over or its input ends, whichever comes first: a parent that is killed, by whatever signal, thaws
-them by dying. A target is a process id, a process group as a negative number, or a container:
-``docker NAME``, ``podman NAME``.
+them by dying. A watchdog that is itself killed or stopped has a second one (`thaw`), which knows
+what is frozen and until when. A target is a process id, a process group as a negative number, or a
+container: ``docker NAME``, ``podman NAME``.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from latencykit._processes import own_command
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.errors import InvalidArgumentError, LatencyKitError
-from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Freezer", "Target", "Window", "ancestors", "listeners", "program", "tree"]
-
 Target = int | str
 
+_PATIENCE = 5.0  # seconds for a watchdog to answer
+_GRACE = 1.5  # seconds after which the second watchdog ends a freeze; it may begin a second late
 LONGEST = 600.0
 """No freeze is longer than this, seconds."""
 
@@ -65,8 +67,8 @@ class Freezer:
                 "run this on Linux or macOS, or in WSL"
             )
         self.targets = _checked(targets)
-        self._watchdog = subprocess.Popen(
-            [sys.executable, "-m", "latencykit.ctrlz.freeze"],
+        self._watchdog = subprocess.Popen(  # noqa: S603 - our own
+            own_command("latencykit.ctrlz.freeze"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -83,7 +85,7 @@ class Freezer:
         for line in self._watchdog.stdout:
             self._messages.put(line)
         if self._watchdog.wait():
-            _thaw(_expanded(self.targets))
+            thaw(_expanded(self.targets))
         self._messages.put("")
 
     def stop(self, seconds: float, targets: Sequence[Target] | None = None) -> int:
@@ -98,6 +100,7 @@ class Freezer:
             raise InvalidArgumentError(
                 f"a stall must be longer than nothing and at most {LONGEST:g} s, not {seconds:g} s"
             )
+        self._seconds = seconds
         assert self._watchdog.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its output has ended, too
             self._watchdog.stdin.write(json.dumps([seconds, *self.targets]) + "\n")
@@ -107,10 +110,14 @@ class Freezer:
 
     def wait(self) -> Window:
         """Wait for the end of the stall that `stop` began."""
-        return Window(self._start, self._receive("thawed"))
+        return Window(self._start, self._receive("thawed", self._seconds + _PATIENCE))
 
-    def _receive(self, event: str) -> int:
-        line = self._messages.get()
+    def _receive(self, event: str, seconds: float | None = None) -> int:
+        try:
+            line = self._messages.get(timeout=seconds)
+        except queue.Empty:  # somebody stopped it
+            self._watchdog.kill()
+            line = ""
         message: dict[str, Any] = json.loads(line) if line else {"error": "the watchdog was ended"}
         if "error" in message:
             raise LatencyKitError(f"the server could not be frozen: {message['error']}")
@@ -122,7 +129,10 @@ class Freezer:
         assert self._watchdog.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self._watchdog.stdin.close()
-        self._listener.join()
+        self._listener.join(_PATIENCE)
+        if self._listener.is_alive():
+            self._watchdog.kill()
+            self._listener.join()
         self._watchdog.stdout.close()
 
     def __enter__(self) -> Self:
@@ -142,8 +152,10 @@ def ancestors(pid: int) -> list[int]:
         except OSError:
             answer = subprocess.run(  # noqa: S603 - a number that we read
                 ["ps", "-o", "ppid=", "-p", str(pid)],  # noqa: S607 - wherever the system keeps it
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             pid = int(answer.stdout.strip() or 0)
     return line
 
@@ -155,7 +167,11 @@ def _checked(targets: Sequence[Target]) -> tuple[Target, ...]:
         if isinstance(target, str):
             continue
         try:
-            if target in (0, -1, *ours) or (target < 0 and os.getpgid(0) == -target):
+            if target == 0:
+                raise InvalidArgumentError(
+                    "process 0 is none: a process has a number from 1; name that of the server"
+                )
+            if target in (-1, *ours) or (target < 0 and os.getpgid(0) == -target):
                 raise InvalidArgumentError(
                     f"process {target} is this program, or has started it; it cannot be frozen"
                 )
@@ -178,8 +194,10 @@ def tree(pids: Sequence[int]) -> list[int]:
     if not parents:
         answer = subprocess.run(
             ["ps", "-A", "-o", "pid=,ppid="],  # noqa: S607 - wherever the system keeps it
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         pairs = (line.split() for line in answer.stdout.splitlines())
         parents = {int(pid): int(parent) for pid, parent in pairs}
     family = list(pids)
@@ -194,8 +212,10 @@ def program(pid: int) -> str:
         return printable(Path(f"/proc/{pid}/comm").read_text(errors="replace").strip())
     answer = subprocess.run(  # noqa: S603 - a number
         ["ps", "-o", "comm=", "-p", str(pid)],  # noqa: S607 - wherever the system keeps it
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return printable(answer.stdout.strip()) or "process"
 
 
@@ -247,7 +267,8 @@ def _signal(targets: Sequence[Target], number: signal.Signals) -> str:
     return "; ".join(wrong)
 
 
-def _thaw(targets: Sequence[Target]) -> None:
+def thaw(targets: Sequence[Target]) -> None:
+    """Continue stopped targets; those that have ended are passed over."""
     _signal(list(reversed(targets)), signal.SIGCONT)
 
 
@@ -257,6 +278,22 @@ def _thaw(targets: Sequence[Target]) -> None:
 def watch(commands: IO[str]) -> None:
     """Freeze on command, thaw in time, and thaw when the commands end."""
     frozen: list[Target] = []
+    second = subprocess.Popen(  # noqa: S603 - our own
+        own_command("latencykit.ctrlz.thaw"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    known = second.stdin
+    assert known is not None
+
+    def record(until: float) -> None:
+        """Tell the second watchdog what is frozen, before it is."""
+        with contextlib.suppress(BrokenPipeError):
+            known.write(json.dumps([until, *frozen]).encode() + b"\n")
+            known.flush()
+
     try:
         _say(ready=time.perf_counter_ns())
         while line := commands.readline():
@@ -265,12 +302,14 @@ def watch(commands: IO[str]) -> None:
             # A process may start another one until it is stopped itself.
             while not wrong and (new := [t for t in _expanded(targets) if t not in frozen]):
                 frozen += new
+                record(time.monotonic() + seconds + _GRACE)
                 wrong = _signal(new, signal.SIGSTOP)
                 if not wrong and not _stopped_within(new, 1.0):
                     wrong = "it did not stop within a second"
             if wrong:
-                _thaw(frozen)
-                frozen = []
+                thaw(frozen)
+                frozen.clear()
+                record(0.0)
                 _say(error=wrong)
                 continue
             start = time.perf_counter_ns()
@@ -278,13 +317,14 @@ def watch(commands: IO[str]) -> None:
             remaining = seconds - (time.perf_counter_ns() - start) / 1e9
             gone, _, _ = select.select([commands], [], [], max(remaining, 0.0))
             end = time.perf_counter_ns()
-            _thaw(frozen)
-            frozen = []
+            thaw(frozen)
+            frozen.clear()
+            record(0.0)
             if gone:
                 return
             _say(thawed=end)
     finally:
-        _thaw(frozen)
+        thaw(frozen)
 
 
 def _stopped_within(targets: Sequence[Target], seconds: float) -> bool:

@@ -19,14 +19,14 @@ import threading
 import time
 from typing import IO, TYPE_CHECKING
 
+from latencykit._processes import own_command
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Guarded"]
-
 _PATIENCE = 0.4
 """Seconds from SIGTERM to SIGKILL where this program has been killed."""
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class Guarded:
@@ -45,7 +45,7 @@ class Guarded:
         self._channel = os.fdopen(ours, encoding="utf-8")
         try:
             self._guard = subprocess.Popen(  # noqa: S603 - the user's own command
-                [sys.executable, "-m", "latencykit.ctrlz.guard", str(theirs), *command],
+                own_command("latencykit.ctrlz.guard", str(theirs), *command),
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,
@@ -116,10 +116,33 @@ def _prepare() -> None:
     """Make the command, before it is executed, end with the guard (on Linux)."""
     for number in _ENDINGS:
         signal.signal(number, signal.SIG_DFL)
+    _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _control(option: int, value: int) -> None:
+    """Set an option of this process (on Linux)."""
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(option, value)
+
+
+def _end_orphans() -> None:
+    """Kill the processes that have become this one's children, whatever their session (Linux)."""
+    from latencykit.ctrlz.freeze import tree
+
+    deadline = time.monotonic() + _PATIENCE
+    while sys.platform == "linux" and time.monotonic() < deadline:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        children = tree([os.getpid()])[1:]
+        if not children:
+            return
+        for child in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+        time.sleep(0.005)
 
 
 def _say(**message: int | None) -> None:
@@ -132,6 +155,7 @@ def main() -> None:
     """Run a command; end its process group when standard input ends."""
     for number in _ENDINGS:  # only its parent ends it
         signal.signal(number, signal.SIG_IGN)
+    _control(_PR_SET_CHILD_SUBREAPER, 1)  # what forks twice is its child in the end
     wakes, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -159,6 +183,7 @@ def main() -> None:
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
     _end(process.pid, signal.SIGKILL)
+    _end_orphans()
 
 
 if __name__ == "__main__":

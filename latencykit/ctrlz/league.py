@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import shlex
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.run import ctrlz
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
-from latencykit.units import format_duration, format_range, parse_duration
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from latencykit.ctrlz.entries import Entry
-
-__all__ = ["league_row", "merge_results", "run_league"]
+    from latencykit.ctrlz.records import FailureRecord, LeagueRecord, ModeFacts, ResultRecord
 
 
 def run_league(
@@ -33,8 +32,8 @@ def run_league(
     connections: int = 4,
     repeat: int = 3,
     progress: Callable[[str], None] = lambda _: None,
-    keep: Callable[[dict[str, Any]], object] = lambda _: None,
-) -> dict[str, Any]:
+    keep: Callable[[LeagueRecord], object] = lambda _: None,
+) -> LeagueRecord:
     """Test every entry whose programs are installed.
 
     Parameters
@@ -60,22 +59,30 @@ def run_league(
     seconds, frozen = (parse_duration(value, "s") / 1e9 for value in (duration, stall))
     if not 0 < frozen < seconds:
         raise InvalidArgumentError("the stall must be shorter than the run")
-    results: list[dict[str, Any]] = []
-    record = {
-        "schema_version": 1, "stall": frozen, "duration": seconds, "rate": rate,
-        "connections": connections, "results": results,
-    }  # fmt: skip
+    results: list[ResultRecord | FailureRecord] = []
+    record: LeagueRecord = {
+        "schema_version": 1,
+        "stall": frozen,
+        "duration": seconds,
+        "rate": rate,
+        "connections": connections,
+        "results": results,
+    }
     for entry in entries:
         if entry.missing:
             progress(f"{entry.tool}: not installed ({entry.install})")
             continue
         length = max(seconds, entry.least)
         many = str(round(0.75 * connections * (length - frozen) / 0.001))
-        facts = {
-            "tool": entry.tool, "version": tool_version(entry.tool), "mode": entry.mode,
-            "protocol": entry.protocol, "advice": entry.advice, "install": entry.install,
+        facts: ModeFacts = {
+            "tool": entry.tool,
+            "version": tool_version(entry.tool),
+            "mode": entry.mode,
+            "protocol": entry.protocol,
+            "advice": entry.advice,
+            "install": entry.install,
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        }  # fmt: skip
+        }
         progress(f"{entry.tool} ({entry.mode})")
         try:
             result = ctrlz(
@@ -101,41 +108,16 @@ def run_league(
     return record
 
 
-def merge_results(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
+def merge_results(old: LeagueRecord | None, new: LeagueRecord) -> LeagueRecord:
     """Return a new record with those results of an old one that it does not replace."""
     if old is None:
-        return dict(new)
+        return new
     for key in ("stall", "duration", "rate", "connections"):
-        if old.get(key) != new[key]:
+        if old.get(key) != new.get(key):
             raise CorruptInputError(
-                "the results", None, f"{key} is {old.get(key)}", f"{new[key]} as in this run",
+                "the results", None, f"{key} is {old.get(key)}", f"{new.get(key)} as in this run",
                 "write to another file",
             )  # fmt: skip
     rows = {(row["tool"], row["mode"]): row for row in (*old["results"], *new["results"])}
     order = sorted(rows, key=lambda name: (name[0] != "latencykit", name[0]))
     return {**new, "results": [rows[name] for name in order]}
-
-
-def league_row(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result as a row of the table: text by heading, spreads over the runs."""
-    row = {"tool": result["tool"], "version": result["version"] or "", "mode": result["mode"]}
-    if result["error"] is not None:
-        cells = ["", "", "", "", "no result"]
-    else:
-        p99, truth, top = (
-            _spread([run[source].get(p) for run in result["runs"]]) or missing
-            for source, p, missing in (
-                ("reported", "99", "not reported"),
-                ("truth", "99", ""),
-                ("reported", "100", "not reported"),
-            )
-        )
-        cells = [result["model"], p99, truth, top, result["verdict"]]
-    headings = ("model", "reported p99", "true p99", "reported max", "verdict")
-    advice = {"flags that make it honest": result["advice"]}
-    return row | dict(zip(headings, cells, strict=True)) | advice
-
-
-def _spread(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return format_range(min(known), max(known), format_duration) if known else ""

@@ -20,8 +20,6 @@ from typing import Any
 
 from latencykit.ctrlz.server import BACKLOG, raise_file_limit
 
-__all__ = ["main"]
-
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy one direction to its end, and then close that direction only."""

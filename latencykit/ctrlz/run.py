@@ -17,11 +17,13 @@ from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from latencykit._files import temporary_folder
 from latencykit._records import record
+from latencykit._text import printable, without_login
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.entries import tool_version
@@ -39,9 +41,9 @@ from latencykit.ctrlz.targets import (
 )
 from latencykit.ctrlz.verdict import (
     CalibrationRow,
+    FrozenSpan,
     Judgement,
     Model,
-    Stall,
     Verdict,
     Waiting,
     connected_clients,
@@ -59,35 +61,16 @@ from latencykit.errors import (
 )
 from latencykit.io.reading import detect, read_source
 from latencykit.io.source import ReadOptions, Source
-from latencykit.units import (
-    format_count,
-    format_duration,
-    format_percentile,
-    parse_duration,
-    printable,
-    without_login,
-)
+from latencykit.units import format_count, format_duration, format_percentile, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import pandas as pd
+
     from latencykit.core.histogram import Histogram
+    from latencykit.ctrlz.records import CtrlzRecord, LoadFacts, MachineFacts, ServerFacts
     from latencykit.io.source import Data
-
-__all__ = [
-    "PLACES",
-    "Calibration",
-    "Observed",
-    "Plan",
-    "Tool",
-    "ctrlz",
-    "fill",
-    "observe",
-    "parse_part",
-    "read_output",
-    "written_files",
-]
-
 
 PLACES = (
     "url", "host", "port", "rate", "connections", "duration", "rate_per_connection", "requests",
@@ -166,7 +149,9 @@ class Tool:
     def last_output(self) -> str:
         """Return the end of its output, for a message."""
         for path in (self.stderr, self.stdout):
-            text = path.read_bytes()[-4096:].decode("utf-8", "replace").split("\n")
+            with path.open("rb") as stream:
+                stream.seek(max(path.stat().st_size - 4096, 0))
+                text = stream.read(4096).decode("utf-8", "replace").split("\n")
             last = " / ".join(line.strip() for line in text if line.strip())[-300:]
             if last:
                 return printable(last, 300)
@@ -367,7 +352,7 @@ class Observed:
     ----------
     begin : int
         First request, by ``perf_counter_ns``.
-    stall : Stall
+    stall : FrozenSpan
     elapsed : float
         Seconds from the first request to the tool's end.
     base : float or None
@@ -394,7 +379,7 @@ class Observed:
     """
 
     begin: int
-    stall: Stall
+    stall: FrozenSpan
     elapsed: float
     base: float | None
     waiting: tuple[Waiting | None, Waiting | None]
@@ -445,7 +430,7 @@ def observe(
     if notes:
         tool.__exit__()
     start, end = ((moment - begin) / 1e9 for moment in (window.start, window.end))
-    stall = Stall(start, end, float(plan.partial or 1))
+    stall = FrozenSpan(start, end, float(plan.partial or 1))
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
     rate = None
     if before is not None and before["requests"] is not None:
@@ -606,10 +591,29 @@ class Calibration:
         """True if the report can be trusted; None where the test is undecided."""
         return None if self.verdict == "unknown" else self.verdict == "honest"
 
-    def record(self) -> dict[str, Any]:
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per percentile: reported, truth, ratio; ns."""
+        import pandas as pd
+
+        rows = {row.percentile: (row.reported, row.truth, row.ratio) for row in self.rows}
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=["reported", "truth", "ratio"])
+        return table.rename_axis("percentile")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"p{format_percentile(row.percentile)}",
+                format_duration(row.reported),
+                "" if row.truth is None else format_duration(row.truth),
+            )
+            for row in self.rows
+        ]
+        title = f"{self.tool or 'Load generator'}: {self.verdict}"
+        return listing_html(title, ("", "reported", "truth"), rows, [*self.reasons, *self.notes])
+
+    def record(self) -> CtrlzRecord:
         """Return the record that ``--format json`` prints: values in ns, the stall in seconds."""
-        fields = ("percentile", "reported", "truth", "ratio")
-        rows = [{name: getattr(row, name) for name in fields} for row in self.rows]
         return {
             "verdict": self.verdict,
             "model": self.model,
@@ -619,12 +623,20 @@ class Calibration:
             "tool": self.tool,
             "version": self.version,
             "command": [without_login(word) for word in self.command],
-            "load": dict(self.load),
-            "server": dict(self.server),
-            "machine": dict(self.machine),
+            "load": cast("LoadFacts", dict(self.load)),
+            "server": cast("ServerFacts", dict(self.server)),
+            "machine": cast("MachineFacts", dict(self.machine)),
             "reported": {format_percentile(row.percentile): row.reported for row in self.rows},
             "truth": {format_percentile(row.percentile): row.truth for row in self.rows},
-            "rows": rows,
+            "rows": [
+                {
+                    "percentile": row.percentile,
+                    "reported": row.reported,
+                    "truth": row.truth,
+                    "ratio": row.ratio,
+                }
+                for row in self.rows
+            ],
             "runs": [run.record() for run in self.runs],
         }
 
@@ -742,7 +754,7 @@ def _checked_run(plan: Plan) -> Calibration:
         for p, value in sorted(reported_percentiles(data, plan.stall * 1e9).items())
     )
     why = f"the output is read as {data.run.format}; nothing was frozen"
-    truth = scheduled_truth(Stall(0.0, 0.0), plan.duration)
+    truth = scheduled_truth(FrozenSpan(0.0, 0.0), plan.duration)
     return Calibration(
         "unknown", "unknown", 0.0, rows, (why,), tuple(tool.command),
         *_tool_and_version(data, tool.command), data, truth, notes=data.run.notes,

@@ -21,19 +21,6 @@ from latencykit.units import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "BACKLOG",
-    "MOST_BYTES",
-    "ProtocolError",
-    "Reply",
-    "Service",
-    "main",
-    "parse_http",
-    "parse_resp",
-    "speaks_resp",
-]
-
-
 MOST_BYTES = 1 << 20
 """A request longer than this is refused."""
 

@@ -9,7 +9,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from dataclasses import field, replace
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from latencykit._files import whole
+from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
 from latencykit.analysis.slo import Outcome, for_all_series
@@ -47,16 +47,14 @@ from latencykit.units import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    import pandas as pd
 
+    from latencykit._typing import Floats
     from latencykit.analysis.capacity import Capacity, LoadRow
     from latencykit.analysis.slo import SLO, SLORow
     from latencykit.core.run import Run
     from latencykit.io.source import Data
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["RECORD", "Sweep", "SweepRun", "bracket_text", "runs_in", "sweep"]
 
 RECORD = "sweep.json"
 """The file in the folder of a sweep that lists its runs."""
@@ -146,6 +144,13 @@ class Sweep(Value):
     def passed(self) -> bool | None:
         """True if some load surely meets the SLO, False if none does, None if undecided."""
         return None if self.curve is None else self.curve.passed
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per run that counts; see `LoadCurve.table`."""
+        import pandas as pd
+
+        return pd.DataFrame() if self.curve is None else self.curve.table
 
     @property
     def hysteresis(self) -> tuple[float, ...]:
@@ -353,8 +358,9 @@ class _State:
             data, run = None, replace(run, reason=str(error))
         end = time.perf_counter_ns()
         wall = (end - begin) / 1e9
-        # A simulation takes no time, so that no hiccup delays it.
-        late = hiccups.between(begin, end) if wall > 0.5 * probe.duration else np.empty(0)
+        # A simulation takes no time, so that neither hiccups nor other programs delay it.
+        live = wall > 0.5 * probe.duration
+        late = hiccups.between(begin, end) if live else np.empty(0)
         late = np.concatenate((late, self.generator.paused))
         hiccup = float(late.max()) if late.size else math.nan
         if data is not None:
@@ -371,7 +377,7 @@ class _State:
                 self.rows[run.name] = load_row(run.name, data, self.confidence)
         self.runs.append(replace(run, data=data, hiccup=hiccup))
         self.hiccups.append(late)
-        self.contention.append(self.generator.contention)
+        self.contention.append(self.generator.contention if live else Contention())
         self._judge()
         _keep(self.generator, self.runs, self.slo, late)
         self.say(_line(self.runs[-1], self.curve, self.search.runs))
@@ -408,7 +414,7 @@ class _State:
         curve: LoadCurve | None = None
         usable, stalls = self.rows, dict[str, str]()
         if usable:
-            first = load_curve(usable, self.slo, self.confidence)
+            first = load_curve(usable, self.slo, confidence=self.confidence)
             for row, checks in zip(first.rows, first.checks, strict=True):
                 number = next(k for k, run in enumerate(self.runs) if run.name == row.name)
                 stalls[row.name] = _stalled(
@@ -420,7 +426,7 @@ class _State:
             usable = {name: row for name, row in usable.items() if not stalls[name]}
             curve = first if len(usable) == len(stalls) else None
             if curve is None and usable:
-                curve = load_curve(usable, self.slo, self.confidence)
+                curve = load_curve(usable, self.slo, confidence=self.confidence)
         judged = []
         for run in self.runs:
             verdict: Outcome | Literal["void"] = "void"
@@ -432,7 +438,7 @@ class _State:
             elif stalls[run.name]:
                 reason = stalls[run.name]
             elif curve is not None:
-                verdict, reason = curve.verdict(run.name)
+                verdict, reason = curve.decided(run.name)
             judged.append(replace(run, verdict=verdict, reason=reason))
         self.runs, self.curve = judged, curve
 
@@ -482,7 +488,7 @@ def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> 
         if not delayed or delayed <= 0.5 * allowed:
             continue
         slow = 0.0
-        if check.outcome == "missed" and not isinstance(row.data, Summary) and row.data.count:
+        if check.bounded == "missed" and not isinstance(row.data, Summary) and row.data.count:
             slow = row.data.count_above(limit.limit) / row.data.count
         if slow <= allowed + 3 * delayed:
             share = f"{100 * delayed:.2g} % of the time by more than half of the limit"
@@ -504,7 +510,7 @@ def _starved(
 
     `spins` is True for a load generator that keeps its CPUs busy at any load.
     """
-    missed = [check.outcome == "missed" for check in checks]
+    missed = [check.bounded == "missed" for check in checks]
     if not (any(missed) or row.saturated):
         return ""
     if contention.demand > _DEMAND and not spins:
@@ -616,7 +622,7 @@ class _Function(_Generator):
             _make(folder)
 
     def run(self, run: SweepRun) -> Data:
-        ended, begin = threading.Event(), time.perf_counter()
+        ended = threading.Event()
 
         def watch() -> None:
             watch = Watch(os.getpid(), [self.url or ""])
@@ -631,8 +637,6 @@ class _Function(_Generator):
         finally:
             ended.set()
             watching.join()
-        if time.perf_counter() - begin < 0.5 * run.duration:  # a simulation takes no time
-            self.contention = Contention()
         if not isinstance(data, Samples | HistogramLog | Histogram):
             raise InvalidArgumentError(
                 "the function must return Samples, a HistogramLog or a Histogram, "
@@ -683,9 +687,11 @@ class _Command(_Generator):
 
     def _filled(self, rate: float, duration: float, out: Path) -> list[str]:
         values = {
-            "rate": f"{rate:.10g}", "duration": f"{duration:.10g}", "out": str(out),
+            "rate": f"{rate:.10g}",
+            "duration": f"{duration:.10g}",
+            "out": str(out),
             "requests": str(max(1, round(rate * duration))),
-        }  # fmt: skip
+        }
         if self.connections is not None:
             values |= {
                 "connections": str(self.connections),
@@ -788,8 +794,10 @@ def _keep(generator: _Generator, runs: Sequence[SweepRun], slo: SLO, late: Float
     if late.size:
         slots = np.arange(late.size, dtype=np.float64) * _RESOLUTION
         log = Samples(start=slots, duration=late).to_log("1s")
-        write(log.with_run(measure="response", corrected="schedule", tool="latencykit hiccup"),
-              folder / runs[-1].name / _HICCUPS)  # fmt: skip
+        write(
+            log.with_run(measure="response", corrected="schedule", tool="latencykit hiccup"),
+            folder / runs[-1].name / _HICCUPS,
+        )
     record = {
         "schema_version": 1, "slo": str(slo), "command": list(generator.words),
         "reading": dict(generator.reading),
@@ -840,7 +848,7 @@ class _Hiccups:
     """A process that wakes every millisecond, for all of a sweep."""
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "latencykit.record.sampler", str(_RESOLUTION)]
+        command = own_command("latencykit.record.sampler", str(_RESOLUTION))
         self._sampler = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603
         self._pieces: list[bytes] = []
         self._thread = threading.Thread(target=self._take, daemon=True)

@@ -9,12 +9,12 @@ import shlex
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from urllib.parse import urlsplit
 
+from latencykit._processes import own_command
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.freeze import Target as Freezable
 from latencykit.ctrlz.freeze import listeners
@@ -24,17 +24,6 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = [
-    "MOST_WORKERS",
-    "CommandTarget",
-    "OwnTarget",
-    "ProcessTarget",
-    "ProxyTarget",
-    "Target",
-    "free_port",
-    "probe",
-]
 
 MOST_WORKERS = 16
 _PATIENCE = 20.0
@@ -65,7 +54,7 @@ class _Worker:
 
     def __init__(self, module: str, *options: str, handles: tuple[int, ...] = ()) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - our own
-            [sys.executable, "-m", f"latencykit.ctrlz.{module}", *options],
+            own_command(f"latencykit.ctrlz.{module}", *options),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -19,29 +19,11 @@ from latencykit.units import format_duration, format_percentile
 if TYPE_CHECKING:
     from latencykit.io.source import Data
 
-__all__ = [
-    "CalibrationRow",
-    "Judgement",
-    "Model",
-    "SlowShare",
-    "Stall",
-    "Verdict",
-    "Waiting",
-    "connected_clients",
-    "judge",
-    "model_of",
-    "reported_percentiles",
-    "scheduled_truth",
-    "slow_shares",
-    "waiting_requests",
-]
-
-
 MOST_REQUESTS = 1_000_000
 
 
 @record()
-class Stall:
+class FrozenSpan:
     """The time that a server was frozen, in seconds from the run's start, and the share frozen.
 
     Attributes
@@ -66,7 +48,7 @@ class Stall:
 
 
 def scheduled_truth(
-    stall: Stall,
+    stall: FrozenSpan,
     duration: float,
     *,
     rate: float | None = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import logging
 import os
 import pydoc
 import signal
@@ -21,10 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit import __version__
 from latencykit._limits import in_force
+from latencykit._processes import safe_path
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.core.histogram_log import merge
 from latencykit.core.summary import Summary
-from latencykit.distributed.results import Slots, Totals
+from latencykit.distributed.results import BinnedLog, Totals
 from latencykit.errors import (
     InputTooLargeError,
     InvalidArgumentError,
@@ -40,7 +43,7 @@ from latencykit.io.files import (
     size_of,
     split,
 )
-from latencykit.io.parts import PartResult, checked
+from latencykit.io.part_results import PartResult, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -48,18 +51,6 @@ if TYPE_CHECKING:
 
     Reader = Callable[[FileRange], PartResult]
     Progress = Callable[[int, int], None]
-
-__all__ = [
-    "LocalExecutor",
-    "Task",
-    "added",
-    "dask_executor",
-    "joined",
-    "local_cluster",
-    "read_each",
-    "read_total",
-    "tasks_of",
-]
 
 _FAN_IN = 64  # results that are added up at once
 _PATIENCE = 5.0  # seconds to wait for a scheduler
@@ -143,8 +134,8 @@ def added(parts: Sequence[Any]) -> Any:
         return parts[0]
     if all(isinstance(part, Totals) for part in parts):
         return Totals.sum(parts)
-    if all(isinstance(part, Slots) for part in parts):
-        return Slots.sum(parts)
+    if all(isinstance(part, BinnedLog) for part in parts):
+        return BinnedLog.sum(parts)
     return merge(
         [
             part.histogram if isinstance(part, Totals) else part
@@ -223,7 +214,8 @@ def _read(
         if (client := getattr(executor, "_client", None)) is not None:
             wait = _Watch(client).result_of
     with context as pool:
-        with _without_interrupts():  # processes that start here ignore them from their beginning
+        # processes that start here ignore interrupts from their beginning
+        with _without_interrupts(), safe_path():
             waiting.extend(
                 pool.submit(_read_some, read, places, how)
                 for group in groups
@@ -239,7 +231,9 @@ def _read(
                 continue
             parts = joined([wait(waiting.popleft())[0] for _ in group[0].places])
             if parts.restarted and len(group[0].places) > 1:
-                parts = wait(pool.submit(read, group[0].places[0].whole))
+                with safe_path():
+                    waiting.append(pool.submit(read, group[0].places[0].whole))
+                parts = wait(waiting.pop())
             yield 1, [parts]
 
 
@@ -348,7 +342,9 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
 
     before = set(multiprocessing.active_children())
     # Processes are spawned, not forked: a fork copies locks that other threads hold.
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _ignore_interrupts)
+    context = multiprocessing.get_context("spawn")
+    with safe_path():  # it starts a process that tracks semaphores
+        pool = ProcessPoolExecutor(workers, context, _ignore_interrupts)
     try:
         yield pool
     except BaseException as error:
@@ -387,6 +383,23 @@ def _ignore_interrupts() -> None:
 
 
 @contextlib.contextmanager
+def _silently() -> Iterator[None]:
+    """Have Dask say nothing of what goes wrong: one line of ours does."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith(_LOGGERS)]
+    before = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in before:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)
+
+
+_LOGGERS = ("distributed", "tornado", "asyncio")
+
+
+@contextlib.contextmanager
 def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
     """Give a client of the cluster at an address, or for ``local`` of one made on this machine."""
     try:
@@ -400,6 +413,7 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
         count = workers or os.cpu_count() or 1
         with (
             dask.config.set(patient),
+            safe_path(),
             distributed.Client(
                 n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
             ) as client,
@@ -418,17 +432,18 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
 
     try:
         # A client that finds no scheduler takes most of a minute to give up and to end.
-        asyncio.run(greet())
+        with _silently():
+            asyncio.run(greet())
         client = distributed.Client(address, timeout="20s", set_as_default=False)
-    except (OSError, ValueError, MemoryError) as error:
-        reason = str(error) or "no answer"
+    except Exception as error:  # each protocol has errors of its own
+        reason = printable(str(error).partition("\n")[0], 200) or "no answer"
         if isinstance(error, MemoryError):  # other bytes than Dask's read as enormous sizes
             reason = "the server speaks another protocol"
         raise InvalidArgumentError(
             f"--dask {address}: no Dask scheduler answers there ({reason}); "
             "give tcp://HOST:PORT or local"
         ) from error
-    with client:
+    with _silently(), client:
         versions: dict[str, object] = {}
         with contextlib.suppress(TimeoutError):  # a worker that is silent now is waited for later
             ask, name = client.run, "latencykit.__version__"

@@ -7,47 +7,33 @@ from a cluster.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.blocks import Block, MemoryPart, feed
+from latencykit.core.blocks import TotalsFold, feed
 from latencykit.core.histogram import Histogram, merge_histograms, reported
-from latencykit.core.histogram_log import HistogramLog, SlotPart, slot_numbers
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    blocks_of,
+    interval_tags,
+    merge_logs,
+    shifted,
+    slot_numbers,
+)
 from latencykit.core.run import merge_runs
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import InputTooLargeError, InvalidArgumentError
-from latencykit.units import format_duration, parse_duration
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.part_results import in_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from latencykit.core.buckets import Buckets
     from latencykit.core.run import Run
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "TRAVELS",
-    "Slots",
-    "Totals",
-    "carried",
-    "slots_of",
-    "totals_of",
-    "width_of",
-]
-
-
-TRAVELS = 32 << 20
-"""Bytes of a log's counts that a cluster returns unchanged, if nothing is asked of it."""
-_SLOTS = 1000
 
 
 @record()
@@ -136,15 +122,15 @@ def totals_of(data: Any) -> Totals | Summary:
         return Totals(
             "samples" if isinstance(data, Samples) else "histogram", (counted,), counted.run
         )
-    fold = data.totals_fold()
-    feed(data.blocks(), (fold,))
+    fold = TotalsFold(np.zeros(len(data), np.int64))
+    feed(blocks_of(data), (fold,))
     run = data.run.replace(unit=data.unit)
     parts = tuple(
         Histogram(buckets, index, counts, data.unit, run)
         for _, buckets, index, counts in fold.totals()
     )
     if not parts:
-        parts = (data.rows(np.zeros(0, np.int64)).histogram(),)
+        parts = (data[:0].histogram(),)
     if not len(data):
         return Totals("log", parts, run)
     start, ends = data.start or 0.0, data.starts + data.lengths
@@ -153,159 +139,55 @@ def totals_of(data: Any) -> Totals | Summary:
     )
 
 
-@record()
-class Slots:
-    """Counts of a log by slots of time and tag: what a resampled log holds, still to be added up.
+@record(eq=False)
+class BinnedLog:
+    """A log with one interval per time bin and tag, in memory; such logs can be added up.
 
     Attributes
     ----------
     width : float
-        Seconds.
-    number : ndarray of int64, shape (rows,)
-        Which slot from the log's start.
-    tags : tuple of str
-        Of every row.
-    start, end : ndarray of float64, shape (rows,)
-        Of what is in the slot, seconds from the log's start.
-    entries : dict of Buckets to (row, index, counts)
-        Arrays of one length, ascending by row and index.
-    unit : str
-    run : Run
+        Seconds; bin k is k · width ≤ t < (k + 1) · width.
+    log : HistogramLog
+        In order of bins and names of tags.
     """
 
     width: float
-    number: Ints
-    tags: tuple[str, ...]
-    start: Floats
-    end: Floats
-    entries: dict[Buckets, tuple[Ints, Ints, Ints]]
-    unit: str
-    run: Run
+    log: HistogramLog
+
+    @property
+    def run(self) -> Run:
+        """What the sources say of the measurement."""
+        return self.log.run
 
     @staticmethod
-    def sum(slots: Sequence[Slots]) -> Slots:
-        """Return the sum, its rows ascending by slot and tag."""
-        if len(slots) == 1:
-            return slots[0]
-        if len({some.width for some in slots}) > 1:
-            raise InvalidArgumentError("slots of different lengths cannot be added")
-        run = merge_runs([some.run for some in slots])
-        names = sorted({tag for some in slots for tag in some.tags})
-        keys = [
-            some.number * len(names) + np.array([names.index(tag) for tag in some.tags], np.int64)
-            for some in slots
-        ]
-        unique, row = np.unique(np.concatenate(keys), return_inverse=True)
-        start, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
-        np.minimum.at(start, row, np.concatenate([some.start for some in slots]))
-        np.maximum.at(end, row, np.concatenate([some.end for some in slots]))
-        moved = np.split(row, np.cumsum([key.size for key in keys])[:-1])
-        parts_of: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
-        for some, to in zip(slots, moved, strict=True):
-            for buckets, (at, index, counts) in some.entries.items():
-                parts_of.setdefault(buckets, []).append((to[at], index, counts))
-        entries = {buckets: _added(parts) for buckets, parts in parts_of.items()}
-        tags = tuple(names[code] for code in (unique % len(names)).tolist())
-        return Slots(
-            slots[0].width, unique // len(names), tags, start, end, entries, slots[0].unit, run
-        )
-
-    def log(self) -> HistogramLog:
-        """Return the slots as a log, in memory."""
-        names = tuple(sorted(set(self.tags))) or ("",)
-        codes = np.array([names.index(tag) for tag in self.tags], np.int64)
-        rows = np.arange(self.start.size)
-        mixed = np.zeros(rows.size, np.int64)
-        for at, _, _ in self.entries.values():
-            mixed[np.unique(at)] += 1
-        blocks = []
-        for buckets, (at, index, counts) in self.entries.items():
-            chosen = mixed[at] == 1
-            own, first = np.unique(at[chosen], return_index=True)
-            indptr = np.append(first, int(chosen.sum()))
-            blocks.append(Block(own, indptr, index[chosen], counts[chosen], buckets))
-        for row in np.flatnonzero(mixed > 1).tolist():  # brought to one layout
-            parts = []
-            for buckets in sorted(self.entries, key=repr):
-                at, index, counts = self.entries[buckets]
-                low, high = np.searchsorted(at, [row, row + 1])
-                parts.append(Histogram(buckets, index[low:high], counts[low:high]))
-            total = merge_histograms([part for part in parts if part.count])
-            indptr = np.array([0, total.index.size])
-            blocks.append(Block(np.array([row]), indptr, total.index, total.counts, total.buckets))
-        blocks = [block for block in blocks if block.rows.size]
-        where = (np.zeros(rows.size, np.int64), rows)
-        return HistogramLog(
-            self.start, self.end - self.start, [MemoryPart(blocks)],
-            where=where, tag_code=codes, tag_names=names, unit=self.unit, run=self.run,
-        )  # fmt: skip
-
-
-def _added(parts: Sequence[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
-    """Entries of several logs with the counts of equal rows and indices added."""
-    row, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    if float(counts.sum(dtype=np.float64)) >= 2.0**62:
-        raise InputTooLargeError("the sum of the counts does not fit in 63 bits; take fewer files")
-    order = np.lexsort((index, row))
-    row, index, counts = row[order], index[order], counts[order]
-    first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(index) != 0)))
-    return row[first], index[first], np.add.reduceat(counts, first) if first.size else counts
-
-
-def slots_of(data: Any, width: float, origin: float | None = None) -> Slots:
-    """Add a log's intervals up into slots."""
-    if not hasattr(data, "to_log"):
-        raise InvalidArgumentError(
-            f"{data.run.source}: has no times, so it has no intervals; a log or samples with "
-            "start times would"
-        )
-    log: HistogramLog = data if isinstance(data, HistogramLog) else data.to_log(width)
-    shift = log.start - origin if origin is not None and log.start is not None else 0.0
-    starts = log.starts + shift
-    names, code = np.unique(np.asarray(log.tag_of_rows(), np.str_), return_inverse=True)
-    number = slot_numbers(starts, width)
-    unique, group = np.unique(number * max(1, names.size) + code, return_inverse=True)
-    begin, end = np.full(unique.size, np.inf), np.full(unique.size, -np.inf)
-    np.minimum.at(begin, group, starts)
-    np.maximum.at(end, group, starts + log.lengths)
-    parts_of: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
-    for block in (
-        SlotPart(log, group, unique.size).blocks(np.arange(unique.size)) if unique.size else ()
-    ):
-        parts_of.setdefault(block.buckets, []).append(
-            (block.rows[block.entry_rows], block.index, block.counts)
-        )
-    tags = tuple(names[unique % max(1, names.size)].tolist())
-    entries = {buckets: _added(parts) for buckets, parts in parts_of.items()}
-    run = log.run.replace(unit=log.unit, **({"start": origin} if shift else {}))
-    return Slots(width, unique // max(1, names.size), tags, begin, end, entries, log.unit, run)
-
-
-def width_of(interval: str | float) -> float:
-    """Return an interval such as ``"10s"`` in seconds."""
-    width = parse_duration(interval, "s") / 1e9
-    if not width > 0:
-        raise InvalidArgumentError(f"an interval must be longer than nothing, not {interval!r}")
-    return width
-
-
-def carried(data: Any, most: float = math.inf) -> Any:
-    """Return the data type with all that it needs in memory, so that it can travel."""
-    if not isinstance(data, HistogramLog):
-        return data
-    blocks, size = [], 0
-    for block in data.blocks():
-        blocks.append(block)
-        size += block.nbytes
-        if size > most and len(data) > _SLOTS:
-            width = data.duration / _SLOTS
-            text = (
-                f"its {len(data):,} intervals travelled as time bins of "
-                f"{format_duration(width * 1e9)}; sums and maxima are exact"
+    def of(data: Any, width: float, origin: float | None = None) -> BinnedLog:
+        """Add a log's intervals up; with `origin` they are counted from there, not its start."""
+        if not hasattr(data, "to_log"):
+            raise InvalidArgumentError(
+                f"{data.run.source}: has no times, so it has no intervals; a log or samples with "
+                "start times would"
             )
-            return slots_of(data, width).log().with_run(notes=(*data.run.notes, text))
-    names, codes = np.unique(np.asarray(data.tag_of_rows(), np.str_), return_inverse=True)
-    return HistogramLog(
-        data.starts, data.lengths, [MemoryPart(blocks)],
-        tag_code=codes, tag_names=tuple(names.tolist()) or ("",), unit=data.unit, run=data.run,
-    )  # fmt: skip
+        log: HistogramLog = data if isinstance(data, HistogramLog) else data.to_log(width)
+        if origin is not None and log.start is not None and log.start != origin:
+            log = shifted(log, log.start - origin).with_run(start=origin)
+        return BinnedLog(width, _binned(log, width))
+
+    @staticmethod
+    def sum(parts: Sequence[BinnedLog]) -> BinnedLog:
+        """Return the sum of bins of one width."""
+        if len(parts) == 1:
+            return parts[0]
+        width = parts[0].width
+        if any(part.width != width for part in parts):
+            raise InvalidArgumentError("time bins of different widths cannot be added")
+        run = merge_runs([part.log.run for part in parts])
+        log = merge_logs([part.log for part in parts], "relative")
+        return BinnedLog(width, _binned(log, width).with_run(**vars(run)))
+
+
+def _binned(log: HistogramLog, width: float) -> HistogramLog:
+    """A log with one interval per time bin and tag, in memory."""
+    log = log.with_run(unit=log.unit).resample(width)
+    tags = np.asarray(interval_tags(log), np.str_)
+    log = log[np.lexsort((tags, slot_numbers(log.starts, width)))]
+    return in_memory(log, list(blocks_of(log)))

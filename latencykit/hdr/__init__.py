@@ -3,7 +3,7 @@
 * ``open_payload(text, limits=None) -> Payload`` opens one base64 field,
   ``open_payloads(texts)`` many.
 * ``decode_rows(payloads) -> (indptr, index, counts)`` decodes many at once.
-* ``encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
+* ``write.encode(buckets, index, counts, *, double=False, highest=None) -> bytes`` writes one.
 * ``PayloadError`` says what is wrong with a payload, ``RowError`` also which of many it is;
   ``Limits`` bound them.
 
@@ -23,12 +23,11 @@ from latencykit.hdr.payload import (
     Layout,
     Payload,
     Payloads,
+    counts_length,
     decode_rows,
     open_payload,
     open_payloads,
-    slots_of,
 )
-from latencykit.hdr.write import encode
 
 __all__ = [
     "DEFAULT",
@@ -38,9 +37,8 @@ __all__ = [
     "PayloadError",
     "Payloads",
     "RowError",
+    "counts_length",
     "decode_rows",
-    "encode",
     "open_payload",
     "open_payloads",
-    "slots_of",
 ]

@@ -15,14 +15,9 @@ from latencykit.hdr.payload import HEADER_BYTES, Payloads, decode_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-    from latencykit.core.blocks import Totals
+    from latencykit._typing import Ints
+    from latencykit.core.blocks import CountSink
     from latencykit.core.buckets import Buckets
-
-    Ints = NDArray[np.int64]
-
-__all__ = ["EncodedBlock"]
 
 
 class EncodedBlock(Block):
@@ -130,7 +125,7 @@ class EncodedBlock(Block):
         return EncodedBlock(self.rows[positions], some, self.refuse, self.buckets)
 
     def folded(
-        self, percentiles: Sequence[float] = (), total: Totals | None = None
+        self, percentiles: Sequence[float] = (), total: CountSink | None = None
     ) -> tuple[Ints, Ints]:
         """See `Block`; nothing is decoded where the compiled kernel does it in one walk."""
         into = None if total is None else total.room(self.buckets)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from latencykit.errors import LatencyKitError
 
-__all__ = ["PayloadError", "RowError"]
-
 
 class PayloadError(LatencyKitError, ValueError):
     """A payload that is corrupt or not a possible histogram."""

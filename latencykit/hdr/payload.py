@@ -30,30 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._limits import Limits
+    from latencykit._typing import AnyArray, Bytes, Flags, Ints
 
-    Ints = NDArray[np.int64]
-    Bytes = NDArray[np.uint8]
-    Bools = NDArray[np.bool_]
     Narrow = NDArray[Any]  # integers of 32 bits where they fit, else of 64
-
-__all__ = [
-    "INFLATE_ERRORS",
-    "SHORT",
-    "Layout",
-    "Payload",
-    "Payloads",
-    "adler",
-    "base64_bytes",
-    "between",
-    "decode_rows",
-    "inflate",
-    "inflate_short",
-    "inflater",
-    "open_payload",
-    "open_payloads",
-    "slots_of",
-]
-
 
 base64_bytes: Callable[..., bytes]
 """(text, None, True) → bytes; `ValueError` for anything but base64."""
@@ -225,14 +204,14 @@ def open_payload(text: bytes, limits: Limits | None = None) -> Payload:
     return Payload(layout, plain[start:])
 
 
-def slots_of(buckets: HdrBuckets, highest: int) -> int:
+def counts_length(buckets: HdrBuckets, highest: int) -> int:
     """Return how many buckets the reference makes for values up to `highest` (before the scale).
 
     Source: ``AbstractHistogram.getBucketsNeededToCoverValue`` and ``getLengthForNumberOfBuckets``.
 
     Examples
     --------
-    >>> slots_of(HdrBuckets(3), 2), slots_of(HdrBuckets(2, 1000), 3_600_000_000_000)
+    >>> counts_length(HdrBuckets(3), 2), counts_length(HdrBuckets(2, 1000), 3_600_000_000_000)
     (2048, 3456)
     """
     doublings = highest.bit_length() - (buckets.unit_magnitude + buckets.half_magnitude)
@@ -356,7 +335,7 @@ def _layout(
             f"the highest value is {highest}; it must be at least twice the lowest, {lowest}"
         )
     buckets = _buckets(digits, lowest, ratio)
-    return Layout(buckets, double, word, highest, slots_of(buckets, highest))
+    return Layout(buckets, double, word, highest, counts_length(buckets, highest))
 
 
 @lru_cache(maxsize=4096)
@@ -624,7 +603,7 @@ def between(data: bytes, begins: Ints, ends: Ints) -> list[bytes]:
     return [data[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
-def _at(data: bytes, places: Ints, kind: str) -> NDArray[Any]:
+def _at(data: bytes, places: Ints, kind: str) -> AnyArray:
     """What stands at each place, as items of a numpy type."""
     return np.ndarray((len(data) - np.dtype(kind).itemsize + 1,), kind, data, 0, (1,))[places]
 
@@ -839,7 +818,7 @@ def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:
     return value
 
 
-def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
+def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Flags]:
     """Buckets that each number covers, its half, and whether that half is a count above 0."""
     half = value >> 1
     beyond = half * (value & 1)  # buckets beyond the one that any number stands for
@@ -851,7 +830,7 @@ def _zigzag(value: Narrow, slots: Ints) -> tuple[Ints, Narrow, Bools]:
     return beyond.astype(np.int64) + 1, half, half > beyond
 
 
-def _place(steps: Narrow, ends: Ints, is_count: Bools, slots: Ints) -> tuple[Ints, Ints, Ints]:
+def _place(steps: Narrow, ends: Ints, is_count: Flags, slots: Ints) -> tuple[Ints, Ints, Ints]:
     """Return indptr, the bucket of each count, and where the counts stand; `steps` is used up."""
     reached = steps.cumsum(out=steps)
     tops = reached[ends - 1]

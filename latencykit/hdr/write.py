@@ -11,12 +11,10 @@ import numpy as np
 
 from latencykit.core.buckets import HdrBuckets
 from latencykit.errors import InvalidArgumentError
-from latencykit.hdr.payload import DOUBLE_COMPRESSED, MOST_BYTES, V2_COMPRESSED, slots_of
+from latencykit.hdr.payload import DOUBLE_COMPRESSED, MOST_BYTES, V2_COMPRESSED, counts_length
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["encode"]
 
 _V2_PLAIN = 0x1C849313  # with its width bits, as the reference writes it
 _BEST = 9  # the reference's compression level
@@ -115,7 +113,7 @@ def _checked(
     places, numbers = places[numbers > 0], numbers[numbers > 0]
     if places.size and (int(places[0]) < 0 or (np.diff(places) <= 0).any()):
         raise InvalidArgumentError("indices must be 0 or more, and ascend")
-    if places.size and int(places[-1]) >= slots_of(buckets, _MOST):
+    if places.size and int(places[-1]) >= counts_length(buckets, _MOST):
         raise InvalidArgumentError(
             f"index {int(places[-1])} lies above the highest that {buckets} has"
         )
@@ -133,7 +131,7 @@ def _top(buckets: HdrBuckets, last: int, highest: int | None) -> int:
         raise InvalidArgumentError(
             f"the highest value must be {2 * buckets.lowest} to 2**63 - 1, not {highest}"
         )
-    if slots_of(buckets, highest) <= last:
+    if counts_length(buckets, highest) <= last:
         raise InvalidArgumentError(f"index {last} lies above the highest value, {highest}")
     return highest
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.columns import Columns, Words, encoded
 from latencykit.core.histogram import Histogram
@@ -17,7 +18,7 @@ from latencykit.core.summary import Summary
 from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
-from latencykit.units import NANOSECONDS, format_items
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -25,38 +26,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import AnySeries, Floats
     from latencykit.core.columns import Cells
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
     SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
     """Edges, counts, statistics that the sketch states, and notes."""
-
-__all__ = [
-    "EMPTY",
-    "base_unit",
-    "data_from_points",
-    "data_from_values",
-    "distinct",
-    "further_cells",
-    "further_columns",
-    "histogram_of_both",
-    "histogram_of_payload",
-    "histogram_of_sketch",
-    "in_nanoseconds",
-    "log_of_payloads",
-    "mixed_note",
-    "nanoseconds",
-    "nanoseconds_of",
-    "nothing_answered",
-    "outcome_codes",
-    "per_operation",
-    "printed_rows",
-    "whole_nanoseconds",
-    "without_negative",
-]
-
 
 _Key = TypeVar("_Key")
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
@@ -206,7 +182,7 @@ def per_operation(
     return {free: together.with_run(aggregate=True)} | each
 
 
-def further_cells(pieces: Sequence[pd.Series[Any]]) -> Cells:
+def further_cells(pieces: Sequence[AnySeries]) -> Cells:
     """Return the cells of a further column: numbers where all of its words are such."""
     import pandas as pd
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.events import Cron, Events
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import InvalidArgumentError, UnknownFormatError
 from latencykit.io import registry
 from latencykit.io.source import Confidence, Source
-from latencykit.io.text import epoch_seconds, iso_nanoseconds
-from latencykit.units import NANOSECONDS, parse_duration, printable
+from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
+from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     import os
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray, Floats
     from latencykit.core.events import Clock
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["read_events"]
 
 _EXPECTED = (
     "a JVM or Go GC log, a hiccup log (.hlog), journalctl -o json, kubectl get events -o json, "
@@ -128,9 +127,9 @@ def _reader_of(source: Source) -> Callable[[Source], Events]:
 def _events(
     source: Source,
     kind: str,
-    start: Any,
-    end: Any,
-    label: Sequence[str] | NDArray[Any],
+    start: object,
+    end: object,
+    label: Sequence[str] | AnyArray,
     clock: Clock = "epoch",
     notes: Iterable[str] = (),
 ) -> Events:
@@ -285,9 +284,11 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
         if headers and not any(match["date"] or match["uptime"] for match in headers):
             line = text.count("\n", 0, headers[0].start()) + 1
             raise source.corrupt(
-                line, "the lines of its pauses have no time", "a date or an uptime",
+                line,
+                "the lines of its pauses have no time",
+                "a date or an uptime",
                 "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails",
-            )  # fmt: skip
+            )
         return _NONE, "relative"
     dates, uptimes, lengths, labels = zip(*rows, strict=True)
     clock: Clock = "relative"
@@ -416,9 +417,11 @@ def _kubernetes(source: Source) -> Events:
         label += [f"{item.get('reason') or '?'} {about.get('kind') or ''}".strip()] * len(stamps)
     if not texts:
         raise source.corrupt(
-            None, "no event has a time", "lastTimestamp or eventTime",
+            None,
+            "no event has a time",
+            "lastTimestamp or eventTime",
             "write it with kubectl get events -A -o json",
-        )  # fmt: skip
+        )
     start = iso_nanoseconds(texts) / 1e9
     if recurred:
         notes = (*notes, "of events that recurred, the first and the last time are known only")
@@ -440,7 +443,7 @@ def _hiccups(source: Source) -> Events:
     log = read(source.shown)
     if not isinstance(log, HistogramLog) or not len(log):
         raise source.corrupt(None, "this log has no interval", "a hiccup log", "was it recorded?")
-    series = log.series((50,))
+    series = interval_series(log, (50,))
     worst = np.nan_to_num(series.max) * NANOSECONDS.get(series.unit, 1.0) / 1e9
     usual, high = np.quantile(worst, (0.5, 1 - _MOST)).tolist()
     limit = max(min(_OUTLYING * usual, high), _LEAST_PAUSE)
@@ -688,7 +691,7 @@ def _delimited(text: str) -> tuple[list[str], list[list[str]], list[int]]:
     return ["start", *(["end"] if second else []), "label"], rows, numbers
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 

@@ -17,30 +17,19 @@ from typing import IO, TYPE_CHECKING, Any
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
 from latencykit._records import record
+from latencykit._text import printable, without_secrets
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
     InvalidArgumentError,
     LatencyKitError,
+    MissingInputError,
     MissingPackageError,
 )
 from latencykit.io.source import Source, compression
-from latencykit.units import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-__all__ = [
-    "FileRange",
-    "begin_of",
-    "expand",
-    "is_url",
-    "on_wait",
-    "pays_processes",
-    "size_of",
-    "source_of",
-    "split",
-]
 
 RANGE = 32 << 20
 """Bytes of a large log that are read as one task."""
@@ -105,12 +94,18 @@ def expand(url: str) -> list[str]:
     elif not any(mark in _HOST.sub("", url) for mark in "*["):
         return [url]
     else:
-        with _opening(url):
+        with opening(url):
             system, path = _filesystem(url)
             found = sorted(system.unstrip_protocol(one) for one in _asked(system, "glob", path))
     if not found:
         raise InvalidArgumentError(f"{without_secrets(url)}: no file matches")
     return found
+
+
+def storage(url: str) -> tuple[Any, str]:
+    """Return the client of a storage, of fsspec's interface, and the path in it."""
+    with opening(url):
+        return _filesystem(url)
 
 
 def size_of(url: str) -> int:
@@ -151,7 +146,7 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
         return [whole]
     version = ""
     try:
-        with _opening(url), _open(url) as stream:
+        with opening(url), _open(url) as stream:
             begin = stream.read(1 << 20)
             if is_url(url):
                 version = _version(stream)
@@ -201,7 +196,7 @@ def begin_of(place: FileRange) -> Iterator[Source]:
     """Give the first complete lines of a file as a source: enough to find when a log began."""
     with temporary_folder("latencykit-") as folder:
         held = folder / Path(place.url.partition("?")[0]).name
-        with _opening(place.url), _stream(place.url) as stream:
+        with opening(place.url), _stream(place.url) as stream:
             held.write_bytes(stream.read(1 << 18))
         text = Source(held).head.data
         held.write_bytes(text[: text.rfind(b"\n") + 1])
@@ -257,10 +252,15 @@ class _Clock:
     def relative_update(self, size: int = 1) -> None:
         """Count bytes that came; fsspec calls this."""
         self.came += size
+        if self.came > (most := in_force().download):
+            raise InputTooLargeError(
+                f"the server sent more than {most:,} bytes; "
+                "--limit download=SIZE (lk.limits) allows more"
+            )
 
 
 def _asked(
-    system: Any, name: str, *words: Any, most: float | None = None, tries: int | None = None
+    system: object, name: str, *words: object, most: float | None = None, tries: int | None = None
 ) -> Any:
     """Call a method of a storage's client, repeated after a server's failure, within the limits."""
     bounds = in_force()
@@ -280,7 +280,7 @@ def _asked(
         raise
 
 
-def _again(ask: Callable[[], Any], clock: _Clock, tries: int) -> Any:
+def _again(ask: Callable[[], object], clock: _Clock, tries: int) -> Any:
     """Return a server's answer; one that fails or hangs up is asked again while there is time."""
     for number in range(tries - 1):
         try:
@@ -346,7 +346,7 @@ def _passes(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def _opening(url: str) -> Iterator[None]:
+def opening(url: str) -> Iterator[None]:
     """Turn any error of a storage's client into one line that names the URL."""
     try:
         yield
@@ -368,7 +368,7 @@ def _opening(url: str) -> Iterator[None]:
                 without_secrets(url), None, "this is a directory", "a file"
             ) from error
         if isinstance(error, FileNotFoundError):
-            raise CorruptInputError(
+            raise MissingInputError(
                 without_secrets(url),
                 None,
                 "nothing is there, or nobody answers",
@@ -376,6 +376,9 @@ def _opening(url: str) -> Iterator[None]:
                 "check the address",
             ) from error
         raise CorruptInputError(without_secrets(url), None, *_fault(error)) from error
+
+
+_QUOTED = 200  # characters of what a server says
 
 
 def _fault(error: Exception) -> tuple[str, str, str]:
@@ -394,15 +397,16 @@ def _fault(error: Exception) -> tuple[str, str, str]:
         reason = f"{status} {getattr(error, 'message', '')}".strip()
         hints = {401: "check the login", 403: "check the login", 429: "try later"}
         hint = "try later" if status >= 500 else hints.get(status, "check the address")
-        return f"the server answered {without_secrets(reason)}", "", hint
+        return f"the server answered {printable(without_secrets(reason), _QUOTED)}", "", hint
     if isinstance(error, ValueError) and "range requests" in str(error):
         return "the server sent the file instead of the range that was asked for", "", "try again"
     reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{name}: {error}"
-    return f"cannot be read: {' '.join(without_secrets(reason).split())}", "", ""
+    words = printable(" ".join(without_secrets(reason).split()), _QUOTED)
+    return f"cannot be read: {words}", "", ""
 
 
 def _stream(url: str) -> IO[bytes]:
-    with _opening(url):
+    with opening(url):
         return _open(url)
 
 
@@ -422,7 +426,7 @@ class _Copy(Source):
         copy = new_temporary("latencykit-")
         gone = weakref.finalize(self, copy.unlink, missing_ok=True)
         try:
-            with _opening(url):
+            with opening(url):
                 system, path = _filesystem(url)
                 # as one stream, which every server supports
                 _asked(system, "get_file", path, str(copy))
@@ -438,7 +442,7 @@ class _Range(Source):
     def __init__(self, place: FileRange) -> None:
         super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
         self._place = place
-        with _opening(place.url):
+        with opening(place.url):
             version, self._header, self._at, self._body = _again(
                 lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries
             )

@@ -7,7 +7,7 @@ after the other is read of all values at once. Source: the documentation of Go's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +19,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray, Bytes, Ints
     from latencykit.io.source import Source
 
-    Ints = NDArray[np.int64]
-    Bytes = NDArray[np.uint8]
     Fields = list[tuple[str, int]]  # name and type of each field of a struct
-
-__all__ = ["columns_of_structs"]
 
 _CHUNK = 4 << 20
 _LARGEST = 64 << 20  # bytes of a value
@@ -38,7 +35,7 @@ _CORRUPT = "its records do not fit their types"
 
 def columns_of_structs(
     source: Source, names: tuple[str, ...], notes: list[str]
-) -> Iterator[dict[str, NDArray[Any]]]:
+) -> Iterator[dict[str, AnyArray]]:
     """Yield fields of all values chunk by chunk: int64, or bytes without those beyond a kilobyte.
 
     A value that is cut at the end is noted.
@@ -59,7 +56,7 @@ def columns_of_structs(
 
 def _values(
     data: bytes, structs: dict[int, Fields], encoded: set[int], names: tuple[str, ...]
-) -> Generator[dict[str, NDArray[Any]], None, int]:
+) -> Generator[dict[str, AnyArray], None, int]:
     """Yield the columns of complete messages, remember types they define; return where they end."""
     raw = np.frombuffer(data, np.uint8)
     at = 0
@@ -186,9 +183,9 @@ def _numbers(raw: Bytes, at: Ints) -> tuple[Ints, Ints]:
 
 def _fields(
     raw: Bytes, at: Ints, ends: Ints, fields: Fields, encoded: set[int], names: tuple[str, ...]
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, AnyArray]:
     """The columns of values that begin and end at some places."""
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, AnyArray] = {}
     left = set(names) & {name for name, _ in fields}
     step, at = _numbers(raw, at)
     place = np.where(step == 0, len(fields), step - 1)  # of the field that comes next
@@ -197,7 +194,7 @@ def _fields(
             break
         rows = np.flatnonzero(place == number)
         value, after = _numbers(raw, at[rows])
-        column: NDArray[Any] = np.zeros(at.size, np.int64)
+        column: AnyArray = np.zeros(at.size, np.int64)
         if kind in _NUMBERS:
             half = (value.view(np.uint64) >> np.uint64(1)).astype(np.int64)
             column[rows] = half ^ -(value & 1) if _NUMBERS[kind] else value

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.buckets import COST, HdrBuckets, on_grid
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
@@ -25,15 +26,13 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.hlog import own_comment, own_facts
 from latencykit.io.raw.cells import unit_in
 from latencykit.io.source import Confidence, Format
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS", "Spectrum", "parse_spectrum", "percentile_levels"]
 
 _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
@@ -68,6 +67,8 @@ class Spectrum:
         Unit that the header names, or latencykit's own comment.
     assumed : bool
         Whether that comment says that the unit is a guess.
+    supported : float or None
+        Highest percentile that the data behind it supported, by that comment.
     """
 
     def __init__(self) -> None:
@@ -76,6 +77,7 @@ class Spectrum:
         self.counts: list[int] = []
         self.reported_stats: dict[str, float] = {}
         self.unit: str | None = None
+        self.supported: float | None = None
         self.assumed = False
 
     def histogram(self, unit: str, **known: Any) -> Histogram:
@@ -121,6 +123,8 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
             own = own_facts(text)
             if "unit" in own:
                 spectrum.unit, spectrum.assumed = own["unit"], own.get("unit_from") == "assumed"
+            if "supported" in own:
+                spectrum.supported = _percentile(own["supported"])
             mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
             if mean is not None:
                 spectrum.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
@@ -143,6 +147,12 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
             spectrum.percentiles.append(_float(row[2]) * 100.0)
             spectrum.counts.append(int(row[3]))
     return spectrum
+
+
+def _percentile(text: str) -> float | None:
+    """A percentile that latencykit wrote; None for anything else."""
+    match = re.fullmatch(r"p(\d{1,3}(?:\.\d{1,9})?)", text)
+    return None if match is None else min(float(match[1]), 100.0)
 
 
 def _float(text: str) -> float:
@@ -188,6 +198,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         unit=unit,
         unit_from=unit_from,
         notes=tuple(notes),
+        supported=spectrum.supported,
     )
     try:
         histogram = spectrum.histogram(unit, run=run)
@@ -248,7 +259,7 @@ def hgrm_lines(
     layout, index, counts = on_grid(histogram.buckets, histogram.index, histogram.counts)
     if not isinstance(layout, HdrBuckets):
         raise InvalidArgumentError(
-            "only HDR histograms can be printed as the reference does; write .csv or .json instead"
+            "an .hgrm needs a full HDR histogram; write .csv or .json instead"
         )
     if ticks < 1:
         raise InvalidArgumentError(f"ticks must be 1 or more, not {ticks}")
@@ -294,6 +305,7 @@ def write_hgrm(
             "a summary has no buckets to write into an .hgrm; convert the tool's full output "
             "instead"
         )
+    tails = data.evidence() if hasattr(data, "evidence") else None  # sums a log in the same pass
     histogram = replace(data.histogram(), reported_stats={})
     timed = histogram.unit in NANOSECONDS
     unit = out_unit or "ms" if timed else "none"
@@ -302,6 +314,10 @@ def write_hgrm(
     facts = {"unit": unit} | (
         {"unit_from": "assumed"} if histogram.run.unit_from == "assumed" else {}
     )
+    if tails is not None:
+        limit = tails.solid_up_to()[0]
+        if limit < histogram.sample_limit():
+            facts["supported"] = f"p{limit:.6g}"
     if style != "csv":
         costs = [note for note in histogram.run.notes if note.startswith(COST)]
         lines += [f"#[{text}]" for text in (own_comment(facts), *costs)]

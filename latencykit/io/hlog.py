@@ -25,11 +25,11 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from latencykit import hdr as codec
 from latencykit._limits import in_force
+from latencykit._text import printable
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
@@ -37,7 +37,7 @@ from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import Payloads, between, open_payload, open_payloads
 from latencykit.io.source import Confidence, Format
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,32 +46,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray, Ints
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
     from latencykit.hdr.payload import Payload
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-    Ints = NDArray[np.int64]
-
-__all__ = [
-    "AHEAD",
-    "FORMATS",
-    "KEEP",
-    "Columns",
-    "HlogPart",
-    "HlogWriter",
-    "Intervals",
-    "LineError",
-    "TagTable",
-    "Times",
-    "blocks_of",
-    "columns_of",
-    "end_column",
-    "own_comment",
-    "own_facts",
-    "split_line",
-    "write_hlog",
-]
 
 
 YEAR = 365 * 24 * 3600.0
@@ -93,7 +72,7 @@ class LineError(ValueError):
         self.seen, self.expected = seen, expected
 
 
-class Times:
+class LogTimes:
     """Turns time stamps into seconds from the log's start, as headers come and go."""
 
     def __init__(self) -> None:
@@ -172,14 +151,14 @@ class TagTable:
         return tuple(tag.decode("utf-8", "surrogateescape") for tag in self.codes)
 
 
-class Intervals:
+class LineIntervals:
     """What is known of each interval without decoding it: 36 bytes per line."""
 
     def __init__(self) -> None:
         self.start, self.length = array("d"), array("d")
         self.offset, self.size, self.line, self.tag = (array(kind) for kind in "qiii")
 
-    def extend(self, columns: Columns, base: float, offset: int, line: int) -> None:
+    def extend(self, columns: LineColumns, base: float, offset: int, line: int) -> None:
         """Add neighbours: `base` is added to stamps; `offset`, `line` are those of the first."""
         self.start.frombytes((columns.stamp + base).tobytes())
         self.length.frombytes(columns.second.tobytes())
@@ -201,7 +180,7 @@ class Intervals:
         return len(self.start)
 
 
-class Columns(NamedTuple):
+class LineColumns(NamedTuple):
     """Consecutive interval lines, column by column; offsets count from the first of them."""
 
     stamp: NDArray[np.float64]
@@ -215,7 +194,7 @@ class Columns(NamedTuple):
         return between(chunk, self.offset, self.offset + self.size)
 
 
-def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
+def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> LineColumns | None:
     """Return the columns of complete lines, tagged or not; None if one is not an ordinary interval.
 
     `split_line` parses those.
@@ -247,7 +226,7 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> Columns | None:
     if not ((np.abs(stamps) < 1e18) & (seconds >= 0) & (seconds < 1e18)).all():
         return None
     begins = commas[:, -1] + 1
-    return Columns(stamps, seconds, tags, begins, ends - begins)
+    return LineColumns(stamps, seconds, tags, begins, ends - begins)
 
 
 def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
@@ -388,7 +367,7 @@ KEEP = 6 << 20
 """A log keeps inflated payloads of less memory than this; others are inflated for every pass."""
 
 
-def blocks_of(
+def blocks_of_payloads(
     rows: Ints, payloads: Payloads, refuse: Callable[[int, str], object]
 ) -> Iterator[Block]:
     """Yield opened payloads as blocks for each layout; `refuse` takes what is corrupt."""
@@ -397,7 +376,7 @@ def blocks_of(
         word_of = np.array([layout.word for layout in payloads.layouts])
         for word in words:
             places = np.flatnonzero(word_of == word)
-            yield from blocks_of(rows[places], payloads.take(places), refuse)
+            yield from blocks_of_payloads(rows[places], payloads.take(places), refuse)
         return
     chunk = np.cumsum(payloads.sizes + _BESIDE) // CHUNK
     # after a payload that crosses a bound, be it the first
@@ -416,7 +395,10 @@ class HlogPart:
     """A log file's intervals."""
 
     def __init__(
-        self, source: Source, intervals: Intervals, reject: Callable[[int, str], CorruptInputError]
+        self,
+        source: Source,
+        intervals: LineIntervals,
+        reject: Callable[[int, str], CorruptInputError],
     ) -> None:
         self._source, self._reject = source, reject
         self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
@@ -455,7 +437,9 @@ class HlogPart:
                 except RowError as bad:
                     self.refuse(int(rows[first + bad.row]), str(bad))
                     raise
-                yield from blocks_of(rows[first : first + len(payloads)], payloads, self.refuse)
+                yield from blocks_of_payloads(
+                    rows[first : first + len(payloads)], payloads, self.refuse
+                )
                 first += len(payloads)
 
 
@@ -529,7 +513,9 @@ class HlogWriter:
                 "rename it"
             )
         high = float(buckets.high(index[-1])) if index.size else 0.0
-        payload = codec.encode(buckets, index, counts, double=buckets.scale != 1.0)
+        from latencykit.hdr.write import encode
+
+        payload = encode(buckets, index, counts, double=buckets.scale != 1.0)
         front = f"Tag={tag}," if tag else ""
         line = f"{front}{start:.3f},{length:.3f},{high / 1e6:.3f},".encode(
             "utf-8", "surrogateescape"
@@ -564,7 +550,7 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
         )
     early = min(float(data.starts.min(initial=0.0)), 0.0)
     if early:  # readers drop negative time stamps
-        data = data.shifted(-early)
+        data = shifted(data, -early)
     # Scales are divided so that the source's own unit is stored, which keeps its integers.
     both_timed = data.run.unit in NANOSECONDS and data.unit in NANOSECONDS
     unit = data.run.unit if both_timed else data.unit
@@ -594,11 +580,11 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
 
 def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
     """Write the rows in order of time; blocks arrive in file order, so a late row waits."""
-    tags = log.tag_of_rows()
+    tags = interval_tags(log)
     waiting: dict[int, tuple[HdrBuckets, NDArray[np.int64], NDArray[np.int64]]] = {}
     following = 0
     widest_yet = 0.0
-    for block in log.blocks():
+    for block in blocks_of(log):
         if not isinstance(block.buckets, HdrBuckets | CellBuckets):
             raise InvalidArgumentError(
                 "only HDR buckets fit into an .hlog; write .csv, .json or .parquet instead"
@@ -694,7 +680,7 @@ class _Scan:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source, self.options = source, options
-        self.times, self.tags, self.found = Times(), TagTable(), Intervals()
+        self.times, self.tags, self.found = LogTimes(), TagTable(), LineIntervals()
         self.comments: list[str] = []
         self.notes: list[str] = []
         self.end_legend = self.headed = False
@@ -768,8 +754,9 @@ class _Scan:
             ended = line.endswith(b"\n")
             # A lone carriage return ends a line, too.
             at = self.offset
-            for piece in line.split(b"\r") if b"\r" in line.rstrip(b"\r\n") else (line,):
-                self._line(piece, at, self.number, ended)
+            pieces = line.split(b"\r") if b"\r" in line.rstrip(b"\r\n") else [line]
+            for left, piece in enumerate(pieces, 1 - len(pieces)):
+                self._line(piece, at, self.number, ended or left < 0)
                 at += len(piece) + 1
             self.offset += len(line)
         if self.number - len(self.found) > self.limits.others:
@@ -853,7 +840,7 @@ class _Scan:
 
     def _keep(self, rows: Ints, payloads: Payloads) -> None:
         """Check payloads, and keep them unless there is too much to keep."""
-        for block in blocks_of(rows, payloads, self._row_reject):
+        for block in blocks_of_payloads(rows, payloads, self._row_reject):
             top = int(block.folded()[1].max(initial=-1))
             if top >= 0:
                 self.highest = max(self.highest, float(block.buckets.high(top)))
@@ -920,7 +907,7 @@ class _Scan:
             unit=unit, run=run,
         )  # fmt: skip
 
-    def _end_times(self, start: np.ndarray[Any, Any], column: np.ndarray[Any, Any]) -> None:
+    def _end_times(self, start: AnyArray, column: AnyArray) -> None:
         """Turn a column of end times into lengths."""
         since = start - (self.times.base or 0.0)
         perhaps = start.size and column[0] >= since[0] and column[-1] >= since[-1]

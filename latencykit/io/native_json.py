@@ -11,11 +11,11 @@ import numpy as np
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.hdr.payload import slots_of
+from latencykit.hdr.payload import counts_length
 from latencykit.io.source import Confidence, Format, level_name
 from latencykit.units import NANOSECONDS
 
@@ -23,16 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-
+    from latencykit._typing import Ints, JSONObject
     from latencykit.core.buckets import Buckets
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-__all__ = ["FORMATS", "block_of", "data_of", "frame_of", "layout_of", "stated_by", "write_json"]
-
-_WHOLE = ("failed", "timeouts", "dropped", "unfinished", "connections")
 _MOST = (1 << 63) - 1
 _LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
@@ -40,44 +34,53 @@ _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 def write_json(series: Mapping[str, Data], path: Path) -> None:
     """Write every series."""
-    records: dict[str, Any] = {}
-    for name, data in series.items():
-        content: dict[str, Any]
-        if isinstance(data, Summary):
-            percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
-            content = {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
-        elif isinstance(data, Samples):
-            columns = {column: getattr(data, column) for column in _COLUMNS}
-            content = {key: cells.tolist() for key, cells in columns.items() if cells is not None}
-        elif isinstance(data, Histogram):
-            content = {
-                "buckets": layout_of(data.buckets), "index": data.index.tolist(),
-                "counts": data.counts.tolist(), **stated_by(data),
-            }  # fmt: skip
-        else:
-            blocks = [
-                {
-                    "buckets": layout_of(block.buckets), "rows": block.rows.tolist(),
-                    "indptr": block.indptr.tolist(),
-                    "index": block.index.tolist(), "counts": block.counts.tolist(),
-                }
-                for block in data.blocks()
-            ]  # fmt: skip
-            content = {
-                "start": data.starts.tolist(), "length": data.lengths.tolist(),
-                "tags": data.tag_of_rows(), "blocks": blocks,
-            }  # fmt: skip
-        records[name] = frame_of(data) | content
+    records = {name: record_of(data) for name, data in series.items()}
     record = {"latencykit": 1, "series": records}
     path.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def frame_of(data: Data) -> dict[str, Any]:
+def record_of(data: Data) -> JSONObject:
+    """Return a data type as plain values; `data_of` is the inverse."""
+    content: dict[str, Any]
+    if isinstance(data, Summary):
+        percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
+        content = {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
+    elif isinstance(data, Samples):
+        columns = {column: getattr(data, column) for column in _COLUMNS}
+        content = {key: cells.tolist() for key, cells in columns.items() if cells is not None}
+    elif isinstance(data, Histogram):
+        content = {
+            "buckets": layout_of(data.buckets),
+            "index": data.index.tolist(),
+            "counts": data.counts.tolist(),
+            **stated_by(data),
+        }
+    else:
+        blocks = [
+            {
+                "buckets": layout_of(block.buckets),
+                "rows": block.rows.tolist(),
+                "indptr": block.indptr.tolist(),
+                "index": block.index.tolist(),
+                "counts": block.counts.tolist(),
+            }
+            for block in blocks_of(data)
+        ]
+        content = {
+            "start": data.starts.tolist(),
+            "length": data.lengths.tolist(),
+            "tags": interval_tags(data),
+            "blocks": blocks,
+        }
+    return frame_of(data) | content
+
+
+def frame_of(data: Data) -> JSONObject:
     """Return what every record begins with: data type, unit, run."""
     return {"rung": level_name(data), "unit": data.unit, "run": dataclasses.asdict(data.run)}
 
 
-def stated_by(histogram: Histogram) -> dict[str, Any]:
+def stated_by(histogram: Histogram) -> JSONObject:
     """Return what a histogram holds beside its counts."""
     bound = histogram.censored_at if np.isfinite(histogram.censored_at) else None
     stated = {
@@ -87,7 +90,7 @@ def stated_by(histogram: Histogram) -> dict[str, Any]:
     return stated | {"censored": histogram.censored, "censored_at": bound}
 
 
-def layout_of(buckets: Buckets) -> dict[str, Any]:
+def layout_of(buckets: Buckets) -> JSONObject:
     """Return a layout as plain values."""
     if isinstance(buckets, HdrBuckets):
         return {"digits": buckets.digits, "lowest": buckets.lowest, "scale": buckets.scale}
@@ -127,7 +130,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         ) from None
 
 
-def data_of(record: dict[str, Any]) -> Data:
+def data_of(record: JSONObject) -> Data:
     """Return the data type that a record holds."""
     facts = dict(record["run"])
     run = _run(facts | {"tags": tuple(facts["tags"]), "notes": tuple(facts["notes"])})
@@ -187,7 +190,7 @@ def data_of(record: dict[str, Any]) -> Data:
     )
 
 
-def _run(facts: dict[str, Any]) -> Run:
+def _run(facts: JSONObject) -> Run:
     """Return the facts as a `Run`, where each is of the kind that the field states."""
     run = Run(**facts)
     for field in dataclasses.fields(Run):
@@ -212,7 +215,7 @@ def _run(facts: dict[str, Any]) -> Run:
     return run
 
 
-def block_of(record: dict[str, Any], intervals: int) -> Block:
+def block_of(record: JSONObject, intervals: int) -> Block:
     """Return a checked block of a log with this number of intervals."""
     block = Block(
         _ints(record["rows"]),
@@ -240,7 +243,7 @@ def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
     ):
         raise ValueError("index and counts do not fit together")
     sized: Any = buckets
-    slots = slots_of(sized, _MOST) if isinstance(buckets, HdrBuckets) else len(sized)
+    slots = counts_length(sized, _MOST) if isinstance(buckets, HdrBuckets) else len(sized)
     if (counts < 0).any() or (index < 0).any() or (index >= slots).any():
         raise ValueError("a count or an index is out of its range")
     steps = np.diff(index)
@@ -255,12 +258,12 @@ def _ints(numbers: list[int]) -> Ints:
     return np.asarray(numbers, np.int64)
 
 
-def _numbers(values: Iterable[Any]) -> bool:
+def _numbers(values: Iterable[object]) -> bool:
     # not-a-number is not below it
     return all(isinstance(v, (int, float)) and abs(v) <= _LARGEST for v in values)
 
 
-def _buckets(record: dict[str, Any]) -> Buckets:
+def _buckets(record: JSONObject) -> Buckets:
     if "digits" in record:
         return HdrBuckets(record["digits"], record["lowest"], record["scale"])
     return EdgeBuckets(record["low"], record["high"])

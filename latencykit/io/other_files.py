@@ -10,12 +10,10 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from latencykit.units import printable
+from latencykit._text import printable
 
 if TYPE_CHECKING:
     from latencykit.io.source import Head
-
-__all__ = ["hint_for"]
 
 _EVENTS = (
     "it says what happened, not how long requests took: `latencykit explain RUN --events FILE`"

@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io import native_json as json_native
 from latencykit.io.source import Confidence, Format
@@ -61,16 +61,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-
-__all__ = ["FORMATS", "write_parquet"]
 
 _KEY = b"latencykit"
 _GROUP = 1 << 20  # buckets per row group
@@ -108,7 +103,7 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
     tags: Sequence[str | None]
     for name, data in series.items():
         if isinstance(data, HistogramLog):
-            starts, lengths, tags = data.starts, data.lengths, data.tag_of_rows()
+            starts, lengths, tags = data.starts, data.lengths, interval_tags(data)
             facts = {"start": starts.tolist(), "length": lengths.tolist(), "tags": tags}
         elif isinstance(data, Histogram):
             starts = lengths = np.array([np.nan])
@@ -157,7 +152,7 @@ def _groups(data: HistogramLog | Histogram) -> Iterator[tuple[Any, ...]]:
     parts: list[tuple[Ints, Ints, Ints]] = []
     size = 0
     layout: Buckets | None = None
-    for block in data.blocks():
+    for block in blocks_of(data):
         if parts and (block.buckets != layout or size + block.index.size > _GROUP):
             yield layout, *map(np.concatenate, zip(*parts, strict=True))
             parts, size = [], 0
@@ -196,6 +191,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     with _opened(source) as file:
         metadata = file.metadata.metadata or {}
         record = (file.schema_arrow.metadata or {}).get(_KEY) or metadata.get(_KEY)
+        if record is None and b"latencykit.history" in metadata:
+            raise source.corrupt(
+                None,
+                "this is a run of a history",
+                "a measurement",
+                "latencykit history show --store reads the folder",
+            )
         if record is None:
             raise source.corrupt(
                 None,
@@ -238,7 +240,7 @@ def _rebuilt(
         return json_native.data_of(frame | record)
     log = json_native.data_of(frame | {"blocks": []})
     assert isinstance(log, HistogramLog)
-    return log._mapped_through(lambda _: part)  # noqa: SLF001
+    return mapped_through(log, lambda _: part)
 
 
 @contextlib.contextmanager
@@ -287,10 +289,12 @@ class _ParquetPart:
                 order = np.lexsort((index, row))
                 unique, begins = np.unique(row[order], return_index=True)
                 record = {
-                    "buckets": self._layouts[int(layout[0])], "rows": unique,
-                    "indptr": np.append(begins, order.size), "index": index[order],
+                    "buckets": self._layouts[int(layout[0])],
+                    "rows": unique,
+                    "indptr": np.append(begins, order.size),
+                    "index": index[order],
                     "counts": counts[order],
-                }  # fmt: skip
+                }
                 block = json_native.block_of(record, self._intervals)
                 chosen = np.flatnonzero(np.isin(unique, rows[low:high], assume_unique=True))
                 if chosen.size:

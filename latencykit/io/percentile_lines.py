@@ -16,15 +16,13 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import plain
+from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _UNITS = {
     "ns": "ns", "nanoseconds": "ns", "us": "us", "µs": "us", "μs": "us", "usec": "us",
@@ -63,10 +61,15 @@ _COUNT = re.compile(
     r"|(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+) (?:requests|samples)\b",
     re.IGNORECASE,
 )
+# The unit in a key above the statistics: ``latency_ms``, ``latencyMs``, ``latency (ms)``.
+_KEY_UNIT = re.compile(
+    rf"(?:^|[\s_.(\[-])(?P<hint>(?i:{_UNIT}))[)\]]?$|(?<=[a-z])(?P<camel>[NUM]s|Seconds)$"
+)
 _NOT_A_TIME = re.compile(
     r"rate|rps|qps|throughput|bytes|size|cpu|memory|per second|/s(?:ec)?\b", re.IGNORECASE
 )
 _LATENCY = re.compile(r"latenc|response", re.IGNORECASE)
+_TIME = re.compile(rf"{_LATENCY.pattern}|time|duration", re.IGNORECASE)
 _SPELLINGS: dict[str, str | float] = {
     "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "median": 50.0,
     "med": 50.0,
@@ -220,19 +223,35 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
     return [group for group in groups if group.accepted] if prose < lines else []
 
 
-def _json_groups(value: Any, path: str = "", depth: int = 0) -> Iterator[_Group]:
+def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
+    """Return the unit of an object's bare numbers: a key ``unit``, the object's name, or `unit`."""
+    for key in ("unit", "units"):
+        if isinstance(stated := value.get(key), str) and stated.strip().lower() in _UNITS:
+            return _UNITS[stated.strip().lower()]
+    if (found := _KEY_UNIT.search(path)) is None:
+        return unit
+    suffix = (found["hint"] or found["camel"]).lower()
+    return (
+        unit if suffix == "s" and not _TIME.search(path) else _UNITS[suffix]
+    )  # requests_s: a rate
+
+
+def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") -> Iterator[_Group]:
     """Yield a group for each object that has percentiles among its keys."""
     if isinstance(value, list):
         for item in value[:1000] if depth < 20 else ():
-            yield from _json_groups(item, path, depth + 1)
+            yield from _json_groups(item, path, depth + 1, unit)
     if not isinstance(value, dict) or depth >= 20:
         return
     inside = "percentile" in path.lower()
+    unit = _unit_around(value, path, unit)
     lines = []
     for key, item in value.items():
         bare = inside and re.fullmatch(r"\d{1,3}(\.\d+)?", key)
         if isinstance(item, str | int | float) and not isinstance(item, bool):
-            lines.append(f"{'p' if bare else ''}{key}: {item}")
+            name = f"{'p' if bare else ''}{key}"
+            numeric = not isinstance(item, str) and _NAME_ONLY.fullmatch(name)
+            lines.append(f"{name}: {item}{unit if numeric else ''}")
     groups = _groups("\n".join(lines), unrepeated=True)
     for group in groups:
         if count := _COUNT.search("\n".join(lines)):
@@ -240,7 +259,7 @@ def _json_groups(value: Any, path: str = "", depth: int = 0) -> Iterator[_Group]
         group.heading = path
         yield group
     for key, item in value.items():
-        yield from _json_groups(item, f"{path}.{key}".lstrip("."), depth + 1)
+        yield from _json_groups(item, f"{path}.{key}".lstrip("."), depth + 1, unit)
 
 
 def _all_groups(text: str, *, document: bool) -> list[_Group]:

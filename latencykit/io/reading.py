@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import did_you_mean, printable, without_login
 from latencykit.core.columns import Columns
-from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.latency_types import series_named
+from latencykit.core.histogram_log import HistogramLog, relabelled
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import (
@@ -41,13 +41,15 @@ from latencykit.io.source import (
     Tally,
     level_name,
 )
-from latencykit.units import NANOSECONDS, did_you_mean, parse_moment, printable, without_login
+from latencykit.units import NANOSECONDS, parse_moment
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
+
+    from latencykit.core.run import Measure
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's
 # fault, whichever reader meets it. A text, like all patterns of errors: compiling takes time.
@@ -59,51 +61,27 @@ _NOT_A_NUMBER = (
 )
 _HINT = "--format-in NAME (format=) takes it for another format"
 
-__all__ = [
-    "Selection",
-    "detect",
-    "expand_tags",
-    "formats",
-    "listed",
-    "read",
-    "read_all",
-    "read_source",
-    "select",
-    "select_all",
-    "unique_names",
-]
 
+@record(kw_only=True)
+class Selection(ReadOptions):
+    """The parts of inputs to read, and how: what readers have to know, tags, and a window of time.
 
-@record()
-class Selection:
-    """The parts of inputs to read, and how: the parameters of `read_all`, and a window of time."""
+    No series or no tags select all of them.
+    """
 
     format: str | Format | None = None
-    series: tuple[str, ...] | None = None
-    tags: tuple[str, ...] | None = None
-    measure: str | None = None
-    unit: str | None = None
-    column: str | None = None
-    start_column: str | None = None
-    lenient: bool = False
-    counted: bool = False
+    tags: tuple[str, ...] = ()
     begin: str | None = None
     end: str | None = None
     anywhere: bool = False
     """A series or tag has to be in one of the inputs only."""
-    columns: bool = False
-    """Read further columns of samples at once, not when they are first used."""
     together: bool = False
     """The requests of all tags are one entry: a tag is one column of several."""
 
-    def options(self, report: Callable[[str], None]) -> ReadOptions:
-        """Return what the readers have to know."""
-        measure: Any = self.measure if self.measure in ("response", "service") else None
-        counted = self.counted and self.begin is None and self.end is None
-        return ReadOptions(
-            self.unit, self.column, self.start_column, self.lenient, counted, measure,
-            self.series or (), self.columns, report,
-        )  # fmt: skip
+    @property
+    def windowed(self) -> bool:
+        """True if a window of time is selected."""
+        return self.begin is not None or self.end is not None
 
 
 def detect(source: Source, name: str | Format | None = None) -> Format:
@@ -219,7 +197,7 @@ def _check_text(source: Source) -> None:
 def read_source(
     source: Source,
     options: ReadOptions,
-    format: str | Format | None = None,  # noqa: A002
+    format: str | Format | None = None,  # noqa: A002 - as `read` calls it
     *,
     part: bool = False,
 ) -> dict[str, Data]:
@@ -263,9 +241,10 @@ def read_source(
             notes=run.with_notes(*notes).notes,
         )
     if not (options.columns or options.counted):
+        shared: dict[str, Data] = {}
         for name, data in result.items():
             if isinstance(data, Samples):
-                load = _Later(source, options, chosen, name, data.duration)
+                load = _Later(source, options, chosen, name, data.duration, shared)
                 result[name] = data.with_columns(Columns(load=load))
     return result
 
@@ -274,24 +253,35 @@ class _Later:
     """Reads the further columns of samples, by reading the input again when they are used."""
 
     def __init__(
-        self, source: Source, options: ReadOptions, chosen: Format, name: str, duration: Any
+        self,
+        source: Source,
+        options: ReadOptions,
+        chosen: Format,
+        name: str,
+        duration: Any,
+        shared: dict[str, Data],
     ) -> None:
         self._source: Source | None = source
         self._path, self._name = source.shown, name
         self._options = replace(options, columns=True, report=_silent, tally=Tally())
         self._format = chosen
         self._rows, self._sum = int(duration.size), int(duration.sum())
+        self._shared = shared  # series of the input that have been read again and not yet used
 
     def __call__(self) -> dict[str, Any]:
         source = self._source or source_of(FileRange(self._path))
-        data = read_source(source, self._options, self._format).get(self._name)
+        if self._name not in self._shared:
+            self._shared.update(read_source(source, self._options, self._format))
+        data = self._shared.pop(self._name, None)
         self._source = None
         known = isinstance(data, Samples) and (len(data), int(data.duration.sum()))
         if known != (self._rows, self._sum):
             raise source.corrupt(
-                None, "the file has changed since its latencies were read", "the same rows",
+                None,
+                "the file has changed since its latencies were read",
+                "the same rows",
                 "read it again",
-            )  # fmt: skip
+            )
         assert isinstance(data, Samples)
         return {name: data.columns.cells(name) for name in data.columns}
 
@@ -300,10 +290,11 @@ class _Later:
             raise TypeError("standard input cannot be read again")
         named = registry.named_format(self._format.name)
         return vars(self) | {
-            "_source": None, "_path": str(Path(self._path).absolute())
-            if Path(self._path).exists() else self._path,
+            "_source": None,
+            "_shared": {},
+            "_path": str(Path(self._path).absolute()) if Path(self._path).exists() else self._path,
             "_format": self._format.name if named is self._format else self._format,
-        }  # fmt: skip
+        }
 
 
 def _silent(_: str) -> None:
@@ -332,7 +323,7 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
         ).with_columns(data.columns)
     bare: Any = data.to_unit(run.unit)
     if isinstance(bare, HistogramLog):
-        bare = bare.rows(np.arange(len(bare)), unit=unit)
+        bare = relabelled(bare, unit)
     else:
         bare = replace(bare, unit=unit)
     return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**facts))
@@ -392,16 +383,8 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
         raise _bug(source, chosen, error) from error
 
 
-def _drop(_: str) -> None:
-    """Report nothing; by name, so that a log that holds it can be pickled."""
-
-
 def select(
-    source: Source,
-    selection: Selection,
-    report: Callable[[str], None] = _drop,
-    *,
-    part: bool = False,
+    source: Source, selection: Selection, *, part: bool = False
 ) -> list[tuple[str, str, Data]]:
     """Read a source; return series, tag and data of what is selected.
 
@@ -411,8 +394,13 @@ def select(
     path = source.shown
     # only logs are read in ranges
     name = "hlog" if part else selection.format
-    series = read_source(source, selection.options(report), name, part=part)
-    chosen = {name: series_named(name, series) for name in selection.series or ()}
+    options = replace(selection, counted=selection.counted and not selection.windowed)
+    series = read_source(source, options, name, part=part)
+    chosen: dict[str, list[str]] = {}
+    if selection.series:
+        from latencykit.core.series_names import series_named
+
+        chosen = {name: series_named(name, series) for name in selection.series}
     missing = [name for name, matches in chosen.items() if not matches]
     if missing and not selection.anywhere:
         raise InvalidArgumentError(
@@ -424,16 +412,16 @@ def select(
     entries: list[tuple[str, str, Data]] = []
     tags: set[str] = set()
     for name, data in series.items():
-        if selection.series is not None and name not in named:
+        if selection.series and name not in named:
             continue
         data = _with_measure(data, selection.measure)
-        together = selection.together and selection.tags is None
+        together = selection.together and not selection.tags
         for tag, tagged in ({"": data} if together else expand_tags("", data)).items():
             own = (tagged.run.tags or ("",))[0]
             tags.add(own)
-            if selection.tags is None or own in selection.tags:
-                entries.append((name, tag, _window(tagged, selection, report)))
-    unknown = [tag for tag in selection.tags or () if tag not in tags]
+            if not selection.tags or own in selection.tags:
+                entries.append((name, tag, _window(tagged, selection)))
+    unknown = [tag for tag in selection.tags if tag not in tags]
     if unknown and not (part or selection.anywhere):
         raise InvalidArgumentError(
             f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
@@ -448,14 +436,12 @@ def expand_tags(name: str, data: Data) -> dict[str, Data]:
     return {tag or name: part for tag, part in data.by_tag().items()}
 
 
-def _with_measure(data: Data, measure: str | None) -> Data:
+def _with_measure(data: Data, measure: Measure | None) -> Data:
     """Return the data by the latency type asked for."""
     if measure is None:
         return data
-    if measure not in ("response", "service"):
-        raise InvalidArgumentError(f"measure must be 'response' or 'service', not {measure!r}")
     if isinstance(data, Samples):
-        return data.measured("response" if measure == "response" else "service")
+        return data.measured(measure)
     if data.run.measure not in (measure, "unknown"):
         raise DataNotAvailableError(
             f"{data.run.source} has {data.run.measure} times only; "
@@ -464,9 +450,9 @@ def _with_measure(data: Data, measure: str | None) -> Data:
     return data
 
 
-def _window(data: Any, selection: Selection, report: Callable[[str], None]) -> Any:
+def _window(data: Any, selection: Selection) -> Any:
     """Return the part of the data between the ends of the window."""
-    if selection.begin is None and selection.end is None:
+    if not selection.windowed:
         return data
     if not hasattr(data, "between"):
         raise DataNotAvailableError(
@@ -492,7 +478,7 @@ def _window(data: Any, selection: Selection, report: Callable[[str], None]) -> A
     if len(part) < len(data):
         total, left = data.histogram(), part.histogram()
         kept = left.count and left.max == total.max
-        report(
+        selection.report(
             f"{data.run.source}: --from/--to left {left.count:,} of {total.count:,} requests; "
             f"the maximum {'is still in it' if kept else 'is among those left out'}"
         )
@@ -505,13 +491,12 @@ def read(
     format: str | None = None,  # noqa: A002 - the contract's name
     series: str | None = None,
     tag: str | None = None,
-    measure: str | None = None,
+    measure: Measure | None = None,
     unit: str | None = None,
     column: str | None = None,
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
-    cache: bool = False,
 ) -> Data:
     """Read one series of any output that latencykit knows.
 
@@ -538,9 +523,6 @@ def read(
     counted : bool, default False
         Only a histogram will be asked for: the rows of long tables are counted as they are read,
         in bounded memory.
-    cache : bool, default False
-        Store what the first pass over a log decodes beside it (``run.hlog.cache.npz``), and use
-        that file the next time, unless the log has changed.
 
     Returns
     -------
@@ -552,10 +534,16 @@ def read(
     LatencyKitError
         For an unknown format, corrupt input, or several series without a name.
     """
-    selection = Selection(
-        format, listed(series), None, measure, unit, column, start_column, lenient, counted
+    options = ReadOptions(
+        series=listed(series),
+        measure=measure,
+        unit=unit,
+        column=column,
+        start_column=start_column,
+        lenient=lenient,
+        counted=counted,
     )
-    entries = read_source(source_of(FileRange(str(path))), selection.options(_drop), format)
+    entries = read_source(source_of(FileRange(str(path))), options, format)
     if series is None and len(entries) > 1:
         raise InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "
@@ -566,8 +554,6 @@ def read(
             f"{path}: has no series {series!r}{did_you_mean(series, entries)}"
         )
     data = _with_measure(entries[next(iter(entries)) if series is None else series], measure)
-    if cache and isinstance(data, HistogramLog) and Path(path).is_file():
-        data._use_sidecar(Path(path))  # noqa: SLF001
     if tag is None:
         return data
     if not isinstance(data, HistogramLog | Samples):
@@ -575,48 +561,12 @@ def read(
     return data.tagged(tag)
 
 
-def read_all(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    *,
-    format: str | None = None,  # noqa: A002 - the contract's name
-    series: str | Sequence[str] | None = None,
-    tag: str | Sequence[str] | None = None,
-    measure: str | None = None,
-    unit: str | None = None,
-    column: str | None = None,
-    start_column: str | None = None,
-    lenient: bool = False,
-    counted: bool = False,
-) -> dict[str, Data]:
-    """Read every series of several files; the parameters are those of `read`.
-
-    Returns
-    -------
-    dict of str to data type
-        One entry per series (of a tagged log, one per tag); equal names are prefixed with as much
-        of the path as distinguishes them.
-    """
-    selection = Selection(
-        format, listed(series), listed(tag), measure, unit, column, start_column, lenient,
-        counted, anywhere=True,
-    )  # fmt: skip
-    several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
-    return select_all(map(str, cast("Iterable[Any]", paths) if several else [paths]), selection)
-
-
-def select_all(paths: Iterable[str], selection: Selection) -> dict[str, Data]:
-    """Read what is selected of several files, one after the other."""
-    named = []
-    for path in paths:
-        source = source_of(FileRange(path))
-        entries = select(source, selection)
-        named += [(source.shown, label or name, data) for name, label, data in entries]
-    return unique_names(named)
-
-
-def listed(value: str | Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return one name or several as a tuple."""
-    return None if value is None else (value,) if isinstance(value, str) else tuple(value)
+def listed(value: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Return names as a tuple; none stand for all."""
+    names = () if value is None else (value,) if isinstance(value, str) else tuple(value)
+    if value is not None and not names:
+        raise InvalidArgumentError("an empty list selects nothing; leave it out to select all")
+    return names
 
 
 def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:

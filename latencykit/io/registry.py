@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import Format, Head
 
-__all__ = [
-    "all_formats",
-    "builtin_formats",
-    "candidates",
-    "generic_formats",
-    "last_resort",
-    "named_format",
-    "plugin_formats",
-]
-
 ENTRY_POINTS = "latencykit.formats"
 
 # Module below latencykit.io: its formats, and marks. An input that has none of the marks is not of

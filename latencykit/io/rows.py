@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +17,11 @@ import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.errors import InputTooLargeError
 from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lines
-from latencykit.units import printable
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from typing import Any
@@ -30,27 +30,21 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import ReadOptions, Source
 
-__all__ = [
-    "CUT_LINE",
-    "Layout",
-    "line_chunks",
-    "read_table",
-    "row_texts",
-    "table_chunks",
-    "unmatched_lines",
-]
-
 CUT_LINE = "the last line is cut; it was left out"
 """The note of a reader that left the end of a file out."""
 
 _BYTES = 8 << 20
 _LARGEST = 2.0**53
 _BREAK = ord("\n")
+_ORDINARY = 8  # times the mean that the longest line of a table may have before fields are counted
+_ROWS = 1 << 19  # of a piece
+_CELLS = 4 << 20  # that the rows of a piece may take, each as wide as the widest
+_SHOWN = 1000  # bytes of a row in a message
 _WORKERS = min(os.cpu_count() or 1, 4)
 
 
 @record()
-class Layout:
+class RowLayout:
     """How a delimited table is laid out.
 
     Attributes
@@ -119,7 +113,7 @@ class _Piece:
 
 
 def read_table(
-    source: Source, options: ReadOptions, layout: Layout
+    source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Read columns of a delimited file: numbers as int64 or float64, words as categories."""
     import pandas as pd
@@ -133,6 +127,7 @@ def read_table(
         frames.append(frame)
     if not frames:
         frames = [pd.DataFrame({name: [] for name in (*layout.numbers, *layout.words)})]
+        frames = [frames[0].astype(dict.fromkeys(layout.words, "category"))]
     frames = [frame for frame in frames if len(frame)] or frames[:1]
     for name in layout.words if len(frames) > 1 else ():
         cells = [frame[name] for frame in frames]
@@ -144,7 +139,7 @@ def read_table(
 
 
 def table_chunks(
-    source: Source, options: ReadOptions, layout: Layout, notes: list[str]
+    source: Source, options: ReadOptions, layout: RowLayout, notes: list[str]
 ) -> Iterator[pd.DataFrame]:
     """Yield the table of `read_table` a piece at a time; the index numbers the rows.
 
@@ -175,29 +170,37 @@ def table_chunks(
             notes.append(CUT_LINE)
             return
         if len(layout.columns) == 1:
-            notes.append("the last line does not end: if the file was cut, so was its number")
+            notes.append("the last line has no newline; its number may be incomplete")
         last = last.set_axis(range(done, done + len(last)))
         last.attrs["unended"] = True
         yield last
 
 
-def _pieces(source: Source, layout: Layout, tail: bytearray) -> Iterator[_Piece]:
+def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Piece]:
     """Pieces that cut neither lines nor quoted fields; the rest after the last goes to `tail`."""
     pending, at, skip, longest = b"", 1, layout.skip, in_force().line
     for first, chunk in line_chunks(source):
         pending, at = (pending + chunk, at) if pending else (chunk, first)
         if len(pending) < longest and (pending.count(b'"') % 2 or not pending.endswith(b"\n")):
             continue
-        yield _Piece(at, pending.removeprefix(b"\xef\xbb\xbf") if at == 1 else pending, skip)
+        yield from _in_rows(at, pending, skip)
         pending, skip = b"", 0
-    if b"\n" not in pending and b"\r" in pending.rstrip(b"\r"):
-        pending = pending.replace(b"\r", b"\n")
     end = pending.rfind(b"\n") + 1
     if end:
-        yield _Piece(
-            at, pending[:end].removeprefix(b"\xef\xbb\xbf") if at == 1 else pending[:end], skip
-        )
+        yield from _in_rows(at, pending[:end], skip)
     tail += pending[end:]
+
+
+def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
+    """Pieces with few enough rows that their cells take no more memory than usual."""
+    data = data.removeprefix(b"\xef\xbb\xbf") if first == 1 else data
+    begin = 0
+    if len(data) > 2 * _ROWS and b'"' not in data:
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _BREAK)
+        for end in ends[_ROWS - 1 : -1 : _ROWS].tolist():
+            yield _Piece(first, data[begin : end + 1], skip)
+            first, begin, skip = first + _ROWS, end + 1, 0
+    yield _Piece(first, data[begin:] if begin else data, skip)
 
 
 def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
@@ -215,7 +218,7 @@ def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
             pool.shutdown(cancel_futures=True)
 
 
-def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") -> pd.DataFrame:
+def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error") -> pd.DataFrame:
     import pandas as pd
 
     blanks = layout.sep == " "
@@ -245,12 +248,12 @@ def _csv(data: bytes, skip: int, layout: Layout, on_bad_lines: str = "error") ->
 
 
 def _parsed(
-    piece: _Piece, source: Source, options: ReadOptions, layout: Layout
+    piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[pd.DataFrame, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
     import pandas as pd
 
-    data = _without_wide_rows(piece, source, options, layout) if layout.exact else piece.data
+    data = _without_wide_rows(piece, source, options, layout)
     try:
         if options.lenient:
             with warnings.catch_warnings(record=True) as caught:
@@ -280,28 +283,37 @@ def _parsed(
 
 
 def _without_wide_rows(
-    piece: _Piece, source: Source, options: ReadOptions, layout: Layout
+    piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> bytes:
-    """The piece with rows of too many fields emptied; one separator at the end is ignored."""
-    most, sep = len(layout.columns) - 1, layout.sep.encode()
+    """The piece with rows of too many fields emptied; one separator at the end is ignored.
+
+    Where a layout is not exact, only rows too wide to be afforded are: the parser gives all that
+    follow a row as many cells as it has.
+    """
     characters = np.frombuffer(piece.data, np.uint8)
-    fields = np.count_nonzero(characters == sep[0])
-    if (
-        layout.sep == " "
-        or fields <= most * np.count_nonzero(characters == _BREAK)
-        or b'"' in piece.data
-    ):
+    ends = np.flatnonzero(characters == _BREAK)
+    if not ends.size:
         return piece.data
-    lines = piece.data.split(b"\n")
-    comment = (layout.comment or "\n").encode()
-    wide = [
-        k for k, line in enumerate(lines)
-        if k >= piece.skip and line.count(sep) > most
-        and line.rstrip(b"\r").removesuffix(sep).count(sep) > most
-        and not line.startswith(comment)
-    ]  # fmt: skip
+    blanks, sep = layout.sep == " ", layout.sep.encode()
+    most = len(layout.columns) - 1
+    exact = layout.exact and not blanks and b'"' not in piece.data
+    if not (exact and np.count_nonzero(characters == sep[0]) > most * ends.size):
+        if int(np.diff(ends, prepend=-1).max()) * ends.size <= _ORDINARY * len(piece.data):
+            return piece.data
+        most = most if exact else max(most + 1, _CELLS // ends.size)
+    between = (characters == sep[0]) | (characters == ord("\t") if blanks else False)
+    counts = np.add.reduceat(between, np.append(0, ends[:-1] + 1), dtype=np.int64)
+    lines, comment = piece.data.split(b"\n"), (layout.comment or "\n").encode()
+
+    def is_wide(line: bytes) -> bool:
+        bare = re.sub(rb'"[^"]*"', b"", line).rstrip(b"\r")
+        separators = len(bare.split()) - 1 if blanks else bare.removesuffix(sep).count(sep)
+        return separators > most and not line.startswith(comment)
+
+    suspects = np.flatnonzero(counts > most).tolist()
+    wide = [k for k in suspects if k >= piece.skip and is_wide(lines[k])]
     if wide:
-        texts = [(piece.first + k, lines[k].decode("utf-8", "replace")) for k in wide]
+        texts = [(piece.first + k, lines[k][:_SHOWN].decode("utf-8", "replace")) for k in wide]
         seen, expected = (
             "a row of more fields than there are columns",
             f"{len(layout.columns)} fields",
@@ -315,7 +327,7 @@ def _without_wide_rows(
 
 
 def _good_rows(
-    frame: pd.DataFrame, piece: _Piece, source: Source, options: ReadOptions, layout: Layout
+    frame: pd.DataFrame, piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> pd.DataFrame:
     """Drop (or refuse) rows with text in place of numbers."""
     import pandas as pd
@@ -363,20 +375,22 @@ def _unfit(values: Any, largest: float, optional: bool) -> Any:
 
 
 def _texts_of_piece(
-    piece: _Piece, layout: Layout, rows: Sequence[int]
+    piece: _Piece, layout: RowLayout, rows: Sequence[int]
 ) -> list[tuple[int | None, str]]:
     lines = io.StringIO(piece.data.decode("utf-8", "replace"), newline="")
     return rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
 
 
-def row_texts(source: Source, layout: Layout, rows: Sequence[int]) -> list[tuple[int | None, str]]:
+def row_texts(
+    source: Source, layout: RowLayout, rows: Sequence[int]
+) -> list[tuple[int | None, str]]:
     """Return physical line and text of rows, ascending, by reading the file again."""
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
         return rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
 
 
-def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
+def _tail_frame(tail: bytes, layout: RowLayout) -> pd.DataFrame | None:
     """The last line, which has no line break, as a row; None where it is cut."""
     import pandas as pd
 
@@ -404,11 +418,12 @@ def _tail_frame(tail: bytes, layout: Layout) -> pd.DataFrame | None:
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield (number of the first line, bytes) in chunks of complete lines, except the last."""
-    longest = in_force().line
+    longest, begin = in_force().line, source.head.data
+    lone = b"\r" in begin and b"\n" not in begin  # carriage returns end the lines
     with source.open() as stream:
         pending, line = b"", 1
         while more := stream.read(size):
-            pending += more
+            pending += more.replace(b"\r", b"\n") if lone else more
             if len(pending) > longest + size:
                 raise InputTooLargeError(
                     f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit "

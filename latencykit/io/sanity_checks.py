@@ -19,7 +19,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, blocks_of
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, Source
 
     _Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
-
-__all__ = ["believed", "settled", "stated", "too_long", "whole_count"]
-
 
 _COARSE = 0.05  # Locust prints percentiles with two digits, and the maximum with all
 _GRAIN = 1e7  # ns; siege prints hundredths of a second
@@ -101,7 +98,7 @@ def stated(
     return inner, kept, run.with_notes(*map(_note_of, wrong)) if wrong else run
 
 
-def whole_count(count: Any) -> int | None:
+def whole_count(count: object) -> int | None:
     """Return a number of values as the tool states it; None where it does not."""
     if count is None:
         return None
@@ -407,10 +404,10 @@ def _of_log(log: HistogramLog, highest_of_all: float | None) -> str | None:
         and highest_of_all * NANOSECONDS[log.unit] / 1e9 <= longest_allowed
     ):
         return None
-    first = log.rows(np.arange(min(len(log), _LOOKED_AT)))
+    first = log[:_LOOKED_AT]
     highest = np.zeros(len(first))
     try:
-        for block in first.blocks():
+        for block in blocks_of(first):
             filled = np.flatnonzero(np.diff(block.indptr))
             top_index = block.index[block.indptr[1:][filled] - 1]
             highest[block.rows[filled]] = block.buckets.high(top_index)

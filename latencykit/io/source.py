@@ -22,41 +22,24 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from latencykit._files import naming, new_temporary
 from latencykit._limits import in_force
 from latencykit._records import record
+from latencykit._text import printable, without_secrets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import CorruptInputError, InputTooLargeError, MissingPackageError
-from latencykit.units import checked_unit, format_count, printable, without_secrets
+from latencykit.errors import (
+    CorruptInputError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    MissingInputError,
+    MissingPackageError,
+)
+from latencykit.units import checked_unit, format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from latencykit.core.run import Measure, UnitFrom
-
-__all__ = [
-    "Confidence",
-    "Data",
-    "DocumentSource",
-    "Format",
-    "Head",
-    "Locate",
-    "ReadOptions",
-    "SeveralDocuments",
-    "Source",
-    "Tally",
-    "Unpacked",
-    "Watch",
-    "Watched",
-    "compression",
-    "level_name",
-    "parser_error",
-    "refuse_line",
-    "refuse_rows",
-    "rows_in",
-    "skipped_lines",
-]
-
 
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
@@ -159,7 +142,9 @@ def rows_in(
             if next_row is None:
                 break
             start, before = before + 1, first - 1 + skip + reader.line_num
-            if not any(fields) or (comment and fields[0].startswith(comment)):
+            if not "".join(fields).strip() and len(fields) < 2:  # as pandas has it
+                continue
+            if comment and fields[0].startswith(comment):
                 continue
             row += 1
             if row == next_row:
@@ -203,7 +188,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb
 _MESSAGES = "zstd messages"
 _PIECE = 1 << 16
 # the decoder returns all that a piece contains, which is much if it is a bomb
-_ZSTD_PIECE = 1 << 12
+_ZSTD_PIECE = 1 << 9
 _LARGEST = 1 << 20
 _SKIPPABLE = b"\x2a\x4d\x18"  # a zstd frame without data, such as an index at the end
 
@@ -220,6 +205,7 @@ def compression(begin: bytes) -> str | None:
 
 def _decoder(kind: str) -> Any:
     """A decoder of a compressed stream; its package is imported only now."""
+    window = in_force().window
     if kind == "gzip":
         try:
             from isal import isal_zlib
@@ -229,7 +215,7 @@ def _decoder(kind: str) -> Any:
     if kind == "xz":
         import lzma
 
-        return lzma.LZMADecompressor()
+        return lzma.LZMADecompressor(memlimit=window + (1 << 20))
     if kind == "bzip2":
         import bz2
 
@@ -238,7 +224,7 @@ def _decoder(kind: str) -> Any:
         import zstandard
     except ImportError as missing:
         raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
-    return zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+    return zstandard.ZstdDecompressor(max_window_size=window).decompressobj()
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:
@@ -261,16 +247,10 @@ def _errors(kind: str) -> tuple[type[Exception], ...]:
 
 
 class Unpacked(io.RawIOBase):
-    """The decompressed bytes of a stream."""
+    """The decompressed bytes of a source's stream."""
 
-    def __init__(
-        self,
-        raw: IO[bytes],
-        kind: str,
-        cut: Callable[[], None],
-        corrupt: Callable[[str], Exception],
-    ) -> None:
-        self._raw, self._kind, self._cut, self._corrupt = raw, kind, cut, corrupt
+    def __init__(self, raw: IO[bytes], kind: str, source: Source) -> None:
+        self._raw, self._kind, self._source = raw, kind, source
         self._decoder: Any = None
         self._held = b""  # compressed, not yet decoded
         self._ready = b""  # decoded, not yet given out
@@ -295,6 +275,7 @@ class Unpacked(io.RawIOBase):
         size = min(len(self._ready), len(buffer))
         buffer[:size], self._ready = self._ready[:size], self._ready[size:]
         self._at += size
+        self._source.afford(self._at)
         return size
 
     def _decode(self) -> bool:
@@ -325,35 +306,53 @@ class Unpacked(io.RawIOBase):
                 else self._decoder.decompress(piece, _LARGEST)
             )
         except self._errors as error:
-            raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
+            raise self._broken(error) from None
         self._full = self._kind != "zstd" and len(self._ready) >= _LARGEST
         return True
 
     def _next_message(self) -> bool:
         """Decompress the next message: JSON as a line, others with their length before them."""
-        begin = self._raw.read(4)
-        frame = self._raw.read(size := int.from_bytes(begin, "big"))
+        begin, most = self._raw.read(4), in_force().line
+        size = int.from_bytes(begin, "big")
+        frame = self._raw.read(min(size, most))
         if len(begin) == 4 and not size:
             return True
         if len(begin) < 4 or len(frame) < size:
             if begin:
                 self._cut()
             return False
-        self._decoder, message, most = _decoder(self._kind), b"", in_force().line
+        self._decoder, pieces, length = _decoder(self._kind), [], 0
         try:
             for at in range(0, size, _ZSTD_PIECE):
-                message += self._decoder.decompress(frame[at : at + _ZSTD_PIECE])
-                if len(message) > most:
+                pieces.append(self._decoder.decompress(frame[at : at + _ZSTD_PIECE]))
+                length += len(pieces[-1])
+                if length > most:
                     raise self._corrupt(f"a compressed message has more than {most:,} bytes")
         except self._errors as error:
-            raise self._corrupt(f"the compressed stream is corrupt ({error})") from None
+            raise self._broken(error) from None
         if not self._decoder.eof:
             raise self._corrupt("the compressed stream is corrupt (a message ends early)")
+        message = b"".join(pieces)
         if not message:
             return True
         is_json = message.lstrip()[:1] in (b"{", b"[")
         self._ready = message + b"\n" if is_json else len(message).to_bytes(4, "big") + message
         return True
+
+    def _broken(self, error: Exception) -> Exception:
+        """The error of a stream that a decoder refused."""
+        if re.search(r"(?i)memory (?:usage )?limit|too much memory", str(error)):
+            return InputTooLargeError(
+                f"{self._source.shown}: the {self._kind} stream looks back on more than "
+                f"{in_force().window:,} bytes; --limit window=SIZE (lk.limits) allows more"
+            )
+        return self._corrupt(f"the compressed stream is corrupt ({error})")
+
+    def _cut(self) -> None:
+        self._source.cut = True
+
+    def _corrupt(self, reason: str) -> CorruptInputError:
+        return self._source.corrupt(None, reason, "", "decompress it by hand and see")
 
     def _begin(self, held: bytes) -> None:
         self._decoder = _decoder(self._kind)
@@ -390,7 +389,7 @@ class Unpacked(io.RawIOBase):
 # would give half of one file and half of another, or offsets into what is no longer there.
 
 
-class Watch:
+class FileWatch:
     """The state of a file when it was last looked at."""
 
     def __init__(self) -> None:
@@ -422,7 +421,7 @@ class Watch:
 class Watched(io.FileIO):
     """A file that is looked at whenever bytes of it are read."""
 
-    def __init__(self, path: Path, watch: Watch, changed: Callable[[str], Exception]) -> None:
+    def __init__(self, path: Path, watch: FileWatch, changed: Callable[[str], Exception]) -> None:
         super().__init__(path, "rb")
         self._watch, self._changed = watch, changed
         try:
@@ -516,7 +515,11 @@ class Head:
         return Path(self.name).suffix.lower()
 
 
-@record()
+def _drop(_: str) -> None:
+    """Report nothing; by name, so that options, and a log that holds them, can be pickled."""
+
+
+@record(kw_only=True)
 class ReadOptions:
     """The user's options for an input.
 
@@ -552,12 +555,16 @@ class ReadOptions:
     measure: Measure | None = None
     series: tuple[str, ...] = ()
     columns: bool = False
-    report: Callable[[str], None] = field(default=lambda _: None, repr=False)
+    report: Callable[[str], None] = field(default=_drop, repr=False)
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.unit is not None:
             checked_unit(self.unit)
+        if self.measure not in (None, "response", "service"):
+            raise InvalidArgumentError(
+                f"measure must be 'response' or 'service', not {self.measure!r}"
+            )
 
     def resolve_unit(self, default: str, origin: UnitFrom = "format") -> tuple[str, UnitFrom]:
         """Return the unit of the values and its origin: the option wins over the `default`."""
@@ -635,7 +642,7 @@ class Source:
         self.cut = self.json = False
         self.highest: float | None = None
         self.path = Path(path)
-        self._watch = Watch()
+        self._watch = FileWatch()
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
 
     @cached_property
@@ -664,9 +671,7 @@ class Source:
                 return raw
             return cast(
                 "IO[bytes]",
-                io.BufferedReader(
-                    Unpacked(raw, kind, self._note_cut, self._stream_corrupt), 1 << 17
-                ),
+                io.BufferedReader(Unpacked(raw, kind, self), 1 << 17),
             )
         except (CorruptInputError, MissingPackageError):
             raw.close()
@@ -678,9 +683,9 @@ class Source:
         except IsADirectoryError:
             raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
         except OSError as error:
-            raise CorruptInputError(
-                self.shown, None, f"cannot be read: {error.strerror or error}"
-            ) from None
+            missing = isinstance(error, FileNotFoundError)
+            kind = MissingInputError if missing else CorruptInputError
+            raise kind(self.shown, None, f"cannot be read: {error.strerror or error}") from None
 
     def _changed(self, how: str) -> CorruptInputError:
         if how.startswith("cannot"):
@@ -688,12 +693,6 @@ class Source:
         return self.corrupt(
             None, how, "a file at rest", "read a copy, or read it when its writer is done"
         )
-
-    def _note_cut(self) -> None:
-        self.cut = True
-
-    def _stream_corrupt(self, reason: str) -> CorruptInputError:
-        return self.corrupt(None, reason, "", "decompress it by hand and see")
 
     @cached_property
     def compressed(self) -> bool:
@@ -714,9 +713,24 @@ class Source:
         with self.open() as stream:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
 
+    def afford(self, size: int, what: str = "its content", *, whole: bool = False) -> None:
+        """Raise where what is to be decoded takes more memory than a file of this size may.
+
+        With `whole` it is kept at once.
+        """
+        bounds, name = in_force(), "unpacked"
+        limit = bounds.of_packed(self.size)
+        if whole and bounds.whole < limit:
+            limit, name = bounds.whole, "whole"
+        if size > limit:
+            raise InputTooLargeError(
+                f"{self.shown}: {what} takes more than {limit:,} bytes, unpacked from a file of "
+                f"{self.size:,}; if you trust it, --limit {name}=SIZE (lk.limits) allows more"
+            )
+
     def bytes(self) -> bytes:
         """Return all bytes of a source that has to be taken whole."""
-        limit = in_force().unpacked(self.size) if self.compressed else in_force().whole
+        limit = in_force().whole
         pieces, size = [], 0
         with self.open() as stream:
             # to ask for all at once would take the limit's memory
@@ -724,11 +738,10 @@ class Source:
                 pieces.append(piece)
                 size += len(piece)
         if size > limit:
-            unpacks = f" unpacked, from a file of {self.size:,}" if self.compressed else ""
+            unpacked = " unpacked" if self.compressed else ""
             raise InputTooLargeError(
-                f"{self.shown}: more than {limit:,} bytes{unpacks}, and it has to be taken whole; "
-                "cut it into parts, "
-                "or allow more: --limit whole=SIZE (lk.limits)"
+                f"{self.shown}: more than {limit:,} bytes{unpacked}, and it is taken whole; "
+                "cut it into parts, or allow more: --limit whole=SIZE (lk.limits)"
             )
         return b"".join(pieces)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Schema", "decode", "delimited", "follow", "messages", "varint", "varints"]
+    from latencykit._typing import AnyArray
 
 Schema = dict[int, tuple[str, "str | Schema"]]
 """Fields of a message by number: name, with ``[]`` after it where repeated, and kind.
@@ -216,7 +216,7 @@ def _number(value: Any, kind: str) -> float | bool:
     return bool(value) if kind == "bool" else int(value)
 
 
-def _packed(data: memoryview, kind: str) -> NDArray[Any]:
+def _packed(data: memoryview, kind: str) -> AnyArray:
     """The numbers of a packed field."""
     if kind in ("double", "fixed64"):
         if len(data) % 8:

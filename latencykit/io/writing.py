@@ -9,13 +9,20 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._files import temporary_folder, whole
+from latencykit._text import guarded
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog, merge_logs
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    blocks_of,
+    interval_series,
+    interval_tags,
+    merge_logs,
+)
 from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import format_percentile, guarded, parse_percentile
+from latencykit.units import format_percentile, parse_percentile
 
 if TYPE_CHECKING:
     import os
@@ -24,8 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.io.source import Data
-
-__all__ = ["checked_suffix", "write", "write_csv", "write_series"]
 
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
@@ -42,17 +47,19 @@ def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[st
     guess = "_assumed" if data.run.unit_from == "assumed" else ""
     unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
     if isinstance(data, HistogramLog) and percentiles is not None:
-        series = data.series(percentiles)
+        series = interval_series(data, percentiles)
         values = dict(zip(series.percentiles, series.values.T, strict=True))
         yield {
-            "start_s": np.round(series.start, 6), "length_s": np.round(series.length, 6),
-            "tag": _cells(data.tag_of_rows()), "count": series.count,
+            "start_s": np.round(series.start, 6),
+            "length_s": np.round(series.length, 6),
+            "tag": _cells(interval_tags(data)),
+            "count": series.count,
             **{f"p{format_percentile(p)}{unit}": column for p, column in values.items()},
             f"max{unit}": series.max,
-        }  # fmt: skip
+        }
     elif isinstance(data, HistogramLog):
-        tags = _cells(data.tag_of_rows())
-        for block in data.blocks():
+        tags = _cells(interval_tags(data))
+        for block in blocks_of(data):
             row = block.rows[block.entry_rows]
             yield {
                 "start_s": np.round(data.starts[row], 6),
@@ -68,12 +75,13 @@ def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[st
         yield {f"low{unit}": low, f"high{unit}": high, "count": counts}
     elif isinstance(data, Samples):
         columns = {
-            f"start{unit}": data.start, f"duration{unit}": data.duration,
+            f"start{unit}": data.start,
+            f"duration{unit}": data.duration,
             f"intended{unit}": data.intended,
             "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
             "connection": data.connection,
             "tag": None if data.tag is None else _cells(data.tag.tolist()),
-        }  # fmt: skip
+        }
         table: dict[str, Any] = {
             key: column for key, column in columns.items() if column is not None
         }
@@ -94,7 +102,7 @@ def _cells(texts: Sequence[str]) -> NDArray[np.object_]:
     return np.asarray([safe[text] for text in texts], object)
 
 
-def _rows(stream: IO[str], columns: Mapping[str, Any], name: str, *, header: bool) -> None:
+def _rows(stream: IO[str], columns: Mapping[str, object], name: str, *, header: bool) -> None:
     """Columns as lines; whole numbers without a decimal point, nothing for not-a-number."""
     writer = csv.writer(stream, lineterminator="\n")
     if header:

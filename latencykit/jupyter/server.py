@@ -6,22 +6,24 @@ import asyncio
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-__all__ = ["ReportHandler", "add_handlers"]
+from latencykit._processes import own_command
 
 _SECONDS = 300
 """A report that takes longer is given up."""
 _KEPT = 8
 """Reports that are kept, the latest of each file."""
+_AT_ONCE = asyncio.Semaphore(2)
+"""Reports that are rendered at once."""
 
 
 class ReportHandler(JupyterHandler):
@@ -30,6 +32,7 @@ class ReportHandler(JupyterHandler):
     auth_resource = "contents"
 
     @web.authenticated
+    @authorized
     async def get(self) -> None:
         """Send the page, rendered anew if the file has changed."""
         name = self.get_argument("path")
@@ -47,13 +50,16 @@ class ReportHandler(JupyterHandler):
     def _file(self, name: str) -> Path:
         """The file of a path of the contents API, which must lie under the server's root."""
         root = Path(self.contents_manager.root_dir).resolve()
-        path = (root / name.lstrip("/")).resolve()
-        if not path.is_relative_to(root) or not path.is_file():
-            raise web.HTTPError(404, f"no file {name!r} here")
-        hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
-        if hidden and not getattr(self.contents_manager, "allow_hidden", False):
-            raise web.HTTPError(404, f"no file {name!r} here")
-        return path
+        try:
+            path = (root / name.lstrip("/")).resolve()
+            shown = path.relative_to(root).parts
+            hidden = any(part.startswith(".") for part in shown)
+            allowed = not hidden or getattr(self.contents_manager, "allow_hidden", False)
+            if allowed and path.is_file():
+                return path
+        except (OSError, ValueError):  # outside of the root, or no name that a file can have
+            pass
+        raise web.HTTPError(404, reason="no such file here")
 
 
 class _RefusedError(Exception):
@@ -73,7 +79,8 @@ async def _page(path: Path) -> bytes:
     target = _folder[0] / f"{own}-{state.st_size}-{state.st_mtime_ns}.html"
     async with _locks.setdefault(own, asyncio.Lock()):
         if not target.exists():
-            await _render(path, target)
+            async with _AT_ONCE:
+                await _render(path, target)
             for old in _folder[0].glob(f"{own}-*.html"):
                 if old != target:
                     old.unlink(missing_ok=True)
@@ -84,10 +91,11 @@ async def _page(path: Path) -> bytes:
 
 
 async def _render(path: Path, target: Path) -> None:
-    command = [sys.executable, "-m", "latencykit", "-q", "report", path.name, "-o", str(target)]
+    folder = f"{path.parent}{os.sep}"  # is nobody's business who sees the server's files
+    command = own_command("latencykit", "-q", "report", "-o", str(target), "--", str(path))
     process = await asyncio.create_subprocess_exec(
         *command,
-        cwd=path.parent,
+        cwd=target.parent,  # what lies beside the file is nobody's module or configuration
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -102,10 +110,12 @@ async def _render(path: Path, target: Path) -> None:
         if process.returncode is None:
             process.kill()
     if process.returncode:
-        lines = errors.decode("utf-8", "replace").strip().splitlines()
+        text = errors.decode("utf-8", "replace").replace(folder, "")
+        lines = text.strip().splitlines()
         raise _RefusedError(
             lines[-1].removeprefix("latencykit: ") if lines else f"{path.name}: no report"
         )
+    target.write_bytes(target.read_bytes().replace(os.fsencode(escape(folder)), b""))
 
 
 def _message(text: str) -> str:

@@ -1,8 +1,8 @@
 """Charts: every function draws on an `ax`, returns it, and leaves showing and saving to you.
 
 ``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data
-type, or a mapping of label to data type; ``fan_out`` takes one, ``compare`` two sides, and
-``load_curve`` runs at different loads; ``diagnosis``, ``explanation``, ``events``, ``calibration``
+type, a path, or a mapping of label to these; ``fan_out`` takes one, ``compare`` two sides, and
+``load_curve`` runs at different loads; ``diagnosis``, ``explanation``, ``coincidence``, ``ctrlz``
 and ``sweep`` a result; ``stall_strip`` samples. Each is imported, and matplotlib with it, when it
 is first used. This is the only package that imports matplotlib.
 """
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from latencykit.plot.comparison_chart import compare as compare
     from latencykit.plot.dashboard_chart import dashboard as dashboard
     from latencykit.plot.density_chart import density as density
-    from latencykit.plot.diagnosis_chart import calibration as calibration
+    from latencykit.plot.diagnosis_chart import ctrlz as ctrlz
     from latencykit.plot.diagnosis_chart import diagnosis as diagnosis
-    from latencykit.plot.explain_chart import events as events
+    from latencykit.plot.explain_chart import coincidence as coincidence
     from latencykit.plot.explain_chart import explanation as explanation
     from latencykit.plot.fan_out_chart import fan_out as fan_out
     from latencykit.plot.heatmap_chart import heatmap as heatmap
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from latencykit.plot.timeline_chart import timeline as timeline
 
 _MODULE_OF = {
-    "calibration": "diagnosis_chart",
+    "coincidence": "explain_chart",
+    "ctrlz": "diagnosis_chart",
     "ccdf": "percentile_chart",
     "compare": "comparison_chart",
     "dashboard": "dashboard_chart",
     "density": "density_chart",
     "diagnosis": "diagnosis_chart",
-    "events": "explain_chart",
     "explanation": "explain_chart",
     "fan_out": "fan_out_chart",
     "heatmap": "heatmap_chart",
@@ -56,7 +56,10 @@ if "matplotlib.scale" in sys.modules:  # `set_xscale("percentile")`; else the fi
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
-        raise AttributeError(f"module 'latencykit.plot' has no attribute {name!r}")
+        from latencykit._text import did_you_mean
+
+        hint = did_you_mean(name, __all__)
+        raise AttributeError(f"module 'latencykit.plot' has no attribute {name!r}{hint}")
     value = getattr(import_module(f"latencykit.plot.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value

@@ -23,23 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "BEYOND",
-    "DecadeLocator",
-    "EvenLocator",
-    "PercentileFormatter",
-    "PercentileLocator",
-    "PercentileScale",
-    "PercentileTransform",
-    "ShareFormatter",
-    "TimeLocator",
-    "ValueFormatter",
-    "fit_values",
-    "log_ticks",
-    "time_axis",
-    "value_axis",
-]
-
 _STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0))
 _SECONDS = (
     *(step * 10.0**power for power in range(-6, 0) for step in (1, 2, 5)),

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 import latencykit.plot.axes  # noqa: F401 - the percentile scale
-from latencykit.core.histogram import histogram_of
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import LineLabels, head
@@ -19,14 +18,11 @@ from latencykit.units import format_change, format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.analysis.compare import Change, Comparison
     from latencykit.plot.series import Runs
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["compare"]
 
 _TICKS = (
     1e-3, 1e-2, 0.05, 0.1, 0.2, 0.33, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05,
@@ -137,7 +133,7 @@ def compare(
         basis = f"one run per side, taken to differ by {noise:.2g} % from run to run"
     parts = [basis, f"{100 * confidence:g} % intervals"]
     if curve is not None:
-        parts.append("grey: every percentile, with a band that holds for all at once")
+        parts.append("grey: every percentile, with its interval")
     parts += comparison.warnings[:2]
     head(ax, _verdict(comparison, rows), " · ".join(parts), title, subtitle)
     return ax
@@ -147,20 +143,17 @@ def _curve(
     base: Any, new: Any, confidence: float, last: float
 ) -> tuple[Floats, Floats, Floats, Floats] | None:
     """Return the shift function of two single runs on a grid of percentiles, with its band."""
-    from latencykit.analysis.compare import shift
+    from latencykit.analysis.compare import evidence_of, shift
 
     runs = [side for side in (base, new) if hasattr(side, "run") and not isinstance(side, Summary)]
     if len(runs) < 2 or any(side.run.corrected in ("us", "tool") for side in runs):
         return None
-    first, second = (histogram_of(side, "a comparison").counted for side in runs)
+    first, second = (evidence_of(side) for side in runs)
     percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.02, last, 160))
-    result = shift(first, second, percentiles, confidence=confidence, replicates=400)
+    result = shift(first, second, percentiles, confidence=confidence)
     if result.percentile.size < 2:
         return None
-    # The band is one of independent requests, which those of runs that know of time are not.
-    timed = [hasattr(side, "starts") or getattr(side, "start", None) is not None for side in runs]
-    band = (result.ratio, result.ratio) if any(timed) else (result.low, result.high)
-    return result.percentile, result.ratio, *band
+    return result.percentile, result.ratio, result.low, result.high
 
 
 def _scale_ratios(
@@ -217,7 +210,9 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels) -> None:
 
 
 def _verdict(comparison: Comparison, rows: list[Change]) -> str:
-    """Return the verdict with the change that is least in doubt, or the last that was tested."""
+    """Return the verdict with the change that is least in doubt, or the largest one judged."""
+    from latencykit.analysis.compare import significance
+
     judged = [row for row in rows if row.significant]
     if judged:
         row = max(
@@ -227,7 +222,9 @@ def _verdict(comparison: Comparison, rows: list[Change]) -> str:
             ),
         )
     else:
-        row = ([row for row in rows if not math.isnan(row.p_value)] or rows)[-1]
+        known = [row for row in rows if not math.isnan(row.change)] or rows
+        shown = [row for row in known if significance(row) != "not judged"] or known
+        row = max(shown, key=lambda row: abs(math.log1p(row.change)))
     interval = ""
     if row.low > -1 and not math.isinf(row.high):
         interval = f" ({format_change(row.low)} to {format_change(row.high)})"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.series import percentile_text
 from latencykit.plot.style import UNSUPPORTED, role_of
@@ -22,25 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit.core.histogram import Evidence
-
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "Curve",
-    "band",
-    "band_ends",
-    "curve_of",
-    "cut",
-    "draw_curve",
-    "end_words",
-    "grid_of",
-    "nines_of",
-    "place_of",
-    "shaded",
-    "spread",
-    "two_stories",
-]
+    from latencykit._typing import Floats
+    from latencykit.core.evidence import Evidence
 
 
 _CHOSEN = 12
@@ -123,7 +105,7 @@ def curve_of(data: Any) -> Curve:
     """Return the percentile curve of a histogram with values, or of a model."""
     bound, count = None, None
     extras: dict[str, Any]
-    if isinstance(data, Distribution):
+    if hasattr(data, "probabilities"):
         filled = data.probabilities > 0
         index, limit = data.index[filled], 100.0
         share = 100.0 * np.minimum(np.cumsum(data.probabilities[filled]), 1.0)
@@ -209,7 +191,7 @@ def end_words(curve: Curve) -> str:
 def shaded(curves: Mapping[str, Curve]) -> str:
     """Return what a chart says of areas that `spread` fills, if there are any."""
     wide = any(curve.wide for curve in curves.values())
-    return "shaded: the source says no more" if wide else ""
+    return "shaded: the file gives only a range" if wide else ""
 
 
 # ------------------------------------------------------------

@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
     from latencykit.plot.series import Drawable, Limits, StallRows
 
-__all__ = ["dashboard"]
-
-_VERDICTS = {"omits": RED, "clean": BLUE, "unknown": AMBER}
+_VERDICTS = {"omits": RED, "clean": BLUE, "no stall": BLUE, "unknown": AMBER}
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 

@@ -31,16 +31,14 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.plot.series import Drawable, Limits
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["density", "modes", "shares"]
 
 _LANE = 11.0
 """Points that a series needs for its name and its maximum."""
 
-_SPREAD = "spread evenly within wide buckets, of which the source says no more"
+_SPREAD = "spread evenly within wide buckets, of which the file gives only a range"
 
 _OVERLAP = 1.9
 """Largest height of a series among others, in distances from one to the next."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
 from latencykit.plot.label_layout import head
@@ -13,7 +14,7 @@ from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import joined
 from latencykit.plot.style import INK, RED, current_axes, plain, shorten
 from latencykit.plot.timeline_chart import timeline
-from latencykit.units import NANOSECONDS, format_duration, format_items
+from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from latencykit.analysis.omission import Diagnosis
     from latencykit.ctrlz.run import Calibration
 
-__all__ = ["calibration", "diagnosis"]
-
 _VERDICTS = {
     "omits": "coordinated omission detected",
     "clean": "no coordinated omission",
+    "no stall": "no stall to omit",
     "unknown": "coordinated omission undecided",
 }
 _HOW = {"retime": "corrected by the schedule", "backfill": "corrected by back-filling"}
@@ -168,7 +168,7 @@ _REPORTS = {
 }
 
 
-def calibration(
+def ctrlz(
     result: Calibration, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Axes:
     """Draw what a load generator reported (red) and the truth (blue) after its server was frozen.

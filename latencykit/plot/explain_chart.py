@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.collections import PolyCollection
 
-from latencykit.analysis.explain import condition_text
+from latencykit._text import format_items
+from latencykit.analysis.explain import Explanation, condition_text
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import time_axis
@@ -30,15 +31,12 @@ from latencykit.plot.style import (
     tidy,
 )
 from latencykit.plot.timeline_chart import timeline
-from latencykit.units import format_count, format_items, format_value
+from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.analysis.coincidence import Coincidence
-    from latencykit.analysis.explain import Explanation
-
-__all__ = ["events", "explanation"]
 
 _FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
@@ -61,8 +59,8 @@ def explanation(
     Attributes come in the order of what they explain, each with its most telling values: the upper
     bar is the share of the slow requests, the lower one the share of all. Significant values are in
     red. Beside them is the percentile curve of all requests, and that of the requests without the
-    significant values. Events, if there are any, follow beneath as `plot.events` draws them; where
-    requests have no attributes, they are all there is.
+    significant values. Events, if there are any, follow beneath as `plot.coincidence` draws them;
+    where requests have no attributes, they are all there is.
 
     Parameters
     ----------
@@ -82,12 +80,12 @@ def explanation(
     --------
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
-    >>> from latencykit.analysis.explain import explained
+    >>> from latencykit.analysis.explain import explain
     >>> from latencykit.core.samples import Samples
     >>> rng = np.random.default_rng(1)
     >>> took, host = rng.exponential(1, 5000), rng.choice(["a", "b"], 5000)
     >>> s = Samples(start=np.arange(5000), duration=took, unit="ms", host=host)
-    >>> len(explanation(explained(s), ax=Figure().add_subplot()).child_axes)
+    >>> len(explanation(explain(s), ax=Figure().add_subplot()).child_axes)
     2
     """
     page = current_axes(ax)
@@ -99,10 +97,10 @@ def explanation(
     foot = 0.0
     if timed:
         if not bars:
-            return events(result.coincidence, ax=page, unit=unit, title=title, subtitle=subtitle)
+            return coincidence(result, ax=page, unit=unit, title=title, subtitle=subtitle)
         foot = _FOOT
         beneath = page.inset_axes((0.0, 0.0, 1.0, foot - 0.12))
-        events(result.coincidence, ax=beneath, unit=unit, title="", subtitle="")
+        coincidence(result, ax=beneath, unit=unit, title="", subtitle="")
     if bars and latency is not None:
         left, right = (
             page.inset_axes((0.17, foot, 0.3, 1.0 - foot)),
@@ -120,7 +118,7 @@ def explanation(
         right.axhline(result.threshold, color=INK, linewidth=0.8, linestyle=(0, (1.5, 1.5)))
         right.set_xlabel("percentile")
     label = plain(shorten(name or result.name, 40))
-    words = "nothing in particular stands out" if len(result.attributes) else "nothing to compare"
+    words = "no value stands out" if len(result.attributes) else "nothing to compare"
     if len(suspects):
         some = list(suspects.head(2).itertuples())
         shown = [
@@ -182,8 +180,8 @@ _MOST_LANES = 12
 _COLOURS = tuple(colour for colour in COLOURS if colour != COLOURS[4])
 
 
-def events(
-    result: Coincidence,
+def coincidence(
+    result: Explanation | Coincidence,
     *,
     ax: Axes | None = None,
     unit: str | None = None,
@@ -197,8 +195,8 @@ def events(
 
     Parameters
     ----------
-    result : Coincidence
-        Of `coincide`.
+    result : Explanation or Coincidence
+        Of `latencykit.explain` with events, or its ``coincidence``.
     ax, unit
         As in `diagnosis`.
     title, subtitle : str, optional
@@ -217,17 +215,21 @@ def events(
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from latencykit.analysis.coincidence import coincide
+    >>> from latencykit.analysis.explain import explain
     >>> from latencykit.core.events import Events
     >>> from latencykit.core.samples import Samples
-    >>> start = np.arange(2000) * 10_000_000
-    >>> run = Samples(start=start, duration=np.full(2000, 1_000_000))
-    >>> result = coincide(run, [Events("gc.log", "jvm-gc", [2.0], [2.1], ["Pause Full"])])
-    >>> len(events(result, ax=Figure().add_subplot()).child_axes)
+    >>> took = np.random.default_rng(1).exponential(1e6, 2000)
+    >>> run = Samples(start=np.arange(2000) * 10_000_000, duration=took)
+    >>> gc = Events("gc.log", "jvm-gc", [2.0], [2.1], ["Pause Full"])
+    >>> len(coincidence(explain(run, events=gc), ax=Figure().add_subplot()).child_axes)
     2
     """
+    if isinstance(result, Explanation):
+        if result.coincidence is None:
+            raise DataNotAvailableError("the requests have no start times to compare events with")
+        result = result.coincidence
     if result.data is None:
-        raise DataNotAvailableError("this result does not contain its run; call coincide again")
+        raise DataNotAvailableError("this result does not contain its run; call explain again")
     page = current_axes(ax)
     page.set_axis_off()
     span = result.data.elapsed if isinstance(result.data, Samples) else result.data.duration

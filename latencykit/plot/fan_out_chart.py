@@ -9,13 +9,14 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import NullLocator
 
+from latencykit._text import format_items
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.axes import DecadeLocator, ShareFormatter, fit_values
 from latencykit.plot.curves import curve_of, cut, draw_curve, end_words, nines_of
 from latencykit.plot.label_layout import LineLabels, colour_bar, head, outside_legend
 from latencykit.plot.series import joined, only_series, series_title
 from latencykit.plot.style import FEW, INK, RED, current_axes, plain, series_styles, shorten, tidy
-from latencykit.units import format_count, format_items, format_value
+from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.fan_out import FanOut
     from latencykit.plot.curves import Curve
     from latencykit.plot.series import Drawable
-
-__all__ = ["fan_out"]
 
 _BOUND: Any = (0, (2.6, 1.8))
 _BLUES = ["#f5f8fc", "#cfe0f4", "#8fb9e6", "#3f86d3", "#0b4a97"]
@@ -97,11 +96,11 @@ def fan_out(
             "curves of a fan-out need the latencies of one call; "
             "the heat map (kind='heatmap') does without"
         )
-    from latencykit.analysis.fan_out import fan_outs
+    from latencykit.analysis.fan_out import fan_out
 
-    results = fan_outs(values, list(n), independent=independent, shares=(99.0,))
+    results = fan_out(values, list(n), independent=independent, shares=(99.0,))
     mixed = any(result.model == "mixture" for result in results)
-    bounds = fan_outs(values, list(n), independent=True, shares=(99.0,)) if mixed else []
+    bounds = fan_out(values, list(n), independent=True, shares=(99.0,)) if mixed else []
     curves = [_curve(result) for result in results]
     ax.set_xscale("percentile", nines=nines or nines_of(results[0].leaf.count))
     ax.set_xlim(0, 100)
@@ -144,12 +143,12 @@ def _slower(result: FanOut) -> str:
 
 def _curve(result: FanOut) -> Curve:
     """Return a curve that is solid as far as the single calls support it."""
-    curve = curve_of(result.distribution)
+    curve = curve_of(result)
     grid = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, 6.0, 121)[1:])
     supported = [result.supported(p) for p in grid.tolist()]
     last = supported.index(False) if False in supported else len(supported)
     limit = float(grid[last - 1]) if last else 0.0
-    bound = result.distribution.censored_at
+    bound = result.censored_at
     return replace(curve, limit=limit, bound=bound if np.isfinite(bound) else None)
 
 
@@ -181,7 +180,7 @@ def _heat_map(
     independent: bool,
 ) -> Axes:
     """Draw leaf percentile × number of calls: the share of slower users, and where half are."""
-    from latencykit.analysis.fan_out import fan_outs, probability_of_slow
+    from latencykit.analysis.fan_out import fan_out, probability_of_slow
 
     first, last = min(n, default=1), max([*n, 2])
     if first < 1:
@@ -191,7 +190,7 @@ def _heat_map(
     shares = np.array([probability_of_slow(percentiles, number) for number in calls])
     if data is not None and not independent:
         numbers = np.unique(np.rint(calls[::2]).astype(np.int64))
-        results = fan_outs(data, numbers.tolist(), shares=percentiles.tolist())
+        results = fan_out(data, numbers.tolist(), shares=percentiles.tolist())
         calls = numbers.astype(np.float64)
         shares = np.array([list(result.above.values()) for result in results])
         if any(result.model == "mixture" for result in results):

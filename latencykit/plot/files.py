@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["checked_ending", "figure_of", "save"]
-
 
 def _real_axes3d(*args: Any, **kwargs: Any) -> Any:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]

@@ -11,6 +11,7 @@ from matplotlib.transforms import IdentityTransform
 
 from latencykit._records import record
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.histogram_log import blocks_of
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import ShareFormatter, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, colour_bar, head
@@ -21,16 +22,11 @@ from latencykit.units import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
+    from latencykit._typing import Floats, Ints
     from latencykit.core.buckets import Buckets
     from latencykit.core.histogram_log import HistogramLog
     from latencykit.plot.series import Drawable, Limits
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-
-__all__ = ["Grid", "grid", "heatmap"]
 
 
 _COLUMNS = 480
@@ -78,7 +74,7 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
     counts, change = np.zeros(shape), np.zeros(shape)
     top = np.full(number, -np.inf)
     codes_of: dict[Buckets, Ints] = {}
-    for block in log.blocks():
+    for block in blocks_of(log):
         highest = int(block.index.max(initial=0))
         codes = codes_of.get(block.buckets)
         if codes is None or codes.size <= highest:

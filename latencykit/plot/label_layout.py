@@ -32,30 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "EndLabels",
-    "Heading",
-    "LabelRequest",
-    "LineLabels",
-    "Placement",
-    "SpanLabels",
-    "along",
-    "alt_text",
-    "apart",
-    "beside",
-    "colour_bar",
-    "head",
-    "make_space",
-    "name_curves",
-    "outside_legend",
-    "overlap",
-    "place",
-    "points_of",
-    "within",
-    "wrapped",
-]
+    from latencykit._typing import Floats
 
 
 _CLEAR = 3.0
@@ -244,14 +221,17 @@ def place(
     """Return a place for every label, so that no two overlap.
 
     Each label in turn takes the cheapest place that is left. Up to four labels are tried in every
-    order, of which the cheapest counts; more in the order given.
+    order, of which the cheapest counts; more in the order given, or with those that find no place
+    before the others.
     """
     taken = np.zeros((0, 4)) if fixed is None else fixed
     judged = [_judged(request, curves, taken) for request in requests]
     count = len(judged)
     best: tuple[float, list[Placement | None]] | None = None
-    for order in permutations(range(count)) if count <= 4 else [range(count)]:
-        total, boxes = 0.0, np.zeros((0, 4))
+    orders = [list(order) for order in permutations(range(count))] if count <= 4 else []
+    orders = orders or [list(range(count))]
+    for order in orders:  # which grows
+        total, boxes, crowded = 0.0, np.zeros((0, 4)), list[int]()
         places: list[Placement | None] = [None] * count
         for k in order:
             spots, costs, free = judged[k]
@@ -260,6 +240,7 @@ def place(
                 continue
             padded = spots + np.array([-_CLEAR, -_CLEAR, _CLEAR, _CLEAR])
             clear = ~overlap(padded, boxes).any(1)
+            crowded += [] if clear.any() else [k]
             chosen = int(np.argmax(clear))
             total += float(costs[chosen]) + (0.0 if clear.any() else 500.0)
             boxes = np.concatenate([boxes, spots[chosen : chosen + 1]])
@@ -267,6 +248,9 @@ def place(
             places[k] = Placement(x, y, bool(free[chosen] and clear.any()))
         if best is None or total < best[0]:
             best = total, places
+        first = crowded + [k for k in order if k not in crowded]
+        if count > 4 and first not in orders and len(orders) <= count:
+            orders.append(first)
     assert best is not None
     return best[1]
 

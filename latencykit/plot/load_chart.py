@@ -23,16 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.analysis.capacity import LoadCurve, LoadRow
     from latencykit.analysis.slo import SLO
     from latencykit.core import Data
     from latencykit.ctrlz.sweep import Sweep
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["load_curve", "sweep"]
 
 _STRIP, _GAP = 0.2, 0.07
 _NUMBER = 0.24  # inches that the number of a run takes
@@ -94,9 +91,11 @@ def load_curve(
 
     ax = current_axes(ax)
     if not isinstance(data, capacity.LoadCurve):
-        curve = capacity.load_curve(data, slo, confidence)
+        curve = capacity.load_curve(data, slo, confidence=confidence)
     elif slo is not None:
-        curve = capacity.load_curve({row.name: row.data for row in data.rows}, slo, confidence)
+        curve = capacity.load_curve(
+            {row.name: row.data for row in data.rows}, slo, confidence=confidence
+        )
     else:
         curve = data
     lines = {

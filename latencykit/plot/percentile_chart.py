@@ -59,15 +59,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.plot.curves import Curve
     from latencykit.plot.series import Dashed, Drawable, Limits
-
-    Floats = NDArray[np.float64]
-
-
-__all__ = ["ccdf", "percentiles"]
 
 
 def percentiles(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
-from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, expect
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import (
@@ -34,52 +34,46 @@ if TYPE_CHECKING:
 
     from latencykit.analysis.slo import SLO
     from latencykit.core import Data
-    from latencykit.core.histogram import Evidence
+    from latencykit.core.distribution import Distribution
+    from latencykit.core.evidence import Evidence
 
-__all__ = [
-    "Dashed",
-    "Drawable",
-    "Limits",
-    "Runs",
-    "StallRows",
-    "as_histogram",
-    "as_series",
-    "chart_title",
-    "conditions",
-    "dashes_note",
-    "drawable",
-    "evidence_of",
-    "expect_evidence",
-    "joined",
-    "measured",
-    "named_count",
-    "only_series",
-    "percentile_text",
-    "requests_of",
-    "same_words",
-    "series_title",
-    "slo_finding",
-    "slo_pairs",
-    "time_text",
-    "weak_from",
-]
-
-Drawable: TypeAlias = "Data | Distribution | Mapping[str, Data | Distribution]"
+FilePath: TypeAlias = "str | os.PathLike[str]"
+Drawable: TypeAlias = (
+    "FilePath | Data | Distribution | Mapping[str, FilePath | Data | Distribution]"
+)
 Runs: TypeAlias = "Data | Sequence[Data] | Mapping[str, Data]"
 Dashed: TypeAlias = "float | tuple[float, str]"
 Limits: TypeAlias = "SLO | str | Sequence[tuple[float, float]]"
 StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None]]"
 
 
+def read_paths(data: Any) -> Any:
+    """Return the same with the series of a file in the place of its path."""
+    if isinstance(data, str | os.PathLike):
+        from latencykit.io.several_files import read_all
+
+        series = read_all(data)
+        return next(iter(series.values())) if len(series) == 1 else series
+    if not isinstance(data, Mapping):
+        return data
+    named: dict[str, Any] = {}
+    for label, values in data.items():
+        values = read_paths(values)
+        several = values if isinstance(values, Mapping) else {}
+        named |= {f"{label}:{name}": part for name, part in several.items()} or {label: values}
+    return named
+
+
 def as_series(data: Any) -> dict[str, Any]:
     """Return label → data type, in nanoseconds where a unit is known; one series per tag."""
+    data = read_paths(data)
     if isinstance(data, Mapping):
         labelled = {str(label): values for label, values in data.items()}
     elif hasattr(data, "run"):
         labelled = {data.run.source or ", ".join(data.run.tags): data}
     else:
         raise InvalidArgumentError(
-            "a chart takes a data type or a mapping of label to data type, "
+            "a chart takes a data type, a path, or a mapping of label to these, "
             f"not {type(data).__name__}"
         )
     check_series(sum(len(getattr(values, "tags", ())) or 1 for values in labelled.values()))
@@ -115,7 +109,7 @@ def only_series(data: Any, chart: str) -> tuple[str, Any]:
 
 def as_histogram(data: Any) -> Any:
     """Return what can be drawn as a curve: a histogram, a model, or a summary."""
-    return data if isinstance(data, Histogram | Distribution | Summary) else data.histogram()
+    return data.histogram() if hasattr(data, "histogram") else data
 
 
 def drawable(series: Mapping[str, Any], quantity: str) -> tuple[dict[str, Any], str]:
@@ -147,7 +141,7 @@ def expect_evidence(series: Mapping[str, Any]) -> None:
     """Have the pass that sums a log also record how its requests cluster."""
     for data in series.values():
         if isinstance(data, HistogramLog):
-            data.expect()
+            expect(data)
 
 
 def evidence_of(data: Any, counted: Any) -> Evidence:
@@ -164,17 +158,16 @@ def weak_from(
     weak: dict[str, tuple[float, str]] = {}
     for label, data in series.items() if len(series) <= FEW else ():
         total = counted.get(label)
-        timed = isinstance(data, Samples | HistogramLog)
-        if timed and isinstance(total, Histogram) and total.count:
-            at, events = data.evidence(total).solid_up_to()
-            weak |= {label: (at, events)} if events else {}
+        if isinstance(total, Histogram) and total.count:
+            at, cause = evidence_of(data, total).solid_up_to()
+            weak |= {label: (at, cause)} if at < total.sample_limit() * (1 - 1e-9) else {}
     return weak
 
 
 def dashes_note(weak: Mapping[str, tuple[float, str]]) -> str:
     """Return what the dashes of a chart mean, or nothing where there are none."""
     events = dict.fromkeys(plain(text) for _, text in weak.values() if text)
-    return f"dashed: based on {', '.join(events)}" if events else ""
+    return f"dashed: uncertain ({', '.join(events)})" if events else ""
 
 
 # ------------------------------------------------------------

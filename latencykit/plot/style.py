@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from latencykit.units import printable
+from latencykit._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
-
-__all__ = [
-    "AMBER", "BLUE", "COLOURS", "DASHES", "FEW", "GAP", "GREY", "GRID", "GROUND", "INK", "MUTED",
-    "RED", "UNSUPPORTED", "current_axes", "is_dark", "lighten", "plain", "role_of", "series_styles",
-    "shorten", "tidy",
-]  # fmt: skip
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
 INK, GREY, MUTED, EDGE = "#1a1d23", "#8a909a", "#5f6672", "#a9aeb6"

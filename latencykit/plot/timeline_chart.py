@@ -14,7 +14,7 @@ from matplotlib import patheffects
 from matplotlib.collections import LineCollection
 
 from latencykit._records import record
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
@@ -51,27 +51,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
+    from latencykit._typing import Floats
     from latencykit.plot.series import Drawable, Limits, StallRows
-
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "Envelope",
-    "Intervals",
-    "as_log",
-    "clock",
-    "draw_stalls",
-    "envelope",
-    "failures",
-    "foot_strip",
-    "intervals_of",
-    "log_title",
-    "slo_line",
-    "spans_of",
-    "stall_strip",
-    "steps",
-    "timeline",
-]
 
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
@@ -184,7 +165,7 @@ def intervals_of(
     typical = float(np.median(length)) or 1e-3
     if start.size > 1 and np.mean(start[1:] < (start + length)[:-1] - 0.5 * typical) > 0.02:
         log = log.resample(typical)
-    series = log.series(percentiles)
+    series = interval_series(log, percentiles)
     order = np.argsort(series.start, kind="stable")
     start = series.start[order]
     end = start + series.length[order]
@@ -616,7 +597,7 @@ def stall_strip(
     ax: Axes | None = None,
     stalls: StallRows | None = None,
     unit: str | None = None,
-    most: int = 2000,
+    max_lines: int = 2000,
     title: str | None = None,
     subtitle: str | None = None,
 ) -> Axes:
@@ -633,8 +614,8 @@ def stall_strip(
         Grey blocks in every row; by default those that `find_stalls` finds in each.
     unit : str, optional
         Unit of all ticks.
-    most : int, default 2000
-        Lines per row at most: half of them the slowest requests, the others evenly spread.
+    max_lines : int, default 2000
+        Lines per row: half of them the slowest requests, the others evenly spread.
     title, subtitle : str, optional
         Empty for none.
 
@@ -662,8 +643,8 @@ def stall_strip(
             raise DataNotAvailableError(
                 f"{label or 'this'}: the stall strip needs samples with start times"
             )
-    if most < 1:
-        raise InvalidArgumentError(f"at least one line must be drawn, not {most}")
+    if max_lines < 1:
+        raise InvalidArgumentError(f"at least one line must be drawn, not {max_lines}")
     traces = {}  # seconds of each request's start and of its latency
     for label, samples in series.items():
         took = np.asarray(samples.values / 1e9)
@@ -682,7 +663,9 @@ def stall_strip(
                 rows[label].tick_params(labelbottom=False)
     kept = 0
     for label, row in rows.items():
-        kept += _draw_requests(row, series[label], traces[label], stalls, (span, top), unit, most)
+        kept += _draw_requests(
+            row, series[label], traces[label], stalls, (span, top), unit, max_lines
+        )
         if len(series) > 1:
             words = f"{plain(shorten(label, 32))}  n = {format_count(len(series[label]))}"
             look: dict[str, Any] = {"va": "top", "fontsize": 9, "fontweight": "bold", "color": INK}
@@ -702,16 +685,16 @@ def _draw_requests(
     stalls: Any,
     limits: tuple[float, float],
     unit: str | None,
-    most: int,
+    max_lines: int,
 ) -> int:
     """Draw one row; return the number of its lines."""
     start, took = trace
     span, top = limits
     chosen = np.arange(took.size)
-    if took.size > most:  # the slowest, and others evenly, in the order of the samples
+    if took.size > max_lines:  # the slowest, and others evenly, in the order of the samples
         order = np.argsort(-took, kind="stable")
-        slowest, others = order[: most // 2], np.sort(order[most // 2 :])
-        even = np.unique(np.linspace(0, others.size - 1, most - slowest.size).astype(np.int64))
+        slowest, others = order[: max_lines // 2], np.sort(order[max_lines // 2 :])
+        even = np.unique(np.linspace(0, others.size - 1, max_lines - slowest.size).astype(np.int64))
         chosen = np.sort(np.concatenate((slowest, others[even])))
     begin, length = start[chosen], took[chosen]
     value_axis(ax, 0.0, top * 1e9, "ns", fixed=unit, log=False, zeros=True)

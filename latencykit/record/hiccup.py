@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -13,6 +12,7 @@ import numpy as np
 
 import latencykit
 from latencykit._files import naming
+from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.record.intervals import IntervalCounter, interval_width
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Ints
     from latencykit.core.histogram_log import HistogramLog
 
-    Ints = NDArray[np.int64]
-
-__all__ = ["HiccupProgress", "hiccup", "stop_note"]
 
 _FINEST = 50_000
 _PIECE = 1 << 20  # slots expanded at a time: an hour's stop has millions
@@ -137,7 +133,7 @@ class _Meter:
 
     def run(self, end: int | None) -> None:
         """Take rows until `end` (ns), or Ctrl+C."""
-        command = [sys.executable, "-m", "latencykit.record.sampler", str(self._step)]
+        command = own_command("latencykit.record.sampler", str(self._step))
         with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as sampler:  # noqa: S603
             assert sampler.stdout is not None
             with contextlib.suppress(ImportError, AttributeError, OSError):

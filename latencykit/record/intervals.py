@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from latencykit._typing import Ints
     from latencykit.core.run import Run
 
-    Ints = NDArray[np.int64]
-
-__all__ = ["IntervalCounter", "interval_width"]
 
 MOST_TAGS = 4096
 _MILLISECOND = 1_000_000

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from latencykit.core.samples import Samples
 
-__all__ = ["load"]
-
 _BUDGET_NS = 1_000_000_000
 _MOST = 1_000_000
 

@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
-
-__all__ = ["Measurement", "Recorder", "Schedule"]
-
 
 # ------------------------------------------------------------
 # When requests are due: a fixed rate, kept whatever the requests do.
@@ -52,7 +50,7 @@ class Schedule:
 
     def __init__(
         self,
-        make: Callable[[int], Any],
+        make: Callable[[int], object],
         rate: float,
         duration: str | float | None = None,
         count: int | None = None,
@@ -129,13 +127,13 @@ class Measurement(Timer):
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def measured(*args: Any, **kwargs: Any) -> Any:
+            async def measured(*args: object, **kwargs: object) -> Any:
                 with self.again():
                     return await function(*args, **kwargs)
         else:
 
             @functools.wraps(function)
-            def measured(*args: Any, **kwargs: Any) -> Any:
+            def measured(*args: object, **kwargs: object) -> Any:
                 with self.again():
                     return function(*args, **kwargs)
 
@@ -155,7 +153,7 @@ _PROVENANCE = {
 _LEAST_USUAL = 64  # rows in a row that are worth a call of the compiled loop
 
 
-def _rows_of(part: tuple[NDArray[Any], int, int]) -> NDArray[np.int64]:
+def _rows_of(part: tuple[AnyArray, int, int]) -> NDArray[np.int64]:
     """Rows, from rows or from ends (after `begin`) and durations."""
     kept, begin, tag = part
     if kept.shape[1] == COLUMNS:
@@ -227,7 +225,7 @@ class Recorder(RowBuffer):
         self._epoch, self._zero = time.time_ns(), time.perf_counter_ns()
         self._setup(time.perf_counter_ns, outcome_of, Measurement)
         # rows; or of usual ones end and duration
-        self._raw: list[tuple[NDArray[Any], int, int]] = []
+        self._raw: list[tuple[AnyArray, int, int]] = []
         self._outcomes = np.zeros(len(OUTCOMES), np.int64)
         self._kind: str | None = None
         self._ready: str | None = None  # the kind, as long as nothing speaks against measuring it
@@ -525,11 +523,13 @@ class Recorder(RowBuffer):
         shift = self._epoch - self._zero
         names = np.asarray(self._counter.tags)
         return Samples(
-            start=start + shift, duration=end - start, outcome=outcome.astype(np.int8),
+            start=start + shift,
+            duration=end - start,
+            outcome=outcome.astype(np.int8),
             run=self._run(),
             intended=due + shift if self._kind == "response" else None,
             tag=names[tag] if len(names) > 1 else None,
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         total = int(self._outcomes.sum()) + self._waiting()

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-__all__ = ["COLUMNS", "COMPILED", "NO_DUE", "RowBuffer", "Timer"]
-
 COLUMNS = 5
 NO_DUE = -1
 _ROW = struct.Struct(f"={COLUMNS}q")

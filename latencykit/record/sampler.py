@@ -17,8 +17,6 @@ import signal
 import sys
 import time
 
-__all__ = ["BATCH_NS", "sample"]
-
 BATCH_NS = 50_000_000
 """Rows are sent this often."""
 

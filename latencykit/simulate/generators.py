@@ -16,23 +16,11 @@ from latencykit.units import parse_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import Floats
     from latencykit.core.run import Loop
     from latencykit.simulate.server import Server
-
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "bursty",
-    "catch_up_loop",
-    "closed_loop",
-    "fixed",
-    "open_loop",
-    "paced_loop",
-    "poisson",
-    "ramp",
-]
 
 
 def fixed(rate: float, duration: str | float) -> Floats:

@@ -17,22 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-
-__all__ = [
-    "Queue",
-    "Server",
-    "Service",
-    "Stall",
-    "constant",
-    "exponential",
-    "gamma",
-    "lognormal",
-    "mixture",
-    "pareto",
-    "service_of",
-]
+    from latencykit._typing import Floats, Ints
 
 
 Service: TypeAlias = "Callable[[np.random.Generator, int], NDArray[np.float64]]"
@@ -87,8 +72,8 @@ def lognormal(median: str | float, sigma: float) -> Service:
     return lambda rng, n: value * rng.lognormal(0.0, sigma, n)
 
 
-def pareto(least: str | float, alpha: float) -> Service:
-    """Return a service with a heavy tail: one in 10ᵅ takes more than ten times the least.
+def pareto(minimum: str | float, alpha: float) -> Service:
+    """Return a service with a heavy tail: one in 10ᵅ takes more than ten times the minimum.
 
     Examples
     --------
@@ -96,7 +81,7 @@ def pareto(least: str | float, alpha: float) -> Service:
     >>> bool(t.min() >= 1e6), bool(0.028 < (t > 1e7).mean() < 0.035)
     (True, True)
     """
-    value = parse_duration(least, "s")
+    value = parse_duration(minimum, "s")
     return lambda rng, n: value * (1.0 + rng.pareto(alpha, n))
 
 

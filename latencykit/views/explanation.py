@@ -1,143 +1,127 @@
-"""`explain`, with events from files; and an explanation as a record and as a table."""
+"""Explanations of slow requests: the record, tables, findings, and the page's section."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
-from latencykit.analysis.explain import Explanation, condition_text, explained
-from latencykit.core.events import Events
-from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.run import require_data
-from latencykit.core.samples import Samples
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from latencykit.io import registry
-from latencykit.io.events import read_events
-from latencykit.views.page_sections import bullets, esc, table
-from latencykit.views.record import number
+from latencykit._text import markdown_text
+from latencykit.analysis.explain import Explanation, condition_text
+from latencykit.views.markup import bullets, esc, section, table
 from latencykit.views.tables import Table
-from latencykit.views.text import percent
+from latencykit.views.values import number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from latencykit.core import Data
-    from latencykit.core.run import Run
-    from latencykit.units import Moment
-
-__all__ = ["explain", "explanation_html", "explanation_record", "explanation_text"]
-
-_KEYS = (
-    "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
-    "outcome",
-)  # fmt: skip
-_EVENT_KEYS = ("source", "stalls", "coincide", "expected", "p", "lag", "share_above")
+    from latencykit.views.tables import Cell
 
 
-def explain(
-    data: Samples | HistogramLog,
-    above: str | float = "p99",
-    by: str | Sequence[str] | None = None,
-    between: tuple[Moment, Moment] | None = None,
-    events: Iterable[Events | str | Path] | Events | str | Path = (),
-) -> Explanation:
-    """Find what slow requests have in common, and what happened when they were slow.
+class AttributeRecord(TypedDict):
+    """A value of an attribute, and its share of the slow requests."""
 
-    Every attribute and value is compared by the block of time, since a stall makes many requests
-    slow at once, and the probabilities are adjusted for the number of comparisons. A value that is
-    `significant` goes with slow requests; such data cannot show that it causes them.
-
-    Parameters
-    ----------
-    data : Samples or HistogramLog
-        Requests with columns such as endpoint, host or status. A log has no single requests: only
-        events can be compared with it.
-    above : str or float, default "p99"
-        Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns).
-    by : str or list of str, optional
-        The columns to look at; all without it.
-    between : (start, end), optional
-        Look at requests with start ≤ t < end only, as in `Samples.between`; the mix is compared
-        with that of the other requests.
-    events : Events, str, Path, or several, optional
-        Events beside the run, such as the log of a garbage collector, or the files that hold them.
-
-    Returns
-    -------
-    Explanation
-
-    Raises
-    ------
-    DataNotAvailableError
-        For data without single requests and without times.
-    InvalidArgumentError
-        For a column that is not there, and for a threshold that no request or every one exceeds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> host = rng.choice(["a", "b", "c", "d"], 20_000)
-    >>> slow = (host == "c") & (rng.random(20_000) < 0.05)
-    >>> took = rng.lognormal(0, 0.3, 20_000) * np.where(slow, 9, 1)
-    >>> s = Samples(start=np.arange(20_000) * 10, duration=took, unit="ms", host=host)
-    >>> explain(s).suspects[["attribute", "value"]].values.tolist()
-    [['host', 'c']]
-    """
-    require_data(data, "explain")
-    if not isinstance(data, Samples | HistogramLog):
-        raise DataNotAvailableError(
-            f"{data.run.source or 'the data'}: without single requests and times there is nothing "
-            f"to compare; {_hint(data.run)}"
-        )
-    several = [events] if isinstance(events, str | Path | Events) else events
-    read = [read_events(item) if isinstance(item, str | Path) else item for item in several]
-    return explained(data, above, by, between, read)
+    attribute: str
+    """A column, or two of them: endpoint & host."""
+    value: str
+    share: float | None
+    """Of all requests; adds up to one exactly within an attribute."""
+    share_above: float | None
+    """Of the slow requests; adds up to one exactly within an attribute."""
+    lift: float | None
+    """share_above divided by share."""
+    low: float | None
+    """95 % confidence interval of the lift."""
+    high: float | None
+    significant: bool
+    """Goes with slow requests, adjusted for all comparisons."""
+    explains: float | None
+    """Part by which the threshold would fall if these requests were like the rest of their time."""
+    outcome: bool
+    """The attribute reports how requests ended, such as a status: never significant."""
 
 
-def _hint(run: Run) -> str:
-    """The output of the same tool that has single requests, or what has them in any case."""
-    stem = (run.format or "").partition("-")[0]
-    for entry in registry.all_formats():
-        if stem and entry.level == "samples" and entry.name.partition("-")[0] == stem:
-            return f"{entry.title} has them: {entry.example}"
-    return "the server's access log has them, or a table with one request per row"
+class EventsRecord(TypedDict):
+    """Events of one source, compared with stalls."""
+
+    source: str
+    stalls: int
+    coincide: int
+    expected: float | None
+    """Coincidences by chance."""
+    p: float | None
+    """Adjusted for all comparisons."""
+    lag: float | None
+    """From the start of an event to that of the stall, ns."""
+    share_above: float | None
+    """Of the slow requests."""
 
 
-def explanation_record(name: str, explanation: Explanation) -> dict[str, Any]:
+class ExplanationRecord(TypedDict):
+    """What the slow requests of a series have in common."""
+
+    name: str
+    above: str
+    """What counts as slow: a percentile or a latency."""
+    threshold: float | None
+    """That latency, ns."""
+    attributes: list[AttributeRecord]
+    events: list[EventsRecord]
+    findings: list[str]
+    notes: list[str]
+
+
+class ExplainRecord(TypedDict):
+    """Explanations of all series."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    series: list[ExplanationRecord]
+
+
+def explanation_record(name: str, explanation: Explanation) -> ExplanationRecord:
     """Return an explanation as ``explain --format json`` prints it."""
-    events = (
-        [] if explanation.coincidence is None else explanation.coincidence.rows.to_dict("records")
-    )
+    coincidence = explanation.coincidence
     return {
         "name": name,
         "above": explanation.above,
         "threshold": number(explanation.threshold),
         "attributes": [
-            {key: row[key] if key in _WORDS else number(row[key]) for key in _KEYS}
+            {
+                "attribute": str(row["attribute"]),
+                "value": str(row["value"]),
+                "share": number(row["share"]),
+                "share_above": number(row["share_above"]),
+                "lift": number(row["lift"]),
+                "low": number(row["low"]),
+                "high": number(row["high"]),
+                "significant": bool(row["significant"]),
+                "explains": number(row["explains"]),
+                "outcome": bool(row["outcome"]),
+            }
             for row in explanation.attributes.to_dict("records")
         ],
-        "events": [
-            {key: row[key] if key == "source" else number(row[key]) for key in _EVENT_KEYS}
-            for row in events
+        "events": []
+        if coincidence is None
+        else [
+            {
+                "source": str(row["source"]),
+                "stalls": int(row["stalls"]),
+                "coincide": int(row["coincide"]),
+                "expected": number(row["expected"]),
+                "p": number(row["p"]),
+                "lag": number(row["lag"]),
+                "share_above": number(row["share_above"]),
+            }
+            for row in coincidence.rows.to_dict("records")
         ],
         "findings": list(explanation.findings),
         "notes": list(explanation.notes),
     }
 
 
-def explanation_html(
-    series: Mapping[str, Data], between: tuple[Moment, Moment] | None = None
-) -> str:
-    """Return what slow requests have in common as sentences and tables; empty without columns."""
+def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) -> str:
+    """Return what slow requests have in common as sentences and tables; empty without findings."""
     parts = []
-    for name, data in series.items():
-        if not isinstance(data, Samples) or not len(data.columns):
-            continue
-        try:
-            explanation = explained(data, between=between)
-        except (InvalidArgumentError, DataNotAvailableError):  # all requests are equally fast
-            continue
+    for name, explanation in explanations.items():
         record = explanation_record(name, explanation)
         # The page has its own sections on stalls.
         own = () if explanation.coincidence is None else explanation.coincidence.findings
@@ -145,7 +129,7 @@ def explanation_html(
         rows = [row for row in record["attributes"] if row["significant"]]
         if not texts:
             continue
-        parts.append(f"<p><b>{esc(name)}</b></p>" if len(series) > 1 else "")
+        parts.append(f"<p><b>{esc(name)}</b></p>" if several else "")
         parts.append(bullets(texts))
         if rows:
             cells = [
@@ -167,14 +151,18 @@ def explanation_html(
     return "".join(parts)
 
 
-_WORDS = ("attribute", "value", "significant", "outcome")
+def explanation_section(explanations: Mapping[str, Explanation], *, several: bool) -> str:
+    """Return the page's section on slow requests."""
+    html = explanation_html(explanations, several=several)
+    return section("explain", "What slow requests have in common", html)
 
 
-def _attribute_table(record: dict[str, Any], style: str, out_unit: str | None) -> Table:
+def _attribute_table(record: ExplanationRecord, style: str, out_unit: str | None) -> Table:
     table = Table(style, out_unit)
     for row in record["attributes"]:
-        explains = row["explains"]
-        without = None if explains is None else record["threshold"] * (1 - explains)
+        threshold, explains, without = record["threshold"], row["explains"], None
+        if threshold is not None and explains is not None:
+            without = threshold * (1 - explains)
         lift = row["lift"]
         span = "" if lift is None else f"{lift:.2f} ({row['low']:.2f}–{row['high']:.2f})"
         table.add(
@@ -191,43 +179,46 @@ def _attribute_table(record: dict[str, Any], style: str, out_unit: str | None) -
 
 
 def explanation_text(
-    records: Sequence[dict[str, Any]], style: str = "table", out_unit: str | None = None
+    records: Sequence[ExplanationRecord], style: str = "table", out_unit: str | None = None
 ) -> str:
     """Return findings and tables; as CSV the rows of all attributes alone."""
-    blocks: list[str] = []
-    rows = Table(style, out_unit)
-    for record in records:
-        if style == "csv":
+    if style == "csv":
+        table = Table(style)
+        for record in records:
             for row in record["attributes"]:
-                rows.add({"series": record["name"]} | row)
-            continue
-        rows = _attribute_table(record, style, out_unit)
-        mark = "- " if style == "markdown" else ""
-        lines = [f"{mark}{text}" for text in record["findings"]]
-        limit = rows.value(record["threshold"], "ns")
-        head = f"{record['name']}: requests above {record['above']} ({limit})"
-        parts = [head, "\n".join(lines)]
-        if record["attributes"]:
-            parts.append(rows.render(left=2))
-            star = "* goes with slow requests, adjusted for all comparisons; "
-            parts.append(
-                f"{star if any(row['significant'] for row in record['attributes']) else ''}"
-                "without it: the threshold if these requests were like the rest of their time"
+                table.add({"series": record["name"], **cast("dict[str, Cell]", row)})
+        return table.render()
+    return "\n\n".join(_explanation_text(record, style, out_unit) for record in records)
+
+
+def _explanation_text(record: ExplanationRecord, style: str, out_unit: str | None) -> str:
+    rows = _attribute_table(record, style, out_unit)
+    lines, name = record["findings"], record["name"]
+    if style == "markdown":
+        lines, name = [f"- {markdown_text(text)}" for text in lines], markdown_text(name)
+    limit = rows.value(record["threshold"], "ns")
+    head = f"{name}: requests above {record['above']} ({limit})"
+    parts = [head, "\n".join(lines)]
+    if record["attributes"]:
+        parts.append(rows.render(left=2))
+        star = "* goes with slow requests, adjusted for all comparisons; "
+        parts.append(
+            f"{star if any(row['significant'] for row in record['attributes']) else ''}"
+            "without it: the threshold if these requests were like the rest of their time"
+        )
+    if record["events"]:
+        events = Table(style, out_unit)
+        for at in record["events"]:
+            events.add(
+                {
+                    "events": at["source"],
+                    "stalls": at["stalls"],
+                    "coincide": at["coincide"],
+                    "by chance": f"{at['expected']:.1f}",
+                    "p": f"{at['p']:.3g}",
+                    "lag": "" if at["lag"] is None else events.value(at["lag"], "ns"),
+                    "of the tail": percent(at["share_above"]),
+                }
             )
-        if record["events"]:
-            events = Table(style, out_unit)
-            for row in record["events"]:
-                events.add(
-                    {
-                        "events": row["source"],
-                        "stalls": row["stalls"],
-                        "coincide": row["coincide"],
-                        "by chance": f"{row['expected']:.1f}",
-                        "p": f"{row['p']:.3g}",
-                        "lag": "" if row["lag"] is None else events.value(row["lag"], "ns"),
-                        "of the tail": percent(row["share_above"]),
-                    }
-                )
-            parts.append(events.render())
-        blocks.append("\n\n".join(part for part in parts if part))
-    return rows.render() if style == "csv" else "\n\n".join(blocks)
+        parts.append(events.render())
+    return "\n\n".join(part for part in parts if part)

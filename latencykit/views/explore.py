@@ -5,30 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from latencykit.errors import MissingPackageError
+from latencykit.plot.series import read_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from traitlets import link as Link  # noqa: N812 - a class
 
-    from latencykit.core.histogram import Histogram
-    from latencykit.core.histogram_log import HistogramLog
-    from latencykit.core.samples import Samples
-    from latencykit.core.summary import Summary
+    from latencykit.plot.series import Drawable
     from latencykit.views.widget import Explorer
 
-    AnyData = Samples | HistogramLog | Histogram | Summary
 
-__all__ = ["explore", "link"]
-
-
-def explore(data: AnyData | Mapping[str, AnyData]) -> Explorer:
+def explore(data: Drawable) -> Explorer:
     """Show a distribution over time and by percentile, linked: a dragged span updates the curve.
 
     Parameters
     ----------
-    data : Samples, HistogramLog, Histogram or Summary, or mapping of str to these
-        One series, or several by name; a tagged log gives one series per tag.
+    data : Samples, HistogramLog, Histogram or Summary, a path, or mapping of str to these
+        One series, or several by name; a tagged log gives one series per tag. A path is read.
 
     Returns
     -------
@@ -58,7 +50,7 @@ def explore(data: AnyData | Mapping[str, AnyData]) -> Explorer:
         if (error.name or "").partition(".")[0] not in ("anywidget", "traitlets", "ipywidgets"):
             raise
         raise MissingPackageError("anywidget", "lk.explore", "lab") from None
-    return Explorer(data)
+    return Explorer(read_paths(data))
 
 
 def link(first: Explorer, second: Explorer) -> Link:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -9,16 +10,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 from latencykit._files import checked_page, whole
 from latencykit._records import record
-from latencykit.views.page import bundle, frame, page_html
-from latencykit.views.page_sections import input_file
+from latencykit.plot.series import read_paths
+from latencykit.views.document import bundle, frame
+from latencykit.views.page import page_html
+from latencykit.views.provenance import input_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from latencykit.analysis.slo import SLO
-    from latencykit.core import Data
-
-__all__ = ["Report", "report"]
+    from latencykit.plot.series import Drawable
 
 
 @record()
@@ -67,7 +68,7 @@ class Report:
 
 @overload
 def report(
-    series: Data | Mapping[str, Data],
+    series: Drawable,
     path: str | Path,
     *,
     title: str | None = None,
@@ -82,7 +83,7 @@ def report(
 ) -> Path: ...
 @overload
 def report(
-    series: Data | Mapping[str, Data],
+    series: Drawable,
     path: None = None,
     *,
     title: str | None = None,
@@ -96,7 +97,7 @@ def report(
     page_size: int | str = "2MB",
 ) -> Report: ...
 def report(
-    series: Data | Mapping[str, Data],
+    series: Drawable,
     path: str | Path | None = None,
     *,
     title: str | None = None,
@@ -113,8 +114,9 @@ def report(
 
     Parameters
     ----------
-    series : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
-        A tagged log gives one series per tag. The others are compared with the first series.
+    series : Samples, HistogramLog, Histogram or Summary, a path, or mapping of str to these
+        A tagged log gives one series per tag. The others are compared with the first series. A
+        path is read; a single one is among `files`.
     path : str or Path, optional
         Without it, the page is returned as an object that a notebook shows.
     title : str, optional
@@ -163,6 +165,9 @@ def report(
     """
     if path is not None:
         checked_page(Path(path))
+    if isinstance(series, str | os.PathLike):
+        files = files or (Path(series),)
+    series = read_paths(series)
     page = Report(
         page_html(
             series,

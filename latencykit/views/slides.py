@@ -12,12 +12,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from latencykit.errors import CorruptInputError, MissingPackageError
-from latencykit.views.page import asset
+from latencykit.views.document import asset
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["slides_html", "write_slides"]
 
 _LIVE = "application/vnd.latencykit.live+html"
 """An output of a lesson that works without a kernel, with its picture as a fallback."""

@@ -5,30 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latencykit.units import (
-    NANOSECONDS,
-    format_percentile,
-    format_range,
-    format_row,
-    format_value,
-    guarded,
-    printable,
-)
+from latencykit._text import guarded, markdown_text, printable
+from latencykit.units import format_percentile, format_range, format_row
+from latencykit.views.values import bare_value, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Table", "json_pieces", "json_text", "shown", "text_table"]
+    from latencykit.views.fan_out import UserPercentileRecord
+    from latencykit.views.summary import TrimmedRecord
+    from latencykit.views.values import PercentileRecord, Span
 
-_BRACKETS = "(in brackets: sample too small for this percentile)"
+_BRACKETS = "(in brackets: uncertain; few requests or intervals, one stall, or drift)"
 _RANGES = "(a–b: the source gives only this range)"
+
+
+Cell = str | float | bool | None
+"""A value of CSV, or a text for people."""
 
 
 class Table:
@@ -39,44 +38,53 @@ class Table:
     """
 
     def __init__(
-        self, style: str = "table", out_unit: str | None = None, header: Sequence[str] = ()
+        self,
+        style: str = "table",
+        out_unit: str | None = None,
+        header: Sequence[str] = (),
+        *,
+        code: bool = False,  # text between backticks is code in Markdown
     ) -> None:
         self._style, self._out_unit, self._header = style, out_unit, list(header)
-        self._rows: list[list[Any]] = []
+        self._code = code
+        self._rows: list[list[Cell]] = []
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Mapping[str, Cell]) -> None:
         """Add a row; all rows have the same headings."""
         self._header = self._header if self._rows else list(row)
         self._rows.append(list(row.values()))
 
-    def either(self, value: Any, text: Any) -> Any:
+    def either(self, value: Cell, text: Cell) -> Cell:
         """Return `value` for CSV, otherwise `text`."""
         return value if self._style == "csv" else text
 
-    def value(self, value: float | None, unit: str) -> Any:
+    def value(self, value: float | None, unit: str) -> Cell:
         """Return a cell with one value."""
-        return shown(value, unit, self._style, self._out_unit)
+        if self._style == "csv":
+            return bare_value(value, unit, self._out_unit)
+        return value_text(value, unit, self._out_unit)
 
-    def percentile(self, row: Mapping[str, Any] | None, unit: str) -> Any:
+    def percentile(self, row: PercentileRecord | UserPercentileRecord | None, unit: str) -> Cell:
         """Return a percentile: in brackets if not supported, a range if not resolved."""
         if row is None or self._style == "csv":
             return self.value(None if row is None else row["value"], unit)
-        return format_row(row, partial(self.value, unit=unit))
+        return format_row(row, partial(value_text, unit=unit, out_unit=self._out_unit))
 
-    def bounded(self, value: float | None, bounds: Mapping[str, Any] | None, unit: str) -> Any:
+    def bounded(self, value: float | None, bounds: Span | TrimmedRecord | None, unit: str) -> Cell:
         """Return a cell with a value, or with the range that is known of it."""
         if bounds is None or self._style == "csv":
             return self.value(value, unit)
-        return format_range(bounds["low"], bounds["high"], partial(self.value, unit=unit))
+        show = partial(value_text, unit=unit, out_unit=self._out_unit)
+        return format_range(bounds["low"], bounds["high"], show)
 
-    def flags(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    def flags(self, rows: Iterable[PercentileRecord | UserPercentileRecord]) -> dict[str, str]:
         """Return the columns of CSV that name the supported and the resolved percentiles."""
         if self._style != "csv":
             return {}
         named = [(f"p{format_percentile(row['percentile'])}", row) for row in rows]
         return {
-            flag: " ".join(name for name, row in named if row[flag])
-            for flag in ("supported", "resolved")
+            "supported": " ".join(name for name, row in named if row["supported"]),
+            "resolved": " ".join(name for name, row in named if row["resolved"]),
         }
 
     def render(self, *, left: int = 1, legend: bool = False) -> str:
@@ -88,8 +96,8 @@ class Table:
             return _csv_text(self._header, self._rows)
         cells = [["" if cell is None else str(cell) for cell in row] for row in self._rows]
         if self._style == "markdown":
-            return _markdown(self._header, cells, left)
-        lines = [text_table(self._header, cells, left)]
+            return _markdown(self._header, cells, left, code=self._code)
+        lines = [_aligned(self._header, cells, left)]
         if legend:
             texts = [cell for row in cells for cell in row]
             if any(text.startswith("(") and text.endswith(")") for text in texts):
@@ -99,8 +107,8 @@ class Table:
         return "\n".join(lines)
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows in aligned columns; the first `left` are flush left, the others flush right."""
+def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """Rows in aligned columns; the first `left` are flush left, the others flush right."""
     cells = [[printable(cell, 80) for cell in row] for row in (header, *rows)]
     sizes = [[_width(cell) for cell in row] for row in cells]
     widths = [max(column) for column in zip(*sizes, strict=True)]
@@ -124,16 +132,18 @@ def _width(text: str) -> int:
     )
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+def _markdown(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: int, *, code: bool
+) -> str:
     def line(cells: Sequence[str]) -> str:
-        safe = (printable(cell, 200).replace("|", "\\|").replace("<", "&lt;") for cell in cells)
+        safe = (markdown_text(printable(cell, 200), code=code) for cell in cells)
         return f"| {' | '.join(safe)} |"
 
     rule = "|" + "|".join("---" if k < left else "--:" for k in range(len(header))) + "|"
     return "\n".join([line(header), rule, *(line(row) for row in rows)])
 
 
-def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def _csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Rows as CSV (RFC 4180 quoting, line feeds)."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -142,19 +152,6 @@ def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         [guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
     )
     return out.getvalue().rstrip("\n")
-
-
-def shown(value: float | None, unit: str, style: str = "table", out_unit: str | None = None) -> Any:
-    """Return a value for a cell: a bare number in CSV, otherwise with its unit.
-
-    The unit is `out_unit`, or the one that suits the value.
-    """
-    if value is None or math.isnan(value):
-        return None if style == "csv" else ""
-    if out_unit is not None and unit in NANOSECONDS:
-        scaled = value * NANOSECONDS[unit] / NANOSECONDS[out_unit]
-        return scaled if style == "csv" else f"{scaled:,.6g} {out_unit}"
-    return value if style == "csv" else format_value(value, unit)
 
 
 # ------------------------------------------------------------

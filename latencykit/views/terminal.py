@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
@@ -16,17 +17,14 @@ from latencykit.plot.curves import curve_of, end_words, place_of
 from latencykit.plot.series import as_series, drawable, measured
 from latencykit.plot.style import BLUE, RED, series_styles
 from latencykit.plot.timeline_chart import as_log, envelope, intervals_of, steps
-from latencykit.units import format_percentile, format_value, printable
+from latencykit.units import format_percentile, format_value
 from latencykit.views.page_data import nice_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from latencykit._typing import Floats
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["terminal_chart"]
 
 _PALETTE = (
     (79, 159, 220),
@@ -125,6 +123,28 @@ def _timeline(plotext: Any, timed: Mapping[str, Any], size: tuple[int, int], col
     return _figure(plotext, "", lines, ticks, axis, values, size, colour)
 
 
+def _drawn(plotext: Any, lines: Sequence[Line], lowest: float, colour: bool) -> list[str]:
+    """Draw the lines, and return a sample and the name of each."""
+    single = sum(bool(line[2]) for line in lines) == 1
+    figure, legend, labelled = plotext.figure, [], 0
+    for x, y, label, look in lines:
+        labelled += bool(label)
+        symbol = "abcdefghijklmnopqrstuvwxyz"[(labelled - 1) % 26]
+        if colour or single:
+            symbol = "braille"
+        marker = plotext.marker(symbol, look) if colour else symbol
+        for part in np.split(np.arange(y.size), np.flatnonzero(np.isnan(y))):
+            run = part[np.isfinite(y[part])]
+            if run.size:
+                heights = np.log10(np.maximum(y[run], lowest))  # an edge at 0 lies at the foot
+                signal = figure.signal(x[run].tolist(), heights.tolist(), marker=marker)
+                figure.draw(signal.lines(True))
+        if label:
+            sample = "━━" if symbol == "braille" else symbol * 2
+            legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
+    return legend
+
+
 def _figure(
     plotext: Any,
     title: str,
@@ -146,23 +166,7 @@ def _figure(
             "no value is above zero, so there is nothing to draw on a logarithmic axis"
         )
     low, high = math.log10(float(values.min())) - 0.05, math.log10(float(values.max())) + 0.1
-    single = sum(bool(line[2]) for line in lines) == 1
-    legend, labelled = [], 0
-    for x, y, label, look in lines:
-        labelled += bool(label)
-        symbol = "abcdefghijklmnopqrstuvwxyz"[(labelled - 1) % 26]
-        if colour or single:
-            symbol = "braille"
-        marker = plotext.marker(symbol, look) if colour else symbol
-        for part in np.split(np.arange(y.size), np.flatnonzero(np.isnan(y))):
-            run = part[np.isfinite(y[part])]
-            if run.size:
-                heights = np.log10(np.maximum(y[run], 10**low))  # an edge at 0 lies at the foot
-                signal = figure.signal(x[run].tolist(), heights.tolist(), marker=marker)
-                figure.draw(signal.lines(True))
-        if label:
-            sample = "━━" if symbol == "braille" else symbol * 2
-            legend.append(f"{plotext.colorize(sample, look) if colour else sample} {label}")
+    legend = _drawn(plotext, lines, 10**low, colour)
     if title:
         figure.title(title)
     figure.label(axis, "x", "lower")

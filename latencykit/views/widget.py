@@ -12,11 +12,9 @@ import traitlets
 
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.series import as_series
-from latencykit.views import page
-from latencykit.views.page_data import finer
-
-__all__ = ["Explorer"]
-
+from latencykit.views import document, page
+from latencykit.views.page_results import explanations, has_columns
+from latencykit.views.page_series import finer
 
 _UNLINKED = (
     "<p style='font: 13px sans-serif'>This viewer shows no live widgets: what is selected here "
@@ -37,15 +35,15 @@ class _Views:
             else entry
             for entry in self._model["series"]
         ]
-        explains = page.has_columns(as_series(data))
+        explains = has_columns(as_series(data))
         self.model = json.dumps({**self._model, "series": apart, "explains": explains})
         self._bundle: tuple[dict[str, str], dict[str, Any]] | None = None
 
     def bundle(self, data: Any) -> tuple[dict[str, str], dict[str, Any]]:
         """Return what a viewer without widgets shows, and its metadata."""
         if self._bundle is None:
-            document = page.document("latencykit", self.heading + self.body, self._model)
-            self._bundle = page.bundle(data, document)
+            text = document.document("latencykit", self.heading + self.body, self._model)
+            self._bundle = document.bundle(data, text)
         return self._bundle
 
 
@@ -78,7 +76,7 @@ class Explorer(anywidget.AnyWidget):
         Start and end of the selected span in seconds; None is the whole run.
     """
 
-    _esm = page.script_of("widget")
+    _esm = document.script_of("widget")
     _style = traitlets.Unicode().tag(sync=True)
     _html = traitlets.Unicode().tag(sync=True)
     _model = traitlets.Unicode().tag(sync=True)
@@ -90,8 +88,8 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, data: Any) -> None:
         self._views = _views(data)
         super().__init__(
-            _style=page.asset("page.css"),
-            _html=self._views.body + page.SPOKEN,
+            _style=document.asset("page.css"),
+            _html=self._views.body + document.SPOKEN,
             _model=self._views.model,
             _buffers=self._views.buffers,
         )
@@ -105,7 +103,8 @@ class Explorer(anywidget.AnyWidget):
 
             span = message["explain"]
             between = (float(span[0]), float(span[1])) if span else None
-            html = explanation_html(as_series(self._data), between)
+            named = as_series(self._data)
+            html = explanation_html(explanations(named, between), several=len(named) > 1)
             self.send({"explained": html})
             return
         start, end = map(float, message["finer"])
@@ -132,27 +131,28 @@ class Explorer(anywidget.AnyWidget):
             return {name: within(data) for name, data in self._data.items()}
         return within(self._data)
 
-    def explain(self, above: str | float = "p99", **options: Any) -> Any:
+    def explain(self, above: str | float | None = None, **options: Any) -> Any:
         """Explain the slow requests of the selection; return a mapping for several series.
 
         Parameters
         ----------
-        above : str or float, default "p99"
-            Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns).
+        above : str or float, optional
+            Requests above it are slow: a percentile, or a latency (``"200ms"``, a number in ns);
+            see `latencykit.explain`.
         **options
             ``by`` and ``events``, as `latencykit.explain` takes them.
 
         Returns
         -------
         Explanation or dict of str to Explanation
-            With a selection, the mix of its requests is compared with that of the others, too.
+            A selection is explained against the rest of the run.
 
         Raises
         ------
         DataNotAvailableError
             For data without single requests and without times.
         """
-        from latencykit.views.explanation import explain  # loads scipy
+        from latencykit.analysis.explain import explain  # loads scipy
 
         if hasattr(self._data, "items"):
             return {

@@ -253,7 +253,6 @@ _GROUPS = {
     "io": "Read and write",
     "core": "Data types",
     "analysis": "Analyse",
-    "views.explanation": "Analyse",
     "views": "Interactive pages",
     "record": "Measure",
     "ctrlz": "Measure",
@@ -346,7 +345,12 @@ def _commands(folder: Path) -> None:
         for name, _, _ in commands:
             command = cli.cli.get_command(root, name)
             assert command is not None
-            _write(folder / f"{name}.md", _command_page(command, click.Context(command, info_name=name, parent=root)))
+            context = click.Context(command, info_name=name, parent=root)
+            page = _command_page(command, context)
+            parts_of = command.commands if isinstance(command, click.Group) else {}
+            for part, inner in parts_of.items():
+                page += "\n" + _command_page(inner, click.Context(inner, info_name=part, parent=context)).replace("# ", "## ", 1)
+            _write(folder / f"{name}.md", page)
     _write(folder / "index.md", "\n".join(parts))
 
 

@@ -6,7 +6,7 @@ buckets each
 * d: 300 dense intervals of 2 million values, most counts of two bytes
 * e: a day of an idle server: 86,400 intervals of some tens of values
 
-``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them, ``a-100`` so many intervals of
+``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them, ``a-100`` 100 intervals of
 one.
 """
 
@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from latencykit import hdr as codec
 from latencykit.core.buckets import HdrBuckets
+from latencykit.hdr.write import encode
 from latencykit.io.hlog import HlogWriter
 
 Maker = Any
@@ -53,7 +53,7 @@ CORPORA: dict[str, tuple[Maker, int]] = {
 def make(name: str, folder: Path, intervals: int | None = None) -> Path:
     """Write one corpus, unless it is there; a day of busy intervals repeats ten minutes of different ones.
 
-    With `intervals`, so many of them instead of the corpus's own number.
+    With `intervals`, that number instead of the corpus's own.
     """
     maker, size = CORPORA[name]
     size = intervals or size
@@ -75,7 +75,7 @@ def make(name: str, folder: Path, intervals: int | None = None) -> Path:
             key = number % distinct
             # compressing takes longest, so intervals that come again are copied
             if key not in payloads:
-                payloads[key] = codec.encode(layout, *held[key], highest=3_600_000_000_000)
+                payloads[key] = encode(layout, *held[key], highest=3_600_000_000_000)
             stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key] + b"\n")
     path.with_suffix(".part").replace(path)
     return path

@@ -19,7 +19,10 @@ _END = (
     "print(json.dumps([u.ru_utime + u.ru_stime, u.ru_maxrss * (1 if sys.platform == 'darwin' else "
     "1024) / 1e6]))"
 )
-SERIES = "s = log.series([50, 99]); print(s.values.sum())\n"
+SERIES = (
+    "from latencykit.core.histogram_log import interval_series\n"
+    "s = interval_series(log, [50, 99]); print(s.values.sum())\n"
+)
 """A series of percentiles through the API, for the jobs of the benchmark."""
 _MADE = (
     "import numpy as np, sys\nsize = int(sys.argv[2])\n"
@@ -45,7 +48,7 @@ def cost(code: str, argument: str) -> tuple[float, float]:
 
 
 def samples(folder: Path, sizes: tuple[int, ...]) -> list[tuple[int, float, float]]:
-    """Return (samples, CPU s, peak MB) of mapped files of so many samples of 8 bytes, as far as the disk has room for them."""
+    """Return (samples, CPU s, peak MB) of mapped files of N samples of 8 bytes, as far as the disk has room for them."""
     found = []
     for size in sizes:
         if shutil.disk_usage(folder).free < 12 * size:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import latencykit as lk
-from tests.sweep.worlds import CLIENT, live_server, mmc_capacity, queue
+from tests.ctrlz.worlds import CLIENT, live_server, mmc_capacity, queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -385,7 +385,18 @@ def explain(quick: bool) -> str:
     return markdown("Causes of slow requests, 10 min at 100/s", header, rows)
 
 
+def answers(name: str) -> Callable[[bool], str]:
+    """Return a table of `truth_answers` by its name."""
+
+    def table(quick: bool) -> str:
+        made = getattr(importlib.import_module("tests.benchmarks.truth_answers"), name)
+        return str(made(quick, in_parallel, markdown))
+
+    return table
+
+
 TABLES: dict[str, Callable[[bool], str]] = {
+    **{name: answers(name) for name in ("check", "compare", "support")},
     "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
     "diagnosis": diagnosis, "events": events, "explain": explain,
 }  # fmt: skip

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Rng = np.random.Generator
 
-__all__ = ["Drift", "Modes", "Rhythm", "Stalls", "World"]
-
 _MEDIAN = float(np.exp(14.0)) * 1e-9
 
 
@@ -208,3 +206,50 @@ class Rhythm(World):
     def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
         level = self.swing * np.sin(2 * np.pi * rng.random(self.draws))
         return self.service(rng, self.draws) * np.exp(level), np.full(self.draws, 1 / self.draws)
+
+
+@dataclass(frozen=True)
+class AR(World):
+    """Log-latency follows an autoregression in time; noise of 0.5."""
+
+    time: float = 10.0
+    spread: float = 0.3
+    step: float = 0.1
+
+    def latencies(self, rng: Rng, start: Floats, duration: float) -> Floats:
+        from scipy.signal import lfilter
+
+        keep = np.exp(-self.step / self.time)
+        shocks = rng.standard_normal(int(duration / self.step) + 2) * np.sqrt(1 - keep * keep)
+        shocks[0] = rng.standard_normal()
+        level = self.spread * np.asarray(lfilter([1.0], [1.0, -keep], shocks))
+        noise = 0.5 * rng.standard_normal(start.size)
+        return np.asarray(_MEDIAN * np.exp(level[(start / self.step).astype(int)] + noise))
+
+    def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
+        from scipy.special import ndtri
+
+        at = (np.arange(self.draws) + 0.5) / self.draws
+        values = _MEDIAN * np.exp(np.hypot(self.spread, 0.5) * ndtri(at))
+        return values, np.full(self.draws, 1 / self.draws)
+
+
+@dataclass(frozen=True)
+class Pauses(World):
+    """Short pauses at nearly regular moments, as of a garbage collector."""
+
+    every: float = 5.0
+    length: float = 0.1
+
+    def latencies(self, rng: Rng, start: Floats, duration: float) -> Floats:
+        number = int(2 * duration / self.every) + 50
+        begin = np.cumsum(self.every * (0.5 + rng.random(number))) - 2 * self.every * rng.random()
+        end = begin + self.length * np.exp(0.3 * rng.standard_normal(number))
+        at = np.maximum(np.searchsorted(begin, start, "right") - 1, 0)
+        wait = np.where(start >= begin[at], end[at] - start, 0.0)
+        return np.maximum(wait, 0.0) + self.service(rng, start.size)
+
+    def _weighted(self, rng: Rng) -> tuple[Floats, Floats]:
+        span = self.draws / self.rate
+        values = self.latencies(rng, np.sort(rng.random(self.draws)) * span, span)
+        return values, np.full(self.draws, 1 / self.draws)

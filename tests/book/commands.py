@@ -141,9 +141,21 @@ def _acme(folder: Path) -> None:
         shutil.copy(ROOT / "tests" / "plugin" / name, folder / name)
 
 
+def _history(folder: Path) -> None:
+    """Twenty runs of a benchmark as they came from CI, and four new ones: the last three are slower."""
+    random = np.random.default_rng(4)
+    (folder / "results").mkdir()
+    for number in range(1, 25):
+        factor = 1.25 if number > 21 else 1.0
+        values = factor * random.normal(1, 0.02) * random.lognormal(0.7, 0.4, 5_000)
+        rows = "".join(f"{value:.3f}\n" for value in values)
+        (folder / "results" / f"{number:02}.csv").write_text(f"latency_ms\n{rows}")
+
+
 _FILES: dict[str, Callable[[Path], None]] = {
     "from-wrk-to-p99.99": _wrk,
     "gate-a-pull-request": _runs,
+    "gate-your-repository": _history,
     "ten-thousand-logs": _hosts,
     "add-a-format": _acme,
 }

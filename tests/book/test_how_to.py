@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 TOOLS = {"from-wrk-to-p99.99": "wrk"}
 """Page → the program that it needs besides latencykit."""
+
+PACKAGES = {("gate-your-repository", "python slowest.py"): "duckdb"}
+"""Page and command → the package that it shows, which the extra `test` lacks."""
 
 
 @pytest.mark.slow
@@ -33,8 +37,15 @@ def test_a_page_prints_what_it_says(page: Path, tmp_path: Path):
         pytest.skip(f"{tool} is not installed")
     ran = list(run(page, tmp_path))
     assert len(ran) >= 1
+    missing = {}
     for step, printed in ran:
+        package = PACKAGES.get((page.stem, step.command))
+        if package is not None and find_spec(package) is None:
+            missing[step.command] = package
+            continue
         assert agrees(step.expected, printed), f"$ {step.command}\n{printed}"
+    if missing:
+        pytest.skip(f"all but {', '.join(missing)} agree; missing: {', '.join(missing.values())}")
 
 
 def test_every_page_is_in_the_list_and_shows_commands():

@@ -134,7 +134,7 @@ def test_public_names_and_commands_have_their_pages_and_nothing_private_has(
     site: Path, parsed: dict[Path, Page]
 ):
     ids = {name for page in parsed.values() for name in page.ids}
-    for name in set(lk.__all__) - {"plot", "simulate", "distributed"}:
+    for name in set(lk.__all__) - {"plot", "simulate"}:
         assert f"latencykit.{name}" in ids, name
     for module in (lk.plot, lk.simulate):
         assert {f"{module.__name__}.{name}" for name in module.__all__} <= ids

@@ -19,7 +19,7 @@ import numpy as np
 
 import latencykit as lk
 from latencykit import cli
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -28,7 +28,7 @@ from latencykit.errors import LatencyKitError, ReaderError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["EXTREMES", "command_line", "library", "mutated", "samples"]
+__all__ = ["EXTREMES", "command_line", "library", "mutated", "samples", "structural"]
 
 _ROOT = Path(__file__).parents[2]
 _LARGEST = 12 << 10  # bytes of a sample; of longer ones the beginning, in whole lines
@@ -71,6 +71,12 @@ def _begin(data: bytes) -> bytes:
     if len(data) <= _LARGEST or not data.isascii() or _JSON.match(data):
         return data[: 8 * _LARGEST]
     return data[: data.rfind(b"\n", 0, _LARGEST) + 1] or data[:_LARGEST]
+
+
+def structural(data: bytes, number: int) -> bytes:
+    """A sample whose structure lies: of sizes, widths, documents, fields."""
+    chance = random.Random(number)
+    return STRUCTURAL[number % len(STRUCTURAL)](chance, data)
 
 
 def mutated(number: int, sources: list[tuple[str, str, bytes]]) -> tuple[str, str, bytes]:
@@ -154,6 +160,32 @@ def _joined(chance: random.Random, data: bytes, other: bytes) -> bytes:
     return data + chance.choice((b"", b"\n")) + chance.choice((data, other))
 
 
+def _sized(chance: random.Random, data: bytes) -> bytes:
+    """One integer of a binary header replaced by a size that the file does not have."""
+    width, order = chance.choice((1, 2, 4, 4, 8)), chance.choice(("little", "big"))
+    at = chance.randrange(min(len(data), 4096) + 1)
+    if chance.random() < 0.3:  # sizes also stand at the end
+        at = max(0, len(data) - at)
+    most = (1 << 8 * width) - 1
+    size = chance.choice((most, most >> 1, (most >> 1) + 1, most >> 2, len(data) * 1000 & most, 0))
+    return data[:at] + size.to_bytes(width, order) + data[at + width :]
+
+
+def _repeated(chance: random.Random, data: bytes) -> bytes:
+    """The whole document, many times."""
+    most = max(2, (256 << 10) // max(len(data), 1))
+    return chance.choice((b"", b"\n", b"\n\n", b"\r")).join([data] * chance.randrange(2, most + 1))
+
+
+def _exchanged(chance: random.Random, data: bytes) -> bytes:
+    """Two numbers exchanged, wherever they stand."""
+    hits = list(_NUMBER.finditer(data))
+    if len(hits) < 2:
+        return data
+    a, b = sorted(chance.sample(hits, 2), key=lambda one: one.start())
+    return data[: a.start()] + b[0] + data[a.end() : b.start()] + a[0] + data[b.end() :]
+
+
 # ------------------------------------------------------------ of lines
 
 
@@ -190,7 +222,18 @@ def _blank(chance: random.Random, lines: list[bytes]) -> None:
     )
 
 
+def _widen(chance: random.Random, lines: list[bytes]) -> None:
+    """One row becomes very wide, and short rows follow it."""
+    at = chance.randrange(len(lines))
+    sep = max((b",", b"\t", b";", b"|", b" "), key=lines[at].count)
+    short = min(filter(None, lines), key=len, default=b"1")[:100]
+    lines[at] += (sep + b"1") * chance.choice((10, 1_000, 30_000))
+    lines += [short] * chance.choice((0, 100, 2_000))
+
+
+STRUCTURAL = (_sized, _repeated, _exchanged, _lines(_widen, "widened"))
 _KINDS = (
+    *STRUCTURAL,
     _flipped, _overwritten, _truncated, _numbered, _numbered, _numbered, _crlf, _marked, _joined,
     _lines(_swap, "swapped"), _lines(_double, "doubled"), _lines(_drop, "dropped"),
     _lines(_blank, "blanked"),
@@ -333,7 +376,7 @@ def library(path: Path, number: int) -> None:
         said = ""
     if said:
         assert str(path) in said, f"the message names no file: {said}"
-        assert said.isprintable(), f"the message is no line: {said!r}"
+        assert said.isprintable(), f"the message is not one line: {said!r}"
         return
     for series in list(found.values())[:8]:
         with contextlib.suppress(LatencyKitError):
@@ -377,7 +420,7 @@ def _laws(series: Any) -> None:
         histogram.max,
     )
     if isinstance(series, HistogramLog):
-        assert series.series([99]).count.sum() == histogram.count
+        assert interval_series(series, [99]).count.sum() == histogram.count
 
 
 def _ordered(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_log import HistogramLog, interval_series, interval_tags
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.summary import Summary
 from latencykit.errors import LatencyKitError
@@ -175,14 +175,14 @@ def _facts(path: Path, *, lenient: bool = False) -> str | None:
         found = read_source(Source(path), ReadOptions(unit="none", lenient=lenient), "hlog")
         (one,) = found.values()
         assert isinstance(one, HistogramLog)
-        series = one.series([50, 99])
+        series = interval_series(one, [50, 99])
     except LatencyKitError as error:
         _is_one_line(error, path)
         return None
     with contextlib.suppress(LatencyKitError):
         assert one.histogram().count == series.count.sum()
     arrays = (one.starts, one.lengths, series.count, series.max, series.values)
-    return repr([*(array.tolist() for array in arrays), one.tag_of_rows(), one.run.notes])
+    return repr([*(array.tolist() for array in arrays), interval_tags(one), one.run.notes])
 
 
 def sniff(data: bytes) -> None:
@@ -224,7 +224,7 @@ def _use(data: Any) -> None:
     assert (np.diff(values) >= 0).all(), "percentiles descend"
     assert histogram.count == sum(histogram.counts.tolist())
     if isinstance(data, HistogramLog):
-        assert data.series([99]).count.sum() == histogram.count
+        assert interval_series(data, [99]).count.sum() == histogram.count
 
 
 _FOLDER = Path(

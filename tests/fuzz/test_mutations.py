@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import latencykit as lk
 from tests.fuzz import mutations
+from tests.fuzz.__main__ import _guarded
 from tests.fuzz.targets import CORPUS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHARE = 120
 KEPT = sorted((CORPUS / "mutations").iterdir())
@@ -38,6 +37,29 @@ def test_mutations_of_real_outputs_break_nothing(
                 mutations.command_line(path, number // 6)
         except Exception as error:
             error.add_note(f"mutation {number}: {name}")
+            raise
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="reads peaks from /proc")
+@pytest.mark.parametrize("kind", range(len(mutations.STRUCTURAL)))
+def test_no_mutant_of_any_format_takes_much(
+    kind: int, sources: list[tuple[str, str, bytes]], tmp_path: Path
+) -> None:
+    for number, (name, suffix, data) in enumerate(sources):
+        seed = number * len(mutations.STRUCTURAL) + kind
+        path = tmp_path / f"input{suffix}"
+        path.write_bytes(mutations.structural(data, seed))
+
+        def read(_: bytes, path: Path = path) -> None:
+            with contextlib.suppress(lk.LatencyKitError):
+                for series in lk.read_all(path, lenient=True, unit="ms").values():
+                    series.summary()
+
+        try:
+            _guarded(read, 15.0)(data)
+        except Exception as error:
+            error.add_note(f"{name}, {mutations.STRUCTURAL[kind].__name__}")
             raise
 
 

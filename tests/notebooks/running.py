@@ -15,9 +15,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
-from jupyter_client.manager import KernelManager
-from nbclient import NotebookClient
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -47,6 +44,8 @@ class Runner:
         self._folder, self._path = folder, pythonpath
 
     def __enter__(self) -> Runner:
+        from jupyter_client.manager import KernelManager
+
         environment = dict(os.environ, LATENCYKIT_STATIC="1", PYTHONPATH=self._path, OPENBLAS_NUM_THREADS="1")
         environment.pop("MPLBACKEND", None)
         self._kernel = KernelManager(kernel_name="python3")
@@ -60,6 +59,9 @@ class Runner:
 
     def run(self, notebook: NotebookNode, folder: Path) -> NotebookNode:
         """Return the notebook with its outputs; the first cell that fails raises `CellExecutionError`."""
+        from nbclient import NotebookClient
+        import nbformat
+
         fresh = nbformat.v4.new_code_cell(_FRESH.format(folder=str(folder)))
         whole = nbformat.v4.new_notebook(cells=[fresh, *notebook.cells], metadata=notebook.metadata)
         client = NotebookClient(whole, km=self._kernel, timeout=120, store_widget_state=False)
@@ -77,6 +79,8 @@ def tidied(notebook: NotebookNode) -> str:
     No times, no addresses, cells counted from 1, small pictures with the text that follows them as
     alternative text. A widget leaves its picture, and its HTML for pages without a kernel.
     """
+    import nbformat
+
     number = 0
     for cell, after in zip(notebook.cells, [*notebook.cells[1:], None], strict=True):
         cell.metadata = {name: cell.metadata[name] for name in _KEPT if name in cell.metadata}
@@ -125,6 +129,8 @@ def _small(png: str) -> str:
 
 def main() -> None:
     """Execute every lesson again, in place, or those that are named."""
+    import nbformat
+
     root = Path(__file__).resolve().parents[2]
     named = [Path(name).resolve() for name in sys.argv[1:]]
     with Runner(root / "notebooks", pythonpath=str(root)) as runner:

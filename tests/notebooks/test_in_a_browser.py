@@ -11,7 +11,6 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
 import pytest
 
 from tests.servers import TOKEN, jupyterlab
@@ -33,6 +32,8 @@ def lab(desk: Path, installed: Path, tmp_path: Path) -> Iterator[str]:
 
 def _run_all(page: Any, lab: str, path: Path) -> None:
     """Open a notebook, forget its outputs, and run all its cells."""
+    import nbformat
+
     notebook = nbformat.read(path, 4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -54,6 +55,8 @@ def _run_all(page: Any, lab: str, path: Path) -> None:
 
 
 def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
+    import nbformat
+
     path = desk / LESSON
     page = browser.new_page(viewport={"width": 1300, "height": 1000})
     _run_all(page, lab, path)
@@ -77,6 +80,8 @@ CONTROLS = (
 
 
 def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path, browser: Any):
+    import nbformat
+
     path = desk / "controls-in-a-browser.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CONTROLS]), path)
     page = browser.new_page(viewport={"width": 1300, "height": 1500})
@@ -127,6 +132,8 @@ def _seconds(text: str) -> float:
 
 def _saved(page: Any, path: Path, seconds: float) -> bool:
     """Save until the file shows that the last cell has run; False if the first has not by then."""
+    import nbformat
+
     end = time.monotonic() + seconds
     while True:
         page.keyboard.press("Control+s")

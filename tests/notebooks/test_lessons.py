@@ -6,13 +6,12 @@ import re
 from base64 import b64encode
 from pathlib import Path
 
-import nbformat
 import pytest
 
-pytest.importorskip("ipykernel")
+from tests.conftest import needs_package
 from tests.notebooks.running import LIVE, Runner, described
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_package("ipykernel", "test")]
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "notebooks", ROOT / "notebooks/solutions")  # in `book` the site's copies appear when it is built
@@ -28,6 +27,8 @@ def runner(desk: Path, installed: Path):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_runs_from_the_wheel_without_a_word_on_stderr(name: str, desk: Path, runner: Runner):
+    import nbformat
+
     path = desk / name
     done = runner.run(nbformat.read(path, 4), path.parent)
     noise = [out.text for cell in done.cells for out in cell.get("outputs", []) if out.get("name") == "stderr"]
@@ -35,12 +36,16 @@ def test_a_lesson_runs_from_the_wheel_without_a_word_on_stderr(name: str, desk: 
 
 
 def test_the_kernel_ran_the_installed_package(desk: Path, installed: Path, runner: Runner):
+    import nbformat
+
     asked = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import latencykit; print(latencykit.__file__)")])
     assert runner.run(asked, desk).cells[0].outputs[0].text.startswith(str(installed))
 
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_committed_lesson_reads_well_without_being_run(name: str):
+    import nbformat
+
     cells = nbformat.read(ROOT / "notebooks" / name, 4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
@@ -54,6 +59,8 @@ def test_a_committed_lesson_reads_well_without_being_run(name: str):
 
 
 def test_controls_in_pages_without_a_kernel_are_the_current_ones():
+    import nbformat
+
     script = b64encode((ROOT / "notebooks" / "controls.js").read_bytes()).decode()
     seen = 0
     for name in LESSONS:
@@ -67,6 +74,8 @@ def test_controls_in_pages_without_a_kernel_are_the_current_ones():
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if "/" not in name])
 def test_a_lesson_has_the_frame_of_all(name: str):
+    import nbformat
+
     cells = nbformat.read(ROOT / "notebooks" / name, 4).cells
     text = "\n".join(cell.source for cell in cells)
     wanted = ["\n## Your prediction", "**Takeaway: ", "\n## What just happened", "\n## Exercises", "\n## Self-check"]
@@ -78,6 +87,8 @@ def test_a_lesson_has_the_frame_of_all(name: str):
 
 
 def test_every_exercise_is_asked_once_and_solved_once():
+    import nbformat
+
     source = (ROOT / "notebooks" / "lessons.py").read_text("utf-8")
     known = re.findall(r'^    "(\d+b?\.\d)": ["(]', source, re.MULTILINE)
     asked, solved = [], []
@@ -93,6 +104,8 @@ def test_the_notebooks_are_small():
 
 
 def test_controls_are_live_where_widgets_are(desk: Path, runner: Runner):
+    import nbformat
+
     pytest.importorskip("ipywidgets")
     cells = [
         "import os; del os.environ['LATENCYKIT_STATIC']",

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
 import pytest
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ def slides(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> Path:
 
 
 def test_every_lesson_is_shown_without_what_it_skips(slides: Path) -> None:
+    import nbformat
+
     lessons = sorted(slides.parent.glob("[0-9]*.ipynb"))
     assert {path.stem for path in lessons} == {path.stem for path in slides.glob("[0-9]*.html")}
     for path in lessons:

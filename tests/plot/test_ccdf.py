@@ -26,7 +26,7 @@ def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
 def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
     plot.ccdf(raw, ax=ax)
     solid, dotted = ax.get_lines()[:2]
-    limit = raw.histogram().highest_supported_percentile()
+    limit = raw.histogram().sample_limit()
     assert min(solid.get_ydata()) == pytest.approx(1 - limit / 100)
     assert dotted.is_dashed()
     assert max(dotted.get_xdata()) == raw.histogram().max

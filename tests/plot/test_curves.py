@@ -84,7 +84,7 @@ def test_times_come_in_nanoseconds():
     assert series["a"].max == 5_000_000
 
 
-def test_a_tagged_log_is_one_series_a_tag():
+def test_a_tagged_log_is_one_series_per_tag():
     layout = lk.HdrBuckets(3)
     block = block_of_rows(np.arange(4), layout.index_of([10, 20, 30, 40]), 4, layout)
     log = lk.HistogramLog(

@@ -93,7 +93,11 @@ def test_each_request_rises_while_it_waits() -> None:
 
 
 def test_long_runs_keep_what_waited() -> None:
-    rows = figure_of(plot.stall_strip, {"paced": PACED, "open": OPEN}, most=100).axes[0].child_axes
+    rows = (
+        figure_of(plot.stall_strip, {"paced": PACED, "open": OPEN}, max_lines=100)
+        .axes[0]
+        .child_axes
+    )
     counts = [
         sum(len(one.get_segments()) for one in row.collections if isinstance(one, LineCollection))
         for row in rows
@@ -109,7 +113,7 @@ def test_long_runs_keep_what_waited() -> None:
     with pytest.raises(DataNotAvailableError, match="start times"):
         figure_of(plot.stall_strip, PACED.histogram())
     with pytest.raises(InvalidArgumentError):
-        figure_of(plot.stall_strip, PACED, most=0)
+        figure_of(plot.stall_strip, PACED, max_lines=0)
 
 
 def test_the_commands(tmp_path: Path) -> None:

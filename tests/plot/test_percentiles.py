@@ -18,9 +18,10 @@ from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_o
 
 
 def test_solid_where_the_sample_supports_it_and_dotted_beyond(ax, raw):
-    plot.percentiles(raw.histogram(), ax=ax)
+    alone = replace(raw.histogram())  # without the log that it sums up
+    plot.percentiles(alone, ax=ax)
     solid, dotted, mark = ax.get_lines()
-    limit = raw.histogram().highest_supported_percentile()
+    limit = alone.highest_supported_percentile()
     assert solid.get_drawstyle() == dotted.get_drawstyle() == "steps-pre"
     assert solid.get_xdata()[0] == 0
     assert solid.get_xdata()[-1] == pytest.approx(limit) == dotted.get_xdata()[0]
@@ -149,14 +150,15 @@ def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     scheduled = lk.read(CTRLZ / "scheduled.hlog")
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
-    assert any("dashed: based on 1 stall" in word for word in words_of(figure))
+    assert any("dashed: uncertain (one stall)" in word for word in words_of(figure))
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     start, end = dashed[0].get_xdata()[[0, -1]]
     assert start < 50  # the 6 s took about a third of all requests
-    assert end == pytest.approx(scheduled.histogram().highest_supported_percentile())
+    assert end == pytest.approx(scheduled.histogram().sample_limit())
     band = next(one for one in figure.axes[0].collections if isinstance(one, PolyCollection))
     assert band.get_datalim(figure.axes[0].transData).x1 <= start + 1e-9
-    assert not any("dashed" in word for word in words_of(drawn(plot.percentiles, raw.histogram())))
+    total = words_of(drawn(plot.percentiles, raw.histogram()))
+    assert any("dashed" in word for word in total)  # it knows the run that it sums up
     assert not any(
         "dashed" in word
         for word in words_of(drawn(plot.percentiles, {"a": scheduled}, dashed_from={}))
@@ -166,12 +168,13 @@ def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
 @pytest.mark.slow
 def test_an_slo_that_is_met_is_said_only_where_the_sample_can_tell(raw):
     assert any(
-        "meets its SLO" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(99, 1e8)]))
+        "meets its SLO" in word for word in words_of(drawn(plot.percentiles, raw, slo=[(95, 1e8)]))
     )
-    assert not any(
-        "SLO:" in word or "meets" in word
-        for word in words_of(drawn(plot.percentiles, raw, slo=[(99.97, 1e8)]))
-    )
+    for beyond in (99, 99.97):  # of what the run supports, and of what its size bounds
+        assert not any(
+            "SLO:" in word or "meets" in word
+            for word in words_of(drawn(plot.percentiles, raw, slo=[(beyond, 1e8)]))
+        )
 
 
 @pytest.mark.slow
@@ -179,14 +182,20 @@ def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
     plot.percentiles(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = [one for one in ax.collections if isinstance(one, PolyCollection)]
     (path,) = band.get_paths()
-    limit = raw.histogram().highest_supported_percentile()
+    limit = raw.histogram().supported_limit()  # what the run supports that it sums up
+    assert limit < raw.histogram().sample_limit()
     assert path.vertices[:, 0].max() == pytest.approx(limit)
-    assert path.vertices[:, 1].max() == raw.histogram().max
     rows = raw.histogram().percentile_rows([50.0])
     low, high = rows[0].low, rows[0].high
     near = path.vertices[np.abs(path.vertices[:, 0] - 50) < 1.5]
     assert near[:, 1].min() <= low * 1.05
     assert near[:, 1].max() >= high * 0.95
+    alone = lk.Histogram.of(np.random.default_rng(1).lognormal(14, 0.4, 5000))
+    other = plot.percentiles(alone, ax=ax.figure.add_subplot(), confidence=0.95)
+    (band,) = [one for one in other.collections if isinstance(one, PolyCollection)]
+    (path,) = band.get_paths()
+    assert path.vertices[:, 0].max() == pytest.approx(alone.sample_limit())
+    assert path.vertices[:, 1].max() == alone.max
 
 
 def test_corrected_counts_have_no_band(ax, raw):
@@ -231,7 +240,7 @@ def test_few_events_are_dashed(raw):
     assert solid.get_xdata()[-1] == 99.0 == dashed.get_xdata()[0]
     assert dashed.get_linestyle() == dotted.get_linestyle() == "--"
     assert dashed._dash_pattern != dotted._dash_pattern
-    assert any("dashed: based on 1 stall" in word for word in words_of(figure))
+    assert any("dashed: uncertain (1 stall)" in word for word in words_of(figure))
 
 
 def test_dashes_may_differ_by_series(ax, pair):
@@ -264,7 +273,7 @@ def test_wide_buckets_are_shaded(raw):
     figure = drawn(plot.percentiles, h)
     (shade,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
     assert same_color(shade.get_facecolor()[0][:3], BLUE)
-    assert any("shaded: the source says no more" in word for word in words_of(figure))
+    assert any("shaded: the file gives only a range" in word for word in words_of(figure))
 
 
 def test_of_many_points_of_a_summary_the_usual_are_labelled():

@@ -42,7 +42,7 @@ def solid_points(ax):
 
 @pytest.mark.parametrize("data", [of_tool(), of_buckets()], ids=["reported_percentiles", "buckets"])
 @pytest.mark.parametrize("kind", [plot.percentiles, plot.ccdf])
-def test_no_line_runs_where_the_source_says_no_more_than_a_range(ax, data, kind):
+def test_no_line_runs_where_the_file_gives_only_a_range(ax, data, kind):
     kind(data, ax=ax)
     assert not curve_of(data).resolved.any()
     assert solid_points(ax).shape[0] <= 1  # a corner that no line leads to or from
@@ -114,7 +114,7 @@ def test_ranges_are_tidy_at_one_two_and_twelve_series(kind, number):
     figure = drawn(kind, data, 1000, 600)
     assert_tidy(figure)
     said = " ".join(words_of(figure))
-    assert "the source says no more" in said
+    assert "the file gives only a range" in said
 
 
 def test_no_mode_is_named_where_a_bucket_only_spreads_its_requests(ax):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.core.histogram_log import interval_series
 from latencykit.errors import InvalidArgumentError
 from latencykit.record.intervals import IntervalCounter, interval_width
 
@@ -19,7 +20,7 @@ def test_values_are_counted_in_the_interval_of_their_reply() -> None:
     for part in np.array_split(np.arange(1000), 7):
         counter.add(end[part], value[part])
     counter.advance(5 * SECOND)
-    series = counter.log().series((50,))
+    series = interval_series(counter.log(), (50,))
     assert series.count.tolist() == np.bincount(end // SECOND, minlength=5).tolist()
     assert counter.log().histogram().percentile(50) == lk.Histogram.of(value).percentile(50)
 
@@ -28,7 +29,7 @@ def test_empty_intervals_are_given_too() -> None:
     counter = IntervalCounter(1e9, SECOND, 3)
     counter.add([3 * SECOND + 1], [5])
     counter.advance(4 * SECOND)
-    assert counter.log().series().count.tolist() == [0, 0, 0, 1]
+    assert interval_series(counter.log()).count.tolist() == [0, 0, 0, 1]
 
 
 def test_a_late_row_is_counted_in_the_running_interval() -> None:
@@ -36,7 +37,7 @@ def test_a_late_row_is_counted_in_the_running_interval() -> None:
     counter.advance(2 * SECOND)
     counter.add([SECOND // 2], [5])
     counter.advance(3 * SECOND)
-    assert counter.log().series().count.tolist() == [0, 0, 1]
+    assert interval_series(counter.log()).count.tolist() == [0, 0, 1]
 
 
 def test_finish_cuts_the_running_interval_and_goes_on_behind_the_cut() -> None:
@@ -48,7 +49,7 @@ def test_finish_cuts_the_running_interval_and_goes_on_behind_the_cut() -> None:
     log = counter.log()
     assert log.starts.tolist() == [0.0, 0.5]
     assert log.lengths.tolist() == [0.5, 0.5]
-    assert log.series().count.tolist() == [1, 1]
+    assert interval_series(log).count.tolist() == [1, 1]
 
 
 def test_tags_are_kept_apart_in_one_interval() -> None:
@@ -75,7 +76,7 @@ def test_the_stream_is_a_readable_log_after_every_line(tmp_path) -> None:
         log = lk.read(path)
         assert len(log) == n
     assert log.start == 1.7e9
-    assert log.series().max.tolist() == [1000, 2000, 3001]  # the upper end of 3000's bucket
+    assert interval_series(log).max.tolist() == [1000, 2000, 3001]  # the upper end of 3000's bucket
 
 
 def test_many_values_are_folded(monkeypatch) -> None:

@@ -4,8 +4,9 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import InvalidArgumentError
+from tests.conftest import needs_package
 
-pytest.importorskip("IPython")
+pytestmark = needs_package("IPython", "test")
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from latencykit.record.rows import COMPILED, RowBuffer
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that moves only when it is told to, or slept on."""
+    """A clock that moves only when it is set, or slept on."""
 
     class Clock:
         now = 1_000_000_000

@@ -72,4 +72,10 @@ def _helps() -> dict[str, str]:
                 command, info_name=name, parent=context, terminal_width=100, max_content_width=100
             )
             helps[name] = command.get_help(own)
+            parts = command.commands if isinstance(command, click.Group) else {}
+            for part, inner in parts.items():
+                below = click.Context(
+                    inner, info_name=part, parent=own, terminal_width=100, max_content_width=100
+                )
+                helps[f"{name}-{part}"] = inner.get_help(below)
     return {name: text.rstrip() + "\n" for name, text in helps.items()}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run `check` and `compare` as the variables say, write their tables to the job's summary, and end with the worst exit
+# Run `check`, `compare` and `history check` as the variables say, write their tables to the job's summary, and end with the worst exit
 # status: 0 passed, 1 a negative verdict, 2 an unreadable input or a wrong option. Works with the bash 3.2 of macOS.
 set -uo pipefail
 
@@ -31,6 +31,7 @@ run() { # title, command…
   shift
   table=$("$@" --format markdown ${options[@]+"${options[@]}"} 2>"$messages")
   code=$?
+  [ -z "${copy:-}" ] || printf '### %s\n\n%s\n' "$title" "$table" >"$copy"
   {
     printf '### %s\n\n' "$title"
     [ -z "$table" ] || printf '%s\n\n' "$table"
@@ -61,8 +62,24 @@ if [ -n "${BASE:-}" ]; then
   [ -z "${RUN_NOISE:-}" ] || sides+=(--run-noise "$RUN_NOISE")
   run "Compared with the base" latencykit compare "${sides[@]}"
 fi
-if [ -z "${SLO:-}${BASE:-}" ]; then
-  echo "::error title=latencykit::nothing to do: give check and slo, or base and new"
+if [ -n "${STORE:-}" ]; then
+  split "${LABELS:-}"
+  labels=()
+  for line in ${lines[@]+"${lines[@]}"}; do labels+=(--label "$line"); done
+  split "${HISTORY:-}"
+  judge=(${lines[@]+"${lines[@]}"} --store "$STORE" ${labels[@]+"${labels[@]}"})
+  [ -z "${CONFIRM:-}" ] || judge+=(--confirm "$CONFIRM")
+  copy=${COMMENT:-} run "Compared with the history" latencykit history check "${judge[@]}"
+  if [ "${ADD:-false}" = true ]; then
+    latencykit history add ${lines[@]+"${lines[@]}"} --store "$STORE" ${labels[@]+"${labels[@]}"} \
+      ${options[@]+"${options[@]}"} || status=2
+  fi
+  if [ -n "${PAGE:-}" ]; then
+    latencykit history show --store "$STORE" -o "$PAGE" >/dev/null || status=2
+  fi
+fi
+if [ -z "${SLO:-}${BASE:-}${STORE:-}" ]; then
+  echo "::error title=latencykit::nothing to do: give check and slo, base and new, or history and store"
   status=2
 fi
 

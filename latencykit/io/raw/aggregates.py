@@ -12,9 +12,8 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, data_from_values
+from latencykit.io.build import EMPTY, data_from_points, data_from_values
 from latencykit.io.raw.cells import (
-    EMPTY,
     ColumnName,
     are_statistics,
     kind_of,
@@ -32,21 +31,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnySeries
     from latencykit.core.run import Run
     from latencykit.io.raw.cells import Kind
     from latencykit.io.source import Data
 
     Columns = Mapping[str, NDArray[Any]]
-
-__all__ = [
-    "OPEN",
-    "Shape",
-    "counted_data",
-    "level_of",
-    "looks_aggregated",
-    "percentile_data",
-    "shape_of",
-]
 
 OPEN = ("inf", "+inf", "infinity", "+infinity", "∞")
 """Cells of a bucket without an upper end."""
@@ -159,7 +149,7 @@ def _percentiles(
 
     @cache  # of many columns that may hold percentiles, each asks all others
     def kind(name: str) -> Kind:
-        cells: pd.Series[Any] = sample[name]
+        cells: AnySeries = sample[name]
         return kind_of(cells)
 
     for level in parts:
@@ -192,7 +182,7 @@ def _percentiles(
 
 
 def _levels_in(
-    cells: pd.Series[Any], name: ColumnName
+    cells: AnySeries, name: ColumnName
 ) -> Literal["labels", "fraction", "percent"] | None:
     """How a column writes percentiles; None where it does not."""
     import pandas as pd
@@ -303,7 +293,7 @@ def _edge(name: ColumnName) -> Literal["upper", "lower", "bin"] | None:
 def _counts(
     sample: pd.DataFrame, parts: Sequence[ColumnName], column: str | None, notes: list[str]
 ) -> Shape | None:
-    def has_numbers(cells: pd.Series[Any]) -> bool:
+    def has_numbers(cells: AnySeries) -> bool:
         closed = cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]
         return kind_of(closed) in ("number", "span")
 
@@ -363,7 +353,7 @@ def _counts(
     return None
 
 
-def _may_be_a_clock(cells: pd.Series[Any], name: ColumnName) -> bool:
+def _may_be_a_clock(cells: AnySeries, name: ColumnName) -> bool:
     """True if a column such as ``time_s`` advances in equal steps: counts may be per second."""
     steps = (
         np.diff(_floats(cells)) if name.stem == "time" and name.unit in (None, "s") else np.zeros(0)
@@ -382,7 +372,7 @@ def _counts_note(count: ColumnName, of: str) -> str:
     )
 
 
-def _are_counts(cells: pd.Series[Any]) -> bool:
+def _are_counts(cells: AnySeries) -> bool:
     """True if all cells are whole numbers from 0 on."""
     import pandas as pd
 
@@ -453,7 +443,7 @@ def _against(
     return None
 
 
-def _floats(cells: pd.Series[Any]) -> NDArray[np.float64]:
+def _floats(cells: AnySeries) -> NDArray[np.float64]:
     import pandas as pd
 
     numbers: NDArray[np.float64] = pd.to_numeric(cells, errors="coerce").to_numpy(

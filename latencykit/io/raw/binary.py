@@ -11,25 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._limits import in_force
-from latencykit.errors import InputTooLargeError, LatencyKitError, MissingPackageError
+from latencykit._text import printable
+from latencykit.errors import LatencyKitError, MissingPackageError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.raw.columns import plan_of
+from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import IO
 
     import pandas as pd
 
+    from latencykit._typing import AnyArray
+    from latencykit.io.raw.columns import ColumnPlan
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _ROWS = 500_000
 _SAMPLE = 400
+_CELL = 8  # bytes
+_NAMED = 3  # columns of nested values that a note names
 _PIECE = 8 << 20  # bytes
 _PAGES = 1 << 20  # bytes of a column of a Parquet file that are read at once
 _BROKEN = (
@@ -42,13 +44,14 @@ _BROKEN = (
 
 def _data_of(
     sample: pd.DataFrame,
-    frames: Callable[[list[str]], Iterable[pd.DataFrame]],
+    frames: Callable[[ColumnPlan], Iterable[pd.DataFrame]],
     source: Source,
     options: ReadOptions,
+    notes: Sequence[str] = (),
 ) -> dict[str, Data]:
     """Series of a table whose chunks `frames` gives, for the columns that are wanted."""
-    plan = plan_of(sample, options, source)
-    chunks = _numbered(frames([*plan.numbers, *plan.words]))
+    plan = plan_of(sample, options, source, notes)
+    chunks = _numbered(frames(plan))
     return gathered(
         chunks, plan, options, source, lambda rows: [(None, f"row {row + 1}") for row in rows], []
     )
@@ -85,32 +88,120 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
     with source.open() as stream:
         try:
             content = io.BytesIO(source.bytes()) if source.compressed else stream
-            # Page by page: a row group may be as large as the file.
-            file = pq.ParquetFile(content, buffer_size=_PAGES, pre_buffer=False)
-            begin = next(file.iter_batches(batch_size=_SAMPLE), None)
+            metadata = pq.read_metadata(content)
+            schema, notes = metadata.schema.to_arrow_schema(), list[str]()
+            kinds = dict(zip(schema.names, schema.types, strict=True))
+            looked = _plain_columns(kinds, options, notes)
+
+            def batches(size: int, columns: Sequence[str], words: Sequence[str]) -> Iterator[Any]:
+                # Page by page: a row group may be as large as the file.
+                coded = [name for name in words if _is_text(kinds[name])]
+                file = pq.ParquetFile(
+                    content, metadata=metadata, buffer_size=_PAGES, pre_buffer=False,
+                    read_dictionary=coded,
+                )  # fmt: skip
+                yield from file.iter_batches(batch_size=size, columns=list(columns))
+
+            begin = next(batches(_SAMPLE, looked, looked), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
-            def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
-                return (
-                    _frame_of(batch)
-                    for batch in file.iter_batches(batch_size=_ROWS, columns=columns)
-                )
+            def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
+                columns = [*plan.numbers, *plan.words]
+                source.afford(metadata.num_rows * len(columns) * _CELL, "a table of its rows")
+                return map(_frame_of, batches(_ROWS, columns, plan.words))
 
-            return _data_of(_frame_of(begin), frames, source, options)
+            return _data_of(_objects_of(begin), frames, source, options, notes)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise _unreadable(source, "Parquet", error) from None
 
 
+def _plain_columns(
+    kinds: Mapping[str, object], options: ReadOptions, notes: list[str]
+) -> list[str]:
+    """The columns to look at; lists, maps and structures are left out, with a note."""
+    import pyarrow as pa
+
+    names = looked_at(kinds, options)
+    if len(names) < len(kinds):
+        notes.append(
+            f"of {len(kinds):,} columns {len(names):,} are looked at; --limit columns=N "
+            "(lk.limits) allows more"
+        )
+    nested = [name for name in names if pa.types.is_nested(kinds[name])]
+    notes += [
+        f"column {name!r} holds {printable(str(kinds[name]), 40)}; it is left out"
+        for name in nested[:_NAMED]
+    ]
+    if len(nested) > _NAMED:
+        notes.append(f"{len(nested) - _NAMED:,} more columns of nested values are left out")
+    return [name for name in names if name not in nested]
+
+
+def _is_text(kind: object) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _is_bytes(kind: object) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    )
+
+
+def _objects_of(batch: object) -> pd.DataFrame:
+    """The first rows as a DataFrame, words as such."""
+    frame = _frame_of(batch)
+    coded = [name for name, kind in frame.dtypes.items() if kind == "category"]
+    return frame.astype(dict.fromkeys(coded, object))
+
+
 def _frame_of(batch: Any) -> pd.DataFrame:
-    """A batch as a DataFrame, without pandas' own metadata in the file where that is corrupt."""
+    """A batch as a DataFrame; column by column where pandas refuses it or its metadata."""
+    import pandas as pd
+    import pyarrow as pa
+
     try:
         frame: pd.DataFrame = batch.to_pandas()
-    except (AttributeError, LookupError, TypeError, ValueError):
-        frame = batch.replace_schema_metadata(None).to_pandas()
+    except (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException):
+        return pd.DataFrame(
+            {name: _cells_of(batch.column(k)) for k, name in enumerate(batch.schema.names)}
+        )
+    for name, kind in zip(batch.schema.names, batch.schema.types, strict=True):
+        if name in frame.columns and _is_bytes(getattr(kind, "value_type", kind)):
+            frame[name] = _cells_of(batch.column(name))
     return frame
+
+
+def _cells_of(column: Any) -> Any:
+    """A column for pandas: bytes that are no UTF-8 escaped, times of unknown zones in UTC."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        words = _cells_of(column.dictionary)
+        codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return np.array([*words, None], object)[codes]
+    if _is_text(kind) or _is_bytes(kind):
+        cells = column if _is_bytes(kind) else column.cast(pa.large_binary())
+        decoded = [cell and cell.decode("utf-8", "backslashreplace") for cell in cells.to_pylist()]
+        return pd.Series(decoded, dtype=object)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return column.cast(pa.timestamp(kind.unit)).to_pandas()
+    return column.to_pandas()
 
 
 def _sound_frame_of(batch: Any) -> pd.DataFrame:
@@ -139,31 +230,44 @@ def sniff_feather(head: Head) -> Confidence:
 
 
 def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read batch by batch, the file mapped into memory where it lies uncompressed on disk."""
+    """Read batch by batch, the wanted columns only."""
     pa = _arrow("Arrow and Feather files")
     from pyarrow import feather, ipc
 
     with source.open() as stream:
         data = io.BytesIO(source.bytes()) if source.compressed else stream
-        magic = source.head.data[:6]
+        magic, notes = source.head.data[:6], list[str]()
+
+        def batches(columns: Sequence[str] | None) -> Iterator[Any]:
+            data.seek(0)
+            if magic[:4] == b"FEA1":
+                yield from feather.read_table(data, columns).to_batches()
+                return
+            opened = ipc.open_file if magic == b"ARROW1" else ipc.open_stream
+            fields = [k for k, name in enumerate(schema.names) if columns and name in columns]
+            file = opened(data, options=ipc.IpcReadOptions(included_fields=fields))
+            if magic == b"ARROW1":
+                yield from map(file.get_batch, range(file.num_record_batches))
+            else:
+                yield from file
+
         try:
             if magic[:4] == b"FEA1":
-                batches: Any = feather.read_table(data).to_batches
-            elif magic == b"ARROW1":
-                file = ipc.open_file(data)
-                count = file.num_record_batches
-                batches = lambda: (file.get_batch(k) for k in range(count))  # noqa: E731
+                schema = feather.read_table(data).schema
             else:
-                tables = list(ipc.open_stream(data))
-                batches = lambda: tables  # noqa: E731
-            begin = next((batch for batch in batches() if batch.num_rows), None)
+                schema = (ipc.open_file if magic == b"ARROW1" else ipc.open_stream)(data).schema
+            kinds = dict(zip(schema.names, schema.types, strict=True))
+            looked = _plain_columns(kinds, options, notes)
+            begin = next((batch for batch in batches(looked) if batch.num_rows), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
-            def frames(columns: list[str]) -> Iterator[pd.DataFrame]:
-                return (_sound_frame_of(batch.select(columns)) for batch in batches())
+            def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
+                return map(_sound_frame_of, batches([*plan.numbers, *plan.words]))
 
-            return _data_of(_sound_frame_of(begin.slice(0, _SAMPLE)), frames, source, options)
+            begin.validate(full=True)
+            sample = _objects_of(begin.slice(0, _SAMPLE))
+            return _data_of(sample, frames, source, options, notes)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -187,7 +291,9 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     try:
         if source.compressed and (rows := _first_rows(source.head.data)) is not None:
             # What they show to be unusable is refused before the rest is decompressed.
-            plan_of(_sample_of(_columns(rows, source)), options, source)
+            columns = _columns(rows, source)
+            _check_units(columns, source)
+            plan_of(_sample_of(columns), options, source)
         file: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(file, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except LatencyKitError:
@@ -207,7 +313,7 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
         )
 
 
-def _first_rows(data: bytes) -> np.ndarray[Any, Any] | None:
+def _first_rows(data: bytes) -> AnyArray | None:
     """The rows of an array that the head of its file has; None where they are not together."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
@@ -229,13 +335,11 @@ class _OnDisk:
     process (SIGBUS).
     """
 
-    def __init__(self, column: np.ndarray[Any, Any], offset: int, stream: IO[bytes]) -> None:
+    def __init__(self, column: AnyArray, offset: int, stream: IO[bytes]) -> None:
         self._column, self._offset, self._stream = column, offset, stream
 
     @classmethod
-    def of(
-        cls, column: np.ndarray[Any, Any], mapped: np.memmap[Any, Any], stream: IO[bytes]
-    ) -> Any:
+    def of(cls, column: AnyArray, mapped: np.memmap[Any, Any], stream: IO[bytes]) -> Any:
         """Return the column so, or as it is where it had to be copied."""
         if not np.may_share_memory(column, mapped):
             return column
@@ -244,7 +348,7 @@ class _OnDisk:
     def __len__(self) -> int:
         return self._column.size
 
-    def __getitem__(self, rows: slice) -> np.ndarray[Any, Any]:
+    def __getitem__(self, rows: slice) -> AnyArray:
         begin, end, _ = rows.indices(len(self))
         (step,), dtype = self._column.strides, self._column.dtype
         values, most = np.empty(end - begin, dtype), max(1, _PIECE // step)
@@ -258,9 +362,7 @@ class _OnDisk:
         return values
 
 
-def _columns(
-    array: np.ndarray[Any, Any], source: Source, name: str = "1"
-) -> dict[str, np.ndarray[Any, Any]]:
+def _columns(array: AnyArray, source: Source, name: str = "1") -> dict[str, AnyArray]:
     if array.dtype.names:
         return {field: array[field].reshape(-1) for field in array.dtype.names}
     if array.ndim == 2 and array.shape[1] > 1:
@@ -284,11 +386,7 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
         with source.open() as stream:
             with zipfile.ZipFile(stream) as archive:
                 size = sum(member.file_size for member in archive.infolist())
-                if size > max(in_force().unpacked(source.size), 2 * source.size):
-                    raise InputTooLargeError(
-                        f"{source.shown}: {size:,} bytes unpacked; --limit whole=SIZE (lk.limits) "
-                        "allows more"
-                    )
+                source.afford(size, whole=size > 2 * source.size)
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as saved:
                 arrays = {name: saved[name] for name in saved.files}
@@ -319,14 +417,32 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
     )
 
 
+def _check_units(columns: Mapping[str, Any], source: Source) -> None:
+    """Raise for times in units that have no length in seconds."""
+    for name, column in columns.items():
+        kind = column[:0].dtype
+        if kind.kind in "mM" and np.datetime_data(kind)[0] in _UNEQUAL[kind.kind]:
+            raise source.corrupt(
+                None,
+                f"column {name!r} is {kind}, which has no length in seconds",
+                "a unit of fixed length",
+                "write timedelta64[ns]",
+            )
+
+
+_UNEQUAL = {"m": ("generic", "Y", "M"), "M": ("generic",)}
+
+
 def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
     import pandas as pd
 
+    _check_units(columns, source)
     size = len(next(iter(columns.values())))
     if not size:
         raise source.corrupt(None, "the array is empty", "one value per request", "")
 
-    def frames(names: list[str]) -> Iterator[pd.DataFrame]:
+    def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
+        names = (*plan.numbers, *plan.words)
         for at in range(0, size, _ROWS):
             yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in names})
 
@@ -339,7 +455,7 @@ def _sample_of(columns: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
 
 
-def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _native(array: AnyArray) -> AnyArray:
     """The array in this machine's byte order; bytes as text."""
     if array.dtype.kind == "S":
         return np.char.decode(array, "utf-8", "replace")

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items, printable
 from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import data_from_values, further_cells
+from latencykit.io.build import EMPTY, data_from_values, further_cells
 from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
-from latencykit.io.raw.cells import EMPTY, Times, coded, times_of, unit_in
+from latencykit.io.raw.cells import Times, coded, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.source import refuse_rows
-from latencykit.units import NANOSECONDS, format_items, printable
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit.io.raw.columns import Plan
+    from latencykit._typing import AnyArray, AnySeries
+    from latencykit.io.raw.columns import ColumnPlan
     from latencykit.io.source import Data, Locate, ReadOptions, Source
 
     Columns = dict[str, NDArray[Any]]
-
-__all__ = ["gathered"]
 
 KEPT = 2_000_000
 """Rows that are kept as samples where a histogram would do."""
@@ -56,7 +56,7 @@ class _Words:
     names: list[str] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
 
-    def codes(self, cells: pd.Series[Any]) -> NDArray[np.int64]:
+    def codes(self, cells: AnySeries) -> NDArray[np.int64]:
         codes, distinct = coded(cells)
         table = [self._code(str(word).strip()) for word in distinct] + (
             [self._code("")] if (codes < 0).any() else []
@@ -74,7 +74,9 @@ class _Words:
 class _Rows:
     """Turns chunks of cells into columns of good numbers, and tallies what is left out."""
 
-    def __init__(self, plan: Plan, options: ReadOptions, source: Source, locate: Locate) -> None:
+    def __init__(
+        self, plan: ColumnPlan, options: ReadOptions, source: Source, locate: Locate
+    ) -> None:
         self.plan, self.options, self.source, self.locate = plan, options, source, locate
         self.tally: Counter[str] = Counter()
         self.lost: Counter[int] = Counter()  # outcome → requests without a latency
@@ -227,7 +229,7 @@ class _Rows:
 
 def gathered(
     frames: Iterable[pd.DataFrame],
-    plan: Plan,
+    plan: ColumnPlan,
     options: ReadOptions,
     source: Source,
     locate: Locate,
@@ -267,7 +269,7 @@ def gathered(
     return series_data
 
 
-def _run(plan: Plan, rows: _Rows) -> Run:
+def _run(plan: ColumnPlan, rows: _Rows) -> Run:
     """Facts of the measurement; requests without a latency are in it if there is one operation."""
     single = len(rows.tags.names) < 2 and len(rows.series.names) < 2
     lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if single}
@@ -372,7 +374,7 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     return Samples(**arrays, unit="none" if unit == "none" else "ns", run=run.replace(start=epoch))
 
 
-def _with_outcomes(run: Run, outcome: NDArray[Any] | None) -> Run:
+def _with_outcomes(run: Run, outcome: AnyArray | None) -> Run:
     if outcome is None:
         return run
     counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()

@@ -19,32 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    import pandas as pd
     from numpy.typing import NDArray
 
-    Bools = NDArray[np.bool_]
-
-__all__ = [
-    "EMPTY",
-    "ROLES",
-    "ColumnName",
-    "Kind",
-    "Style",
-    "Times",
-    "are_statistics",
-    "coded",
-    "kind_of",
-    "latency_columns",
-    "named",
-    "only_by_default",
-    "roles_of",
-    "style_of",
-    "styles_of",
-    "times_of",
-    "unit_in",
-    "with_point",
-    "word_set",
-]
+    from latencykit._typing import AnyArray, AnySeries, Flags
 
 
 Style = Literal["plain", "point", "grouped", "comma", "unclear", "mixed"]
@@ -384,12 +361,12 @@ class Times(NamedTuple):
         Cells with something other than a time.
     """
 
-    ns: NDArray[Any]
-    missing: Bools
-    corrupt: Bools
+    ns: AnyArray
+    missing: Flags
+    corrupt: Flags
 
 
-def kind_of(cells: pd.Series[Any]) -> Kind:
+def kind_of(cells: AnySeries) -> Kind:
     """Return what a column's cells are, judged by the first of them."""
     import pandas as pd
 
@@ -414,7 +391,7 @@ def kind_of(cells: pd.Series[Any]) -> Kind:
     return "word"
 
 
-def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = False) -> Times:
+def times_of(cells: AnySeries, kind: Kind, unit: str, *, stamps: bool = False) -> Times:
     """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
 
     With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all
@@ -448,7 +425,7 @@ def times_of(cells: pd.Series[Any], kind: Kind, unit: str, *, stamps: bool = Fal
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
 
 
-def coded(cells: pd.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
+def coded(cells: AnySeries) -> tuple[AnyArray, list[Any]]:
     """Return a code per cell, -1 for empty ones, and the value of each code."""
     import pandas as pd
 
@@ -458,7 +435,7 @@ def coded(cells: pd.Series[Any]) -> tuple[NDArray[Any], list[Any]]:
     return codes, list(distinct)
 
 
-def _numbers(cells: pd.Series[Any], unit: str) -> Times:
+def _numbers(cells: AnySeries, unit: str) -> Times:
     import pandas as pd
 
     factor = NANOSECONDS.get(unit, 1.0)
@@ -477,6 +454,9 @@ def _numbers(cells: pd.Series[Any], unit: str) -> Times:
         )
     missing = cells.isna().to_numpy(np.bool_)
     if cells.dtype.kind not in "iuf":
+        # isin and to_numeric take true for 1
+        if pd.api.types.infer_dtype(cells) in ("boolean", "mixed", "mixed-integer"):
+            cells = cells.map(lambda cell: str(cell) if isinstance(cell, bool) else cell)
         missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
         cells = pd.to_numeric(cells.astype(object), errors="coerce")
     reals = cells.to_numpy(np.float64, na_value=np.nan)
@@ -494,7 +474,7 @@ _EPOCH = 1e17  # ns; 1973
 _LARGEST = 2.0**62  # a start and a duration of this size can still be added
 
 
-def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
+def _spans(text: AnySeries) -> NDArray[np.float64]:
     """Spelled durations in ns; NaN where they are none."""
     import pandas as pd
 
@@ -525,7 +505,7 @@ def _spans(text: pd.Series[Any]) -> NDArray[np.float64]:
     return np.where(np.abs(spans) <= _LARGEST, spans, np.nan)
 
 
-def _moments(text: pd.Series[Any]) -> NDArray[Any]:
+def _moments(text: AnySeries) -> AnyArray:
     """Dates, UTC unless they say otherwise; NaT where they are none."""
     import pandas as pd
 

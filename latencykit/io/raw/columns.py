@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._limits import in_force
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.errors import InvalidArgumentError
+from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import OPEN, shape_of
 from latencykit.io.raw.cells import (
-    EMPTY,
     ColumnName,
     are_statistics,
     kind_of,
@@ -22,20 +24,19 @@ from latencykit.io.raw.cells import (
     unit_in,
 )
 from latencykit.io.raw.outcomes import candidate, reading_of, words_of
-from latencykit.units import NANOSECONDS, printable
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
+    from latencykit._typing import AnySeries
     from latencykit.core.run import UnitFrom
     from latencykit.io.raw.aggregates import Shape
     from latencykit.io.raw.cells import Kind
     from latencykit.io.raw.outcomes import Reading
     from latencykit.io.source import ReadOptions, Source
-
-__all__ = ["Plan", "TimestampColumn", "plan_of"]
 
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
 _MOST_TAGS = 40
@@ -72,7 +73,7 @@ class TimestampColumn:
 
 
 @record()
-class Plan:
+class ColumnPlan:
     """Which column is what.
 
     Attributes
@@ -159,19 +160,39 @@ class Plan:
         return tuple(column for column in dict.fromkeys(names) if column not in self.numbers)
 
 
-def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
-    """Decide which column is what."""
-    columns = [str(column) for column in sample.columns]
-    for k, name in enumerate(columns):  # of two columns of one name, neither can be chosen
-        before = columns.index(name)
-        if before < k:
+def looked_at(columns: Iterable[str], options: ReadOptions) -> list[str]:
+    """Return the columns that are looked at: those that name latencies, then the first ones."""
+    names, most = list(dict.fromkeys(columns)), in_force().columns
+    if len(names) <= most:
+        return names
+    named = [part.column for part in latency_columns(names)[0]]
+    given = [name for name in (options.column, options.start_column) if name in names]
+    kept = set(list(dict.fromkeys([*given, *named, *names]))[:most])
+    return [name for name in names if name in kept]
+
+
+def plan_of(
+    sample: pd.DataFrame, options: ReadOptions, source: Source, notes: Sequence[str] = ()
+) -> ColumnPlan:
+    """Decide which column is what; `notes` are the reader's."""
+    places: dict[str, int] = {}
+    for k, name in enumerate(map(str, sample.columns), 1):
+        if name in places:  # of two columns of one name, neither can be chosen
             raise source.corrupt(
                 1,
-                f"columns {before + 1} and {k + 1} are both named {printable(name, 40)!r}",
+                f"columns {places[name]} and {k} are both named {printable(name, 40)!r}",
                 "one name for each",
                 "rename one of them",
             )
-    notes: list[str] = []
+        places[name] = k
+    columns = looked_at(places, options)
+    notes = list(notes)
+    if len(columns) < len(places):
+        notes.append(
+            f"of {len(places):,} columns {len(columns):,} are looked at; --limit columns=N "
+            "(lk.limits) allows more"
+        )
+        sample = sample[columns]
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
     chosen = (
         shape.value if shape is not None else _latencies(sample, columns, options, source, notes)
@@ -224,7 +245,7 @@ def plan_of(sample: pd.DataFrame, options: ReadOptions, source: Source) -> Plan:
         used = {chosen.column, unit_column, *(part.column for part in moments.values()), *_OWN}
         used |= {roles["series"].column} if "series" in roles else set()
         further = tuple(column for column in columns if column not in used)
-    return Plan(
+    return ColumnPlan(
         duration=chosen.column, kind=kind, unit=unit, unit_from=unit_from,
         moments=moments, further=further,
         outcomes=outcomes, failures_known=known,
@@ -293,12 +314,12 @@ def _latencies(
     return fitting[0]
 
 
-def _may_be_latencies(cells: pd.Series[Any]) -> bool:
+def _may_be_latencies(cells: AnySeries) -> bool:
     """True if a column holds numbers or durations; empty cells may be followed by some."""
     return kind_of(cells) in ("number", "span") or bool(cells.dropna().isin(EMPTY).all())
 
 
-def _are_moments(cells: pd.Series[Any], stamp: ColumnName, unit: str | None) -> bool:
+def _are_moments(cells: AnySeries, stamp: ColumnName, unit: str | None) -> bool:
     """True if numbers are points in time: longer than any latency, or close together since 1970.
 
     Numbers close together are suspicious in a column such as ``time``, which may be either, and
@@ -401,7 +422,7 @@ def _moments(
     return moments
 
 
-def _stamp_unit(cells: pd.Series[Any], stamp: ColumnName, unit: str, notes: list[str]) -> str:
+def _stamp_unit(cells: AnySeries, stamp: ColumnName, unit: str, notes: list[str]) -> str:
     """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
     times = times_of(cells, "number", "none")
     values = times.ns[~times.missing & ~times.corrupt]

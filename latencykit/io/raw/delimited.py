@@ -8,15 +8,16 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.io import percentile_lines
 from latencykit.io import writing as csv_out
+from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
-from latencykit.io.raw.cells import EMPTY, kind_of, latency_columns, styles_of, with_point
+from latencykit.io.raw.cells import kind_of, latency_columns, styles_of, with_point
 from latencykit.io.raw.columns import plan_of
-from latencykit.io.rows import Layout, row_texts, table_chunks
+from latencykit.io.rows import RowLayout, row_texts, table_chunks
 from latencykit.io.source import Confidence, Format
-from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from latencykit.io.raw.cells import Style
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS", "Dialect", "dialect_of", "has_header_alone"]
 
 _SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -283,7 +282,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     local = {name: dialect.local[name] for name in used if name in dialect.local}
     numbers = tuple(name for name in plan.numbers if name not in local)
     words = (*plan.words, *(name for name in plan.numbers if name in local))
-    layout = Layout(
+    layout = RowLayout(
         dialect.columns, numbers, words, dialect.sep, dialect.skip, optional=numbers,
         comment=dialect.comment,
         na=EMPTY, largest=dict.fromkeys(numbers, 2.0**63),

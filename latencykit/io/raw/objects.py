@@ -8,14 +8,14 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from latencykit.io import text as jsontext
+from latencykit._text import printable
+from latencykit.io import json_text
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.raw.columns import plan_of
+from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.source import Confidence, Format, refuse_rows
-from latencykit.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 
 class _Twice(dict[str, Any]):
@@ -44,19 +42,20 @@ def _noticed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
 _SAMPLE = 400
+_TYPED = 100  # lines from which the types of columns are inferred
 
 
-def _has_latency(record: Any) -> bool:
+def _has_latency(record: object) -> bool:
     """True if an object names a latency, or a bucket and its count."""
     if not isinstance(record, dict):
         return False
-    columns = jsontext.flat(record)
+    columns = json_text.flat(record)
     return bool(latency_columns(columns)[0]) or looks_aggregated(columns)
 
 
 def _first_value(text: str, at: int) -> Any:
     try:
-        return _DECODER.raw_decode(jsontext.without_halves(text), at)[0]
+        return _DECODER.raw_decode(json_text.without_halves(text), at)[0]
     except (ValueError, RecursionError):
         return None
 
@@ -100,8 +99,6 @@ def _begin(text: str, at: int) -> int:
 
 def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the objects, a chunk of lines at a time."""
-    import pandas as pd
-
     lines = [line for line in source.head.lines[: 2 * _SAMPLE] if line.strip()][:_SAMPLE]
     records = [
         value
@@ -111,13 +108,21 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not records:
         raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
     _refuse_twice(records, source)
-    plan = plan_of(pd.DataFrame([jsontext.flat(record) for record in records]), options, source)
+    plan = plan_of(_sample_of(records, options), options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
 
 
-def _refuse_twice(records: Sequence[Any], source: Source) -> None:
+def _sample_of(records: Sequence[dict[str, Any]], options: ReadOptions) -> pd.DataFrame:
+    """The first objects as a table of the columns that are looked at."""
+    import pandas as pd
+
+    rows = [json_text.flat(record) for record in records]
+    return pd.DataFrame(rows, columns=looked_at(chain.from_iterable(rows), options))
+
+
+def _refuse_twice(records: Sequence[object], source: Source) -> None:
     """Refuse objects in which a key has two values."""
     for number, record in enumerate(records, 1):
         if isinstance(record, _Twice):
@@ -133,12 +138,12 @@ def _frames(
     source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
 ) -> Iterator[pd.DataFrame]:
     """Chunks of rows, by pyarrow where it is installed and can read them, else by json."""
-    fast = _fast_parser(columns)
+    fast = _fast_parser(columns, source.head)
     done = 0
     for first, chunk in line_chunks(source):
         frame = fast(chunk) if chunk.endswith(b"\n") else None
         if frame is None:
-            records = jsontext.batch(first, chunk, source, options, notes)
+            records = json_text.batch(first, chunk, source, options, notes)
             strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
             if strange:
                 refuse_rows(
@@ -146,57 +151,73 @@ def _frames(
                     "this is not an object", "",
                 )  # fmt: skip
                 records = [record for record in records if isinstance(record, dict)]
-            frame = _frame_of(records, columns)
+            frame = _frame_of(records, columns, source)
         frame.index = frame.index + done
         done += len(frame)
         yield frame
 
 
-def _fast_parser(columns: Sequence[str]) -> Callable[[bytes], pd.DataFrame | None]:
-    """Pyarrow's parser for flat objects; None for a chunk unlike the one before."""
+def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.DataFrame | None]:
+    """Pyarrow's parser for flat objects; None for a chunk unlike the first objects.
+
+    Their types are taken from the head, for a chunk may name as many columns as it likes.
+    """
     try:
         import pyarrow as pa
         from pyarrow import json as arrow
     except ImportError:
         return lambda _: None
-    kinds: dict[str, Any] = {}
+
+    def table_of(data: bytes, **rules: object) -> Any:
+        return arrow.read_json(
+            pa.BufferReader(data),
+            arrow.ReadOptions(block_size=len(data)),
+            arrow.ParseOptions(newlines_in_values=False, **rules),
+        )
+
+    def wider(kind: object) -> Any:
+        """What values of a type may turn out to be further down."""
+        if pa.types.is_integer(kind):
+            return pa.float64()
+        return pa.string() if pa.types.is_timestamp(kind) else kind
+
+    begin = b"".join(head.data.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)[:_TYPED])
+    try:
+        kinds = {field.name: field.type for field in table_of(begin).schema}
+    except (pa.ArrowException, UnicodeDecodeError):
+        return lambda _: None
+    kinds = {name: kinds[name] for name in columns if name in kinds}
+    kinds = {name: pa.string() if pa.types.is_null(k) else k for name, k in kinds.items()}
+    if len(kinds) < len(columns) or any(map(pa.types.is_nested, kinds.values())):
+        return lambda _: None
 
     def parse(chunk: bytes) -> pd.DataFrame | None:
         import pandas as pd
 
-        rules: dict[str, Any] = {"newlines_in_values": False}
-        if kinds:
-            rules |= {
-                "explicit_schema": pa.schema(list(kinds.items())),
-                "unexpected_field_behavior": "ignore",
-            }
-        try:
-            table = arrow.read_json(
-                pa.BufferReader(chunk),
-                arrow.ReadOptions(block_size=len(chunk)),
-                arrow.ParseOptions(**rules),
-            )
-            names = set(table.column_names)
-        except (pa.ArrowException, UnicodeDecodeError):
-            return None
-        plain = {name: table.schema.field(name).type for name in columns if name in names}
-        if len(plain) < len(columns) or any(
-            pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in plain.values()
-        ):
-            return None
-        try:
-            frame = pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
-        except UnicodeDecodeError:
-            return None
-        kinds.update(plain)
-        return frame
+        for _ in range(2):
+            try:
+                table = table_of(
+                    chunk,
+                    explicit_schema=pa.schema(list(kinds.items())),
+                    unexpected_field_behavior="ignore",
+                )
+                return pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
+            except (pa.ArrowException, UnicodeDecodeError):
+                kinds.update({name: wider(kind) for name, kind in kinds.items()})
+        return None
 
     return parse
 
 
-def _frame_of(records: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+_CELL = 16  # bytes
+
+
+def _frame_of(
+    records: Sequence[dict[str, Any]], columns: Sequence[str], source: Source
+) -> pd.DataFrame:
     import pandas as pd
 
+    source.afford(len(records) * len(columns) * _CELL, "a table of all its columns")
     paths = {column: column.split(".") for column in columns}
     return pd.DataFrame(
         {column: [_at(record, column, paths[column]) for record in records] for column in columns}
@@ -238,20 +259,20 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
         source,
     )
     if head[:1] == "[":
-        pieces = jsontext.list_pieces(source)
+        pieces = json_text.list_pieces(source)
     else:
-        pieces = iter([_columns_or_records(jsontext.load(source))])
+        pieces = iter([_columns_or_records(json_text.load(source), options)])
     first = next(pieces, ())
     if not len(first):
         raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
-    plan = plan_of(_table_of(first[:_SAMPLE], None, 0, source), options, source)
+    plan = plan_of(_table_of(first[:_SAMPLE], None, 0, source, options), options, source)
     bare = isinstance(first, list) and not isinstance(first[0], dict)
     columns = None if bare else (*plan.numbers, *plan.words)
 
     def frames() -> Iterator[pd.DataFrame]:
         done = 0
         for piece in chain([first], pieces):
-            frame = _table_of(piece, columns, done, source)
+            frame = _table_of(piece, columns, done, source, options)
             frame.index = frame.index + done
             done += len(frame)
             yield frame
@@ -262,7 +283,7 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     return gathered(frames(), plan, options, source, locate, [])
 
 
-def _columns_or_records(value: Any) -> Any:
+def _columns_or_records(value: object, options: ReadOptions) -> Any:
     """The list of records in an object, or a table of its columns; empty if there is neither."""
     import pandas as pd
 
@@ -275,11 +296,16 @@ def _columns_or_records(value: Any) -> Any:
         return records or ()
     named = latency_columns(lists)[0]
     size = len(lists[named[0].column]) if named else max(len(column) for column in lists.values())
-    return pd.DataFrame({name: column for name, column in lists.items() if len(column) == size})
+    names = looked_at((name for name, column in lists.items() if len(column) == size), options)
+    return pd.DataFrame({name: lists[name] for name in names})
 
 
 def _table_of(
-    entries: Any, columns: Sequence[str] | None, before: int, source: Source
+    entries: Any,
+    columns: Sequence[str] | None,
+    before: int,
+    source: Source,
+    options: ReadOptions,
 ) -> pd.DataFrame:
     """A table of some entries of a list: of numbers, or of objects with all or some columns."""
     import pandas as pd
@@ -295,8 +321,8 @@ def _table_of(
             None, f"entry {before + strange + 1} is not an object: {shown}", "an object", ""
         )
     if columns is None:
-        return pd.DataFrame([jsontext.flat(record) for record in entries])
-    return _frame_of(entries, columns)
+        return _sample_of(entries, options)
+    return _frame_of(entries, columns, source)
 
 
 FORMATS = (

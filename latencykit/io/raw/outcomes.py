@@ -21,22 +21,10 @@ from latencykit.io.raw.cells import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-    import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = [
-    "UNKNOWN",
-    "Candidate",
-    "Reading",
-    "candidate",
-    "combined",
-    "outcome_of",
-    "outcome_of_word",
-    "reading_of",
-    "words_of",
-]
+    from latencykit._typing import AnySeries
 
 Sense = Literal["good", "bad", "late", "status", "other"]
 Style = Literal["flags", "counts", "text", "words", "http", "grpc", "exit"]
@@ -249,7 +237,7 @@ def candidate(column: str) -> Candidate | None:
 # ---------------------------------------------------------------- cells
 
 
-def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
+def _texts(cells: AnySeries) -> tuple[NDArray[np.int64], list[str]]:
     """Position of each cell among the distinct texts (-1: missing), and these in small letters."""
     import pandas as pd
 
@@ -258,7 +246,7 @@ def _texts(cells: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:
     return codes, texts
 
 
-def reading_of(sample: pd.Series[Any], column: Candidate) -> Reading | None:
+def reading_of(sample: AnySeries, column: Candidate) -> Reading | None:
     """Return how a column is read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
     rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
@@ -388,7 +376,7 @@ def _of_http(status: int) -> int:
     return _OK if 100 <= status < 400 else _ERROR
 
 
-def outcome_of(cells: pd.Series[Any], reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
+def outcome_of(cells: AnySeries, reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
     """Return positions in `OUTCOMES` (`UNKNOWN`: empty), and unknown words, which are failures."""
     codes, texts = _texts(cells)
     strange: list[str] = []

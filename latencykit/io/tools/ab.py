@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io.build import (
@@ -21,16 +22,14 @@ from latencykit.io.build import (
     nothing_answered,
     without_negative,
 )
-from latencykit.io.rows import CUT_LINE, Layout, read_table
+from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, command_of, fact, plain_report, section_runs, starts_with
-from latencykit.units import printable
+from latencykit.io.text_reports import command_of, fact, plain_report, section_runs
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-    from latencykit.io.text import Section
-
-__all__ = ["FORMATS"]
+    from latencykit.io.text_reports import Section
 
 _BANNER = re.compile(r"^This is ApacheBench, Version", re.MULTILINE)
 _SERVER = re.compile(r"^Server Software:", re.MULTILINE)
@@ -132,7 +131,7 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; the time of its send is known to the second."""
     largest = {"seconds": 9e9, "ttime": 9e12}
     columns = tuple(_COLUMNS.split("\t"))
-    layout = Layout(columns, ("seconds", "ttime"), sep="\t", skip=1, largest=largest)
+    layout = RowLayout(columns, ("seconds", "ttime"), sep="\t", skip=1, largest=largest)
     frame, notes = read_table(source, options, layout)
     given: dict[str, Any] = {
         "duration": np.rint(frame["ttime"].to_numpy(np.float64) * 1e6).astype(np.int64),

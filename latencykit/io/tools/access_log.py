@@ -26,7 +26,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
 from latencykit.core.samples import Samples
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
     further_columns,
@@ -35,10 +35,12 @@ from latencykit.io.build import (
     whole_nanoseconds,
     without_negative,
 )
+from latencykit.io.json_text import flat
 from latencykit.io.raw.cells import latency_columns, named, unit_in
 from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, flat, iso_nanoseconds
+from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -47,12 +49,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray, Floats, Ints, JSONObject
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-
-__all__ = ["FORMATS", "time_field"]
 
 _FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\]\n]*\]|[^\s"\[]\S*)'
 _FIELDS = re.compile(_FIELD.decode())
@@ -318,9 +317,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     chosen = _format_of(source.head)
     if chosen is None:
         raise source.corrupt(
-            1, "this access log has no time of a request", "$request_time (nginx) or %D (Apache)",
+            1,
+            "this access log has no time of a request",
+            "$request_time (nginx) or %D (Apache)",
             "add it to the log format, such as rt=$request_time or %D at the end",
-        )  # fmt: skip
+        )
     unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
     notes = [*chosen.notes]
     if chosen is _HAPROXY:
@@ -357,8 +358,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
     given: dict[str, Any] = {
-        "duration": duration, "start": start, "outcome": _outcomes(status),
-    }  # fmt: skip
+        "duration": duration,
+        "start": start,
+        "outcome": _outcomes(status),
+    }
     if options.columns:
         given["columns"] = further_columns(details) | {"status": status}
     kept, left_out = without_negative(given, options)
@@ -407,7 +410,7 @@ def _outcomes(status: Ints) -> NDArray[np.int8] | None:
     )
 
 
-def _nanoseconds_since_epoch(stamps: NDArray[Any]) -> Ints:
+def _nanoseconds_since_epoch(stamps: AnyArray) -> Ints:
     """Times of seconds, or of ``21/Nov/2026:00:16:36 +0000``, or with milliseconds and no zone."""
     distinct, where = np.unique(stamps, return_inverse=True)  # each is parsed once
     if b"/" not in distinct[0]:
@@ -490,7 +493,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     notes: list[str] = []
     parts = [
         _json_columns(batch, first, server, source, options)
-        for first, batch in jsontext.lines(source, options, notes)
+        for first, batch in json_text.lines(source, options, notes)
         if batch
     ]
     if not parts:
@@ -517,7 +520,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def _json_columns(
     batch: list[Any], first: int, server: _Keys, source: Source, options: ReadOptions
-) -> dict[str, Any]:
+) -> JSONObject:
     """The keys of a batch that matter, as arrays; objects without a time are corrupt."""
 
     def time_of(row: Any) -> float | None:

@@ -10,17 +10,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import data_from_points, in_nanoseconds, nothing_answered
+from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Format
-from latencykit.io.text import has_json_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Data, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _STATS = {"min": "min", "max": "max", "mean": "mean"}
 _PERCENTILE = re.compile(r"p(\d+)|median")
@@ -31,7 +29,7 @@ _LATE = re.compile(r"timed?_?out|ETIMEDOUT|ESOCKETTIMEDOUT", re.IGNORECASE)
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the response times of the whole run; other histograms where they are asked for."""
-    report = jsontext.entry(jsontext.load(source), "aggregate", source)
+    report = json_text.entry(json_text.load(source), "aggregate", source)
     counters: dict[str, Any] = report.get("counters") or {}
     kept: dict[str, dict[str, Any]] = report.get("histograms") or {}
     errors = {k[7:]: int(v) for k, v in counters.items() if k.startswith("errors.")}
@@ -87,9 +85,11 @@ def _data(row: Mapping[str, Any], run: Run) -> Data:
     stats = {name: row.get(key) for key, name in _STATS.items()}
     count = row.get("count")
     return data_from_points(
-        in_nanoseconds(points, "ms"), None if count is None else int(count),
-        in_nanoseconds(stats, "ms"), run,
-    )  # fmt: skip
+        in_nanoseconds(points, "ms"),
+        None if count is None else int(count),
+        in_nanoseconds(stats, "ms"),
+        run,
+    )
 
 
 FORMATS = (

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import data_from_points, in_nanoseconds, mixed_note, nothing_answered
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import certain, epoch_seconds, fact, plain
+from latencykit.io.text_reports import fact, plain
+from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _WHOLE = "autocannon measures in whole milliseconds, rounded down"
 _HINT = "autocannon -j (or -l) gives the distribution up to p99.999"
@@ -51,9 +51,9 @@ def sniff_text(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
-    record: dict[str, Any] = jsontext.load(source, after_noise=True)
-    latency = jsontext.entry(record, "latency", source)
-    requests = jsontext.entry(record, "requests", source)
+    record: dict[str, Any] = json_text.load(source, after_noise=True)
+    latency = json_text.entry(record, "latency", source)
+    requests = json_text.entry(record, "requests", source)
     replies, counted = int(requests.get("total") or 0), latency.get("totalCount")
     errors, late, refused = (
         int(record.get(name) or 0) for name in ("errors", "timeouts", "non2xx")

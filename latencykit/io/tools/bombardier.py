@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import printable
 from latencykit.core.run import Run
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     in_nanoseconds,
@@ -17,16 +18,15 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import certain, durations, fact, plain, runs
-from latencykit.units import parse_duration, printable
+from latencykit.io.text_reports import durations, fact, plain, runs
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
 _JSON = re.compile(r'^[ \t]*\{\s*"spec"', re.MULTILINE)
@@ -58,9 +58,9 @@ def sniff_text(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
-    record: dict[str, Any] = jsontext.load(source, after_noise=True)
-    spec = jsontext.entry(record, "spec", source)
-    result = jsontext.entry(record, "result", source)
+    record: dict[str, Any] = json_text.load(source, after_noise=True)
+    spec = json_text.entry(record, "spec", source)
+    result = json_text.entry(record, "result", source)
     errors = {
         str(row.get("description", row.get("Error"))): int(row["count"])
         for row in result.get("errors") or ()
@@ -120,9 +120,10 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         }
         length = fact(intro, r" for ([\d.hms]+) using", parse_duration)
         run = _run(numbers, errors).replace(
-            unit_from="file", connections=fact(intro, r"using (\d+) connection", int),
+            unit_from="file",
+            connections=fact(intro, r"using (\d+) connection", int),
             duration=None if length is None else length / 1e9,
-        )  # fmt: skip
+        )
         if row is None:
             raise nothing_answered(source, run)
         spread = body[row.end() : codes.start()]

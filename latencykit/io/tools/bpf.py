@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import base_unit, distinct, nanoseconds_of
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import certain, has_match
-from latencykit.units import NANOSECONDS, format_items
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _MAP = re.compile(r"^(@[\w.]*(?:\[[^\n]*\])?): *$")
 _ROW = re.compile(
@@ -159,7 +158,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histograms of bpftrace's JSON lines; the last report of a map counts."""
     notes: list[str] = []
     maps: dict[str, list[list[Row]]] = {}
-    for _, batch in jsontext.lines(source, options, notes):
+    for _, batch in json_text.lines(source, options, notes):
         for record in batch:
             if not isinstance(record, dict) or record.get("type") not in ("hist", "lhist"):
                 continue

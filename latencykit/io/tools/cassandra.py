@@ -16,8 +16,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import printable
 from latencykit.core.run import Run
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     histogram_of_payload,
@@ -25,14 +26,14 @@ from latencykit.io.build import (
     log_of_payloads,
     printed_rows,
 )
+from latencykit.io.sniffing import certain, has_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import certain, durations, fact, has_match
-from latencykit.units import parse_duration, printable
+from latencykit.io.text_reports import durations, fact
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _STRESS_LINE = re.compile(
     r"^(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
@@ -119,9 +120,10 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
     counts = re.findall(r"^total,\s+([\d,]+),", text, re.MULTILINE)
     count = _number(counts[-1]) if counts else own.get("total partitions", 0.0)
     run = run.replace(
-        achieved=own.get("op rate"), failed=int(own.get("total errors", 0)),
+        achieved=own.get("op rate"),
+        failed=int(own.get("total errors", 0)),
         duration=own.get("total operation time"),
-    )  # fmt: skip
+    )
     if not counts:
         run = run.with_notes("the number of operations is that of partitions")
     stats_ns = in_nanoseconds(stats, "ms")
@@ -170,7 +172,7 @@ def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 def sniff_latte(head: Head) -> Confidence:
     """Recognise the keys of the report: its configuration is first."""
-    keyed = jsontext.has_keys(head, "conf", "workload")
+    keyed = has_keys(head, "conf", "workload")
     return certain(keyed and any(f'"{key}"' in head.text for key in _LATTE_KEYS))
 
 
@@ -178,8 +180,8 @@ def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
     """Read requests and cycles; as logs where the report holds samples."""
     import pandas as pd
 
-    record: dict[str, Any] = jsontext.load(source)
-    result: dict[str, Any] = jsontext.entry(record, "result", source)
+    record: dict[str, Any] = json_text.load(source)
+    result: dict[str, Any] = json_text.entry(record, "result", source)
     settings = record.get("conf") or {}
     rate, concurrency = settings.get("rate"), settings.get("concurrency")
     start = None
@@ -224,7 +226,7 @@ def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
 
 def _latte_data(
     name: str,
-    total: dict[str, Any],
+    total: JSONObject,
     each: list[Any],
     samples: list[Any],
     run: Run,
@@ -240,7 +242,7 @@ def _latte_data(
         lengths = [float(sample.get("duration_s", 0.0)) for sample in samples]
         return log_of_payloads(payloads, starts, lengths, "ns", run, source, name)
 
-    def bare(value: Any) -> Any:
+    def bare(value: object) -> Any:
         return value["value"] if isinstance(value, dict) else value
 
     points: dict[float, float] = {}

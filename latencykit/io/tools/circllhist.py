@@ -14,25 +14,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import base_unit, distinct, nanoseconds_of
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Format
 from latencykit.io.wire import follow
-from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Ints
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-    Ints = NDArray[np.int64]
     Bins = tuple[Ints, Ints, Ints]  # value, exponent, count
-
-__all__ = ["FORMATS"]
 
 # Up to 4,095 bins; there are 90 in a power of ten.
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=])[A-D][A-Za-z0-9+/]{7,}={0,2}(?![A-Za-z0-9+/=])")
@@ -135,8 +131,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "circllhist", "OpenHistogram, Circonus (circllhist: base64 or text)", "histogram",
-        (".txt", ".json", ".log"), sniff, read,
+        "circllhist",
+        "OpenHistogram, Circonus (circllhist: base64 or text)",
+        "histogram",
+        (".txt", ".json", ".log"),
+        sniff,
+        read,
         example="my-service --histogram > latency.txt   # what hist_serialize_b64 writes",
     ),
-)  # fmt: skip
+)

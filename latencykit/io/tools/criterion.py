@@ -16,18 +16,16 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import data_from_values, distinct, nanoseconds_of
+from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
 from latencykit.io.source import Confidence, Format, Source
-from latencykit.io.text import certain, has_json_keys, has_match, starts_with
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from latencykit.io.source import Data, Head, ReadOptions
-
-__all__ = ["FORMATS"]
 
 _DEPTHS = ("new", "*/new", "*/*/new", "*/*/*/new", "*/*/*/*/new")
 _RAW = (
@@ -89,9 +87,9 @@ def read_sample(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 
 def _sample(source: Source) -> Data:
-    record = jsontext.load(source)
+    record = json_text.load(source)
     iters, times = (
-        np.asarray(jsontext.entry(record, key, source, list), np.float64)
+        np.asarray(json_text.entry(record, key, source, list), np.float64)
         for key in ("iters", "times")
     )
     if iters.shape != times.shape or not (iters > 0).all():
@@ -107,7 +105,7 @@ def _sample(source: Source) -> Data:
 
 def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read mean, median and standard deviation."""
-    record: dict[str, Any] = jsontext.load(source)
+    record: dict[str, Any] = json_text.load(source)
     if "std_dev" not in record or source.path.parent.name == "change":
         seen = "these are ratios between two runs (change/estimates.json)"
         hint = "read new/estimates.json, or the directory target/criterion"
@@ -115,7 +113,7 @@ def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # 
 
     def estimate(name: str) -> float:
         path = f"{name}.point_estimate"
-        return round(float(jsontext.entry(record, path, source, (int, float))), 3)
+        return round(float(json_text.entry(record, path, source, (int, float))), 3)
 
     stats = {"mean": estimate("mean"), "std": estimate("std_dev")}
     name = _name(source.path) if source.path.name == "estimates.json" else ""

@@ -16,10 +16,11 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, UnitFrom
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import base_unit, in_nanoseconds, nanoseconds, per_operation
+from latencykit.io.sniffing import certain, has_keys
 from latencykit.io.source import Format
-from latencykit.io.text import certain, fact
+from latencykit.io.text_reports import fact
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 # blanks between numbers, or it backtracks without end
 _BUCKET = re.compile(r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE)
@@ -57,7 +56,7 @@ def sniff_verbose(head: Head) -> Confidence:
 def sniff_json(head: Head) -> Confidence:
     """Recognise the keys; the suite's other tests have no histogram per thread."""
     versions = ("rt_test_version:", "rt_test_version")
-    keyed = any(jsontext.has_keys(head, version, "thread") for version in versions)
+    keyed = any(has_keys(head, version, "thread") for version in versions)
     return certain(keyed and '"cyclictest' in head.text)
 
 
@@ -161,16 +160,17 @@ def read_verbose(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histogram of every thread."""
-    record = jsontext.load(source)
-    threads = jsontext.entry(record, "thread", source)
+    record = json_text.load(source)
+    threads = json_text.entry(record, "thread", source)
     command = str(record.get("cmdline:", record.get("cmdline", "")))
     fine = bool(record.get("resolution_in_ns"))
     interval = fact(command, r"(?:^|\s)(?:-i ?|--interval=)(\d+)", float)
     limit = fact(command, r"(?:-h ?|--hist(?:ogram|ofall)=|-H ?)(\d+)", int)
     run = _run(options, "ns" if fine else "us", "file").replace(
         version=record.get("rt_test_version:", record.get("rt_test_version")),
-        command=command or None, connections=len(threads),
-    )  # fmt: skip
+        command=command or None,
+        connections=len(threads),
+    )
     series: dict[str, Data] = {}
     for name, thread in threads.items():
         keys = (("min", "min"), ("max", "max"), ("mean", "avg"))

@@ -17,20 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.io.build import histogram_of_sketch
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import certain
 from latencykit.io.tools.tdigest import buckets_of_centroids
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Floats
     from latencykit.core.histogram import Histogram
     from latencykit.io.build import SketchBuckets
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["FORMATS"]
 
 # Preamble longs or ints, serial version, family.
 _KLL = (b"\x05\x01\x0f", b"\x02\x01\x0f", b"\x02\x02\x0f")
@@ -162,8 +158,12 @@ def _numbers(data: bytes, width: int | None = None) -> Floats | None:
 
 FORMATS = (
     Format(
-        "datasketches", "Apache DataSketches: KLL, t-digest (bytes or base64)", "histogram",
-        (".bin", ".sk", ".txt"), sniff, read,
+        "datasketches",
+        "Apache DataSketches: KLL, t-digest (bytes or base64)",
+        "histogram",
+        (".bin", ".sk", ".txt"),
+        sniff,
+        read,
         example="open('latency.bin', 'wb').write(sketch.serialize())   # writes latency.bin",
     ),
-)  # fmt: skip
+)

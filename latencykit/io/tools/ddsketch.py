@@ -18,45 +18,46 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import base_unit, nanoseconds_of
+from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format
-from latencykit.io.text import certain, has_json_keys
 from latencykit.io.wire import Schema, decode
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Floats, JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["FORMATS"]
 
 _MAPPING: Schema = {
-    1: ("gamma", "double"), 2: ("indexOffset", "double"), 3: ("interpolation", "uint"),
-}  # fmt: skip
+    1: ("gamma", "double"),
+    2: ("indexOffset", "double"),
+    3: ("interpolation", "uint"),
+}
 _STORE: Schema = {
     1: ("binCounts[]", {1: ("key", "sint"), 2: ("value", "double")}),
-    2: ("contiguousBinCounts[]", "double"), 3: ("contiguousBinIndexOffset", "sint"),
-}  # fmt: skip
+    2: ("contiguousBinCounts[]", "double"),
+    3: ("contiguousBinIndexOffset", "sint"),
+}
 _SKETCH: Schema = {
-    1: ("mapping", _MAPPING), 2: ("positiveValues", _STORE), 3: ("negativeValues", _STORE),
+    1: ("mapping", _MAPPING),
+    2: ("positiveValues", _STORE),
+    3: ("negativeValues", _STORE),
     4: ("zeroCount", "double"),
-}  # fmt: skip
+}
 _INTERPOLATIONS = ("NONE", "LINEAR", "QUADRATIC", "CUBIC")
 # Slope of the interpolated logarithm (base 2) where it is flattest, times ln 2: what a step of the
 # mapping is shortened by to keep its accuracy.
 _FLATTEST = {"LINEAR": 1.0, "QUADRATIC": 3 / 4, "CUBIC": 7 / 10}
 
 
-def _key(record: dict[str, Any], name: str) -> Any:
+def _key(record: JSONObject, name: str) -> Any:
     """A field by its name in JSON or in the proto file (``zeroCount``, ``zero_count``)."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return record.get(name, record.get(snake))
 
 
-def _bins(store: dict[str, Any]) -> tuple[Floats, Floats]:
+def _bins(store: JSONObject) -> tuple[Floats, Floats]:
     """Index and count of each bucket of a store."""
     run = _key(store, "contiguousBinCounts")
     run = np.array([] if run is None else run, np.float64)
@@ -96,9 +97,10 @@ def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floa
             steps["Python and JavaScript"] = math.log(gamma) / flattest
         accuracy = {port: math.tanh(step * flattest / 2) for port, step in steps.items()}
         ports = [
-            port for port, share in accuracy.items()
+            port
+            for port, share in accuracy.items()
             if len(steps) == 1 or abs(share - float(f"{share:.4g}")) < 1e-9 * share
-        ]  # fmt: skip
+        ]
         if len(ports) != 1:
             seen = f"its mapping is {form} with gamma {gamma:.12g}, which fits no round accuracy"
             hint = "write it with the logarithmic mapping"
@@ -114,7 +116,7 @@ def _edges(place: Floats, gamma: float, form: str, source: Source) -> tuple[Floa
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the JSON form."""
-    return _read(jsontext.load(source), source, options)
+    return _read(json_text.load(source), source, options)
 
 
 def sniff_protobuf(head: Head) -> Confidence:
@@ -134,9 +136,9 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _read(decode(memoryview(source.bytes()), _SKETCH), source, options)
 
 
-def _read(record: dict[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
+def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str, Data]:
     """The counts of positive values and of zeros."""
-    mapping = jsontext.entry(record, "mapping", source)
+    mapping = json_text.entry(record, "mapping", source)
     gamma = float(mapping.get("gamma") or 0)
     form = str(mapping.get("interpolation") or "NONE")
     form = _INTERPOLATIONS[int(form)] if form in ("0", "1", "2", "3") else form

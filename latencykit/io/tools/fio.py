@@ -18,7 +18,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
     data_from_points,
@@ -29,21 +29,18 @@ from latencykit.io.build import (
     per_operation,
     printed_rows,
 )
-from latencykit.io.rows import CUT_LINE, Layout, read_table
+from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, fact
+from latencykit.io.text_reports import fact
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Ints, JSONObject
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-    Ints = NDArray[np.int64]
-
-__all__ = ["FORMATS", "bin_edges"]
 
 _DIRECTIONS = ("read", "write", "trim", "sync")
 _TERSE = re.compile(r"^([345]);fio-[^;]*;.*$", re.MULTILINE)
@@ -65,7 +62,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     begins = [match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)]
     if not begins:
         raise source.corrupt(None, "it contains no JSON", "fio's JSON output")
-    record: dict[str, Any] = jsontext.parse(text, source, begins[-1], whole=False)
+    record: dict[str, Any] = json_text.parse(text, source, begins[-1], whole=False)
     series: dict[str, Data] = {}
     requests: list[Data] = []
     for job in record.get("jobs") or record.get("client_stats") or []:
@@ -84,7 +81,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 
 def _direction(
-    job: dict[str, Any], direction: str, settings: dict[str, Any], record: dict[str, Any]
+    job: JSONObject, direction: str, settings: JSONObject, record: JSONObject
 ) -> Data | None:
     """One direction of one job."""
     side = job.get(direction) or {}
@@ -267,7 +264,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(1, "a row of too few fields", expected, "is this log fio's?")
     names = ("time", "value", "direction", "size", "offset", *(f"more{k}" for k in range(width)))
     largest = {"time": 9e12, "direction": len(_DIRECTIONS) - 1}
-    layout = Layout(names[:width], names[: min(width, 5)], largest=largest)
+    layout = RowLayout(names[:width], names[: min(width, 5)], largest=largest)
     frame, notes = read_table(source, options, layout)
     unit, unit_from = options.resolve_unit("ns")
     value = nanoseconds_of(frame["value"].to_numpy(), unit).astype(np.int64)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, distinct
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text import certain, plain
-from latencykit.units import NANOSECONDS, format_items, parse_duration, printable
+from latencykit.io.text_reports import plain
+from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit.core.run import UnitFrom
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _RULE = re.compile(r"^[\s|+\-=:─│┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝]*$")
 _BARS = re.compile(r"[|│║]")

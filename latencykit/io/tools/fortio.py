@@ -15,7 +15,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -25,30 +25,31 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
+from latencykit.io.sniffing import certain, has_keys
 from latencykit.io.source import Format
-from latencykit.io.text import certain, command_of, epoch_seconds, plain_report, section_runs
+from latencykit.io.text_reports import command_of, plain_report, section_runs
+from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-    from latencykit.io.text import Section
+    from latencykit.io.text_reports import Section
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
-
-__all__ = ["FORMATS"]
 
 _NEAR = 1.0  # ns
 
 
 def sniff(head: Head) -> Confidence:
     """Recognise the keys."""
-    keyed = jsontext.has_keys(head, "DurationHistogram")
+    keyed = has_keys(head, "DurationHistogram")
     return certain(keyed and ('"RunType"' in head.text or '"ActualQPS"' in head.text))
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read a result, or each of a list of results."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     if not isinstance(record, list):
         return {"": _result(record, source)}
     series: dict[str, Data] = {}
@@ -58,9 +59,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     return series
 
 
-def _result(record: dict[str, Any], source: Source) -> Data:
+def _result(record: JSONObject, source: Source) -> Data:
     """One result; failed calls are taken out of its histogram where theirs is known."""
-    total = jsontext.entry(record, "DurationHistogram", source)
+    total = json_text.entry(record, "DurationHistogram", source)
     failures = record.get("ErrorsDurationHistogram") or {}
     failed = int(failures.get("Count") or 0)
     if not failures and record.get("RunType") == "HTTP":  # a version without their histogram
@@ -103,7 +104,7 @@ def _result(record: dict[str, Any], source: Source) -> Data:
     return histogram_of_both(points, np.maximum.accumulate(highs).tolist(), counts, stats, run)
 
 
-def _stats_without(total: dict[str, Any], failures: dict[str, Any], count: int) -> dict[str, float]:
+def _stats_without(total: JSONObject, failures: JSONObject, count: int) -> dict[str, float]:
     """The statistics of all calls that are still valid of the `count` good ones."""
     stats = {}
     if "Sum" in total and "Sum" in failures:
@@ -115,7 +116,7 @@ def _stats_without(total: dict[str, Any], failures: dict[str, Any], count: int) 
     return stats
 
 
-def _buckets(histogram: dict[str, Any]) -> Buckets:
+def _buckets(histogram: JSONObject) -> Buckets:
     return [
         (nanoseconds(row["Start"], "s"), nanoseconds(row["End"], "s"), int(row["Count"]))
         for row in histogram.get("Data") or ()
@@ -139,7 +140,7 @@ def _without(buckets: Buckets, failures: Buckets) -> Buckets | None:
     return [(low, high, count) for (low, high, _), count in kept if count] if failures else None
 
 
-def _run(record: dict[str, Any], failed: int) -> Run:
+def _run(record: JSONObject, failed: int) -> Run:
     """The run as the result describes it."""
     threads = int(record.get("NumThreads") or 0) or None
     try:
@@ -195,13 +196,13 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         if begin is None:
             record = _record(part)
         else:
-            record = jsontext.parse(part.text, source, begin.start(), whole=False)
+            record = json_text.parse(part.text, source, begin.start(), whole=False)
         command = command_of(part.text, "fortio")
         series[name] = _result(record, source).with_run(command=command)
     return series
 
 
-def _record(part: Section) -> dict[str, Any]:
+def _record(part: Section) -> JSONObject:
     """The run as fortio's JSON has it, times in seconds."""
     text = part.text
     blocks: dict[str, dict[str, Any]] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -19,13 +19,13 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, fact, has_json_keys
+from latencykit.io.text_reports import fact
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
 # comes second.
@@ -42,9 +42,11 @@ _BEGIN = re.compile(
 )
 _POINTS = {50.0: "percentiles1", 75.0: "percentiles2", 95.0: "percentiles3", 99.0: "percentiles4"}
 _STATS = {
-    "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
+    "min": "minResponseTime",
+    "max": "maxResponseTime",
+    "mean": "meanResponseTime",
     "std": "standardDeviation",
-}  # fmt: skip
+}
 
 
 def sniff_log(head: Head) -> Confidence:
@@ -57,10 +59,11 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; KO ones are counted apart. Groups are sums of requests and left out."""
     if source.head.data[:1] == b"\0":
         raise source.corrupt(
-            None, "this is the binary simulation.log of Gatling 3.12 and later",
+            None,
+            "this is the binary simulation.log of Gatling 3.12 and later",
             "the text of versions up to 3.11",
             "read js/stats.json of the HTML report, which contains its percentiles",
-        )  # fmt: skip
+        )
     rows: list[tuple[bytes, ...]] = []
     notes: list[str] = []
     for first, chunk in line_chunks(source):
@@ -106,7 +109,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of all requests, and of each."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     series: dict[str, Data] = {}
     waiting = [record]
     while waiting:
@@ -119,7 +122,7 @@ def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
     return series
 
 
-def _from_stats(record: dict[str, Any], aggregate: bool) -> Data:
+def _from_stats(record: JSONObject, aggregate: bool) -> Data:
     def value(key: str, which: str = "ok") -> float | None:
         text = str((record.get(key) or {}).get(which)).replace(",", "")
         return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     histogram_of_both,
@@ -24,9 +25,11 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
+from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import below, certain, has_json_keys, iso_nanoseconds, plain
-from latencykit.units import parse_duration, printable
+from latencykit.io.text_reports import below, plain
+from latencykit.io.timestamps import iso_nanoseconds
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
 _POINT = re.compile(r"^[ \t]+([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
@@ -46,8 +47,10 @@ _FACT = re.compile(
     r"^[ \t]+(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", re.MULTILINE
 )
 _BLOCKS = {
-    "Response time histogram:": _MARK, "Latency distribution:": _POINT, "Status code": _STATUS,
-}  # fmt: skip
+    "Response time histogram:": _MARK,
+    "Latency distribution:": _POINT,
+    "Status code": _STATUS,
+}
 _HINT = "ghz -O json and -O csv contain every call, and so the full distribution"
 
 
@@ -67,7 +70,7 @@ def sniff_text(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every call; without them, the percentiles and the histogram."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     run = _run(record)
     if record.get("details"):
         details = record["details"]

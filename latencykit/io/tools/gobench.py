@@ -6,20 +6,20 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import nanoseconds
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, fact, has_match
-from latencykit.units import NANOSECONDS, printable
+from latencykit.io.text_reports import fact
+from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _RESULT = re.compile(r"^(Benchmark\S*)[ \t]+(\d+)[ \t]+(.*\bns/op.*)$", re.MULTILINE)
@@ -54,7 +54,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the events' text by package: a result may be split over several events."""
     text: dict[str, list[str]] = {}
     notes: list[str] = []
-    for _, batch in jsontext.lines(source, options, notes):
+    for _, batch in json_text.lines(source, options, notes):
         for event in batch:
             if isinstance(event, dict) and event.get("Action") == "output":
                 text.setdefault(str(event.get("Package")), []).append(str(event.get("Output", "")))

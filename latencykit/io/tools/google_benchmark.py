@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import data_from_values, in_nanoseconds, nanoseconds_of
+from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Format
-from latencykit.io.text import epoch_seconds, has_json_keys
-from latencykit.units import format_count, format_items
+from latencykit.io.timestamps import epoch_seconds
+from latencykit.units import format_count
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _HINT = "Google Benchmark keeps means only; record single calls in an HdrHistogram to see the tail"
 _STATS = {"mean": "mean", "median": "median", "stddev": "std"}
@@ -24,11 +24,11 @@ _UNITS = ("ns", "us", "ms", "s")
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the real time of every benchmark: one value per repetition, or their statistics."""
-    record = jsontext.load(source, after_noise=True)
+    record = json_text.load(source, after_noise=True)
     context: dict[str, Any] = record.get("context") or {}
     rows: dict[str, list[dict[str, Any]]] = {}
     failed: dict[str, int] = {}
-    for row in jsontext.entry(record, "benchmarks", source, list):
+    for row in json_text.entry(record, "benchmarks", source, list):
         name = str(row.get("run_name") or row.get("name"))
         if row.get("error_occurred") or row.get("skipped"):
             failed[name] = failed.get(name, 0) + 1
@@ -74,8 +74,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 
 FORMATS = (
     Format(
-        "google-benchmark", "Google Benchmark (JSON)", "samples", (".json",),
-        has_json_keys(("real_time", "cpu_time", "time_unit")), read,
+        "google-benchmark",
+        "Google Benchmark (JSON)",
+        "samples",
+        (".json",),
+        has_json_keys(("real_time", "cpu_time", "time_unit")),
+        read,
         example="./bench --benchmark_repetitions=30 --benchmark_out=out.json",
     ),
-)  # fmt: skip
+)

@@ -11,15 +11,14 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import data_from_points, mixed_note, nothing_answered, without_negative
-from latencykit.io.rows import Layout, read_table
+from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import certain, durations, has_match, plain, runs
+from latencykit.io.text_reports import durations, plain, runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _BEGIN = re.compile(r"^starting benchmark\.\.\.", re.MULTILINE)
 _LINE = re.compile(r"\d{15,17}\t(?:-1|\d{1,3})\t-?\d+")
@@ -44,7 +43,7 @@ def sniff_log(head: Head) -> Confidence:
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; a status of 400 and above, or none, is a failure."""
     names = ("start", "status", "duration")
-    layout = Layout(names, names, sep="\t", largest={"start": 9e15, "duration": 9e15})
+    layout = RowLayout(names, names, sep="\t", largest={"start": 9e15, "duration": 9e15})
     frame, notes = read_table(source, options, layout)
     status = frame["status"].to_numpy()
     outcome = np.where((status < 100) | (status >= 400), OUTCOMES.index("error"), 0)

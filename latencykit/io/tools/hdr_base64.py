@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import distinct, histogram_of_payload
 from latencykit.io.raw.cells import named, unit_in
 from latencykit.io.source import Confidence, Format
-from latencykit.units import format_items, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _BLOB = re.compile(r"""D?HIST(?!OG)[^\s"',;:<>=\\]{16,}=*""")  # not the word HISTOGRAM
 _MORE = re.compile(r"(?:[ \t]*\n[ \t]*[A-Za-z0-9+/]+=*)*")  # lines of 64 or 76 characters
@@ -100,10 +98,10 @@ def _in_text(text: str) -> Iterator[_Found]:
 
 def _in_json(text: str, source: Source) -> Iterator[_Found]:
     """Payloads of documents one after the other, each with the keys that lead to it."""
-    text = jsontext.without_halves(text)
+    text = json_text.without_halves(text)
     at = seen = line = 0
     while (begin := re.compile(r"\S").search(text, at)) is not None:
-        value, at = jsontext.parse_next(text, source, begin.start())
+        value, at = json_text.parse_next(text, source, begin.start())
         for name, blob, unit in _strings(value, (), None):
             where = text.find(blob[:24], seen)
             line += text.count("\n", seen, max(where, seen))
@@ -112,7 +110,7 @@ def _in_json(text: str, source: Source) -> Iterator[_Found]:
 
 
 def _strings(
-    value: Any, path: tuple[str, ...], unit: str | None
+    value: object, path: tuple[str, ...], unit: str | None
 ) -> Iterator[tuple[str, str, str | None]]:
     """Payloads below a value: path, payload, and the unit that a key beside it states."""
     if isinstance(value, str):
@@ -184,8 +182,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "hdr-base64", "HdrHistogram payloads (base64 or bytes, in any text or JSON)", "histogram",
-        (".txt", ".json", ".log", ".bin"), sniff, read,
+        "hdr-base64",
+        "HdrHistogram payloads (base64 or bytes, in any text or JSON)",
+        "histogram",
+        (".txt", ".json", ".log", ".bin"),
+        sniff,
+        read,
         example="my-service 2>&1 | grep HIST > payloads.txt",
     ),
-)  # fmt: skip
+)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
@@ -32,18 +33,17 @@ from latencykit.io.build import (
     outcome_codes,
     without_negative,
 )
-from latencykit.io.rows import Layout, read_table
+from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text import certain, command_of, plain_report, section_runs, starts_with
-from latencykit.units import parse_duration, printable
+from latencykit.io.text_reports import command_of, plain_report, section_runs
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-    from latencykit.io.text import Section
-
-__all__ = ["BEGIN", "FORMATS", "Report", "data_from_report", "is_report", "parse_report"]
+    from latencykit.io.text_reports import Section
 
 BEGIN = re.compile(r"^Summary:[ \t]*$", re.MULTILINE)
 _NUMBER = r"(-?[\d.]+(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf)"
@@ -67,7 +67,7 @@ _GOOD = "Response time distribution (2xx only)"
 
 
 @record()
-class Report:
+class HeyReport:
     """The contents of a report; times in ns."""
 
     stats: Mapping[str, float]  # min, max, mean as far as there are any
@@ -114,7 +114,7 @@ def _ns(number: str, unit: str | None) -> float:
     return round(parse_duration(number + scale) * float(tens or 1), 3)
 
 
-def parse_report(part: Section) -> Report:
+def parse_report(part: Section) -> HeyReport:
     """Parse one report; what precedes and follows it is ignored."""
     text = part.text
     facts = {
@@ -162,7 +162,7 @@ def parse_report(part: Section) -> Report:
         errors[row[2]] = errors.get(row[2], 0) + int(row[1])
     statuses = rows_under("Status code distribution", like=_STATUS, strict=False)
     total = facts.get("Total", math.nan)
-    return Report(
+    return HeyReport(
         {"min": facts["Fastest"], "max": facts["Slowest"], "mean": facts["Average"]},
         {float(row[1]): _ns(row[2], row[3]) for row in points if 0 < float(row[1]) < 100},
         tuple(_ns(row[1], row[2]) for row in buckets),
@@ -177,7 +177,7 @@ def parse_report(part: Section) -> Report:
     )
 
 
-def data_from_report(report: Report, run: Run, source: Source, timeout: float) -> Data:
+def data_from_report(report: HeyReport, run: Run, source: Source, timeout: float) -> Data:
     """Return the finest distribution that the report allows."""
     outcomes, mixed = report.outcomes, 0 if report.apart else report.mixed
     run = run.replace(duration=report.duration, achieved=report.achieved, **outcomes)
@@ -241,11 +241,13 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         flags = {key: float(value) for key, value in pairs}
         workers, each = int(flags.get("c", 50)) if command else None, flags.get("q", 0.0)
         run = _RUN.replace(
-            command=command, connections=workers, loop="paced" if each else "closed",
+            command=command,
+            connections=workers,
+            loop="paced" if each else "closed",
             rate=each * workers if each and workers else None,
             expected_interval=round(1e9 / each, 3) if each else None,
             timeout=flags["t"] * 1e9 if "t" in flags else None,
-        )  # fmt: skip
+        )
         timeout = run.timeout or _TIMEOUT
         series[name] = data_from_report(parse_report(part), run, source, timeout)
     return series
@@ -257,7 +259,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     numbers = tuple(name for name in ("response-time", "status-code", "offset") if name in columns)
     largest = {"response-time": 9e9, "offset": 9e9}
     further = [name for name in columns if name not in numbers] if options.columns else []
-    layout = Layout(columns, numbers, tuple(further), skip=1, largest=largest)
+    layout = RowLayout(columns, numbers, tuple(further), skip=1, largest=largest)
     frame, notes = read_table(source, options, layout)
     given: dict[str, Any] = {"duration": frame["response-time"].to_numpy(np.float64)}
     if "offset" in frame:

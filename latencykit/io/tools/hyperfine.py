@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import distinct, in_nanoseconds, nanoseconds_of, outcome_codes
+from latencykit.io.sniffing import has_json_keys, has_match, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import has_json_keys, has_match, plain, starts_with
+from latencykit.io.text_reports import plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Data, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _MD_HEADER = re.compile(
     r"^\| *Command *\| *Mean \[(\S+)\] *\| *Min \[\S+\] *\| *Max \[\S+\] *\|", re.MULTILINE
@@ -47,8 +47,8 @@ _SUMMARIZED = _RUN.with_notes("hyperfine --export-json keeps every run: the dist
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every run of every command; unless all did, runs with a non-zero exit code failed."""
     series: dict[str, Data] = {}
-    for result in jsontext.entry(jsontext.load(source), "results", source, list):
-        name = distinct(str(jsontext.entry(result, "command", source, str)), series)
+    for result in json_text.entry(json_text.load(source), "results", source, list):
+        name = distinct(str(json_text.entry(result, "command", source, str)), series)
         times, codes = result.get("times"), result.get("exit_codes")
         if not times:
             series[name] = _summary(result)
@@ -64,7 +64,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return series
 
 
-def _summary(result: dict[str, Any]) -> Summary:
+def _summary(result: JSONObject) -> Summary:
     """Mean, spread and extremes (s) as a summary."""
     cells = {key: value for key, value in result.items() if value != ""}
     keys = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}

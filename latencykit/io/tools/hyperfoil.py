@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import data_from_points, distinct, in_nanoseconds, printed_rows
+from latencykit.io.sniffing import certain, has_keys, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, starts_with
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _HINT = "the run's all.json contains the distribution in finer steps"
 _STATS = {
-    "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
+    "min": "minResponseTime",
+    "max": "maxResponseTime",
+    "mean": "meanResponseTime",
     "std": "stdDevResponseTime",
-}  # fmt: skip
+}
 _CSV = {  # column of total.csv → key of the JSON
     "Start": "startTime", "End": "endTime", "Responses": "responseCount",
     "Min": "minResponseTime", "Max": "maxResponseTime", "Mean": "meanResponseTime",
@@ -38,17 +39,17 @@ _CSV = {  # column of total.csv → key of the JSON
 
 def sniff_json(head: Head) -> Confidence:
     """Recognise the schema, or a summary."""
-    schema = "hyperfoil.io/run-schema" in head.text[:4000] and jsontext.has_keys(head)
-    return certain(schema or jsontext.has_keys(head, "percentileResponseTime", "meanResponseTime"))
+    schema = "hyperfoil.io/run-schema" in head.text[:4000] and has_keys(head)
+    return certain(schema or has_keys(head, "percentileResponseTime", "meanResponseTime"))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every phase and metric."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     version = record.get("version") if isinstance(record, dict) else None
     series: dict[str, Data] = {}
     for row in record.get("stats") or record.get("statistics") or []:
-        summary = jsontext.entry(row.get("total", row), "summary", source)
+        summary = json_text.entry(row.get("total", row), "summary", source)
         parts = (row.get("name", row.get("phase")), row.get("metric"))
         name = distinct("/".join(str(part) for part in parts if part), series)
         steps = (row.get("histogram") or {}).get("percentiles") or []
@@ -58,7 +59,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return series
 
 
-def _data(summary: dict[str, Any], steps: list[dict[str, Any]]) -> Data:
+def _data(summary: JSONObject, steps: list[JSONObject]) -> Data:
     """A phase: five steps per half distance, each of the values above the one before it."""
     start, end = summary.get("startTime"), summary.get("endTime")
     errors, late, invalid, blocked, count = (

@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import further_columns, per_operation, without_negative
-from latencykit.io.rows import Layout, line_chunks, read_table
+from latencykit.io.rows import RowLayout, line_chunks, read_table
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain
-from latencykit.units import printable
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnySeries
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _DEFAULT_COLUMNS = (
     "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType",
@@ -72,7 +71,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     further = (
         [name for name in columns if name not in (*words, *_NUMBERS)] if options.columns else []
     )
-    layout = Layout(
+    layout = RowLayout(
         columns, tuple(numbers), (*words, *further), sep, skip=int(headed),
         optional=("allThreads",), loose=tuple(further), na=("null",), largest=_LARGEST,
     )  # fmt: skip
@@ -143,11 +142,11 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
     )
 
 
-def _codes(column: pd.Series[Any]) -> NDArray[np.int64]:
+def _codes(column: AnySeries) -> NDArray[np.int64]:
     return np.asarray(column.astype("category").cat.codes, np.int64)
 
 
-def _matching(column: pd.Series[Any], pattern: str) -> NDArray[np.bool_]:
+def _matching(column: AnySeries, pattern: str) -> NDArray[np.bool_]:
     """The rows that match; each distinct text is compared once, and a missing one has code -1."""
     kinds = column.astype("category").cat
     matches = [re.search(pattern, str(kind)) is not None for kind in kinds.categories]

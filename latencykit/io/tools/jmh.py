@@ -15,7 +15,7 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -23,13 +23,12 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
 )
+from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, has_json_keys
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _UNITS = {
     "ns": ("ns", 1), "us": ("us", 1), "ms": ("ms", 1), "s": ("s", 1), "min": ("s", 60),
@@ -43,12 +42,12 @@ _PERCENTILE_ROW = re.compile(r"(.+):(?:[^:]*·)?p(\d(?:\.\d+)?)$")
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark with its parameters as a series."""
-    results = jsontext.load(source)
+    results = json_text.load(source)
     if not isinstance(results, list):
         raise source.corrupt(1, "not a list of results", "what JMH writes with -rf json")
     modes: dict[str, set[str]] = {}
     labels = [
-        _label(str(jsontext.entry(result, "benchmark", source, str)), result.get("params") or {})
+        _label(str(json_text.entry(result, "benchmark", source, str)), result.get("params") or {})
         for result in results
     ]
     for label, result in zip(labels, results, strict=True):
@@ -56,7 +55,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for label, result in zip(labels, results, strict=True):
         name = label if len(modes[label]) == 1 else f"{label} ({result.get('mode')})"
-        data = _data(result, jsontext.entry(result, "primaryMetric", source))
+        data = _data(result, json_text.entry(result, "primaryMetric", source))
         if data is None:
             options.report(f"{source.shown}: {name} has no score in a unit of time; left out")
             continue
@@ -69,7 +68,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
-def _label(benchmark: str, parameters: dict[str, Any]) -> str:
+def _label(benchmark: str, parameters: JSONObject) -> str:
     return " ".join([benchmark, *(f"{name}={value}" for name, value in parameters.items())])
 
 
@@ -83,7 +82,7 @@ def _unit(score_unit: str) -> tuple[str, int, bool] | None:
     return None if unit is None else (*unit, throughput)
 
 
-def _data(result: dict[str, Any], metric: dict[str, Any]) -> Data | None:
+def _data(result: JSONObject, metric: JSONObject) -> Data | None:
     """One metric as the richest data type that its values allow."""
     kind = _unit(str(metric.get("scoreUnit")))
     score = metric.get("score")
@@ -112,7 +111,7 @@ def _data(result: dict[str, Any], metric: dict[str, Any]) -> Data | None:
 
 
 def _exact(
-    values: Any, counts: Any, mean: float, metric: dict[str, Any], run: Run, factor: int
+    values: Any, counts: Any, mean: float, metric: JSONObject, run: Run, factor: int
 ) -> Histogram:
     """Every value with its count; percentiles read as JMH printed them."""
     points, where = np.unique(nanoseconds_of(values, run.unit), return_inverse=True)

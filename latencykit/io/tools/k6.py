@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     further_columns,
@@ -37,22 +38,23 @@ from latencykit.io.build import (
     nothing_answered,
     without_negative,
 )
-from latencykit.io.rows import Layout, line_chunks, read_table
+from latencykit.io.rows import RowLayout, line_chunks, read_table
+from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import Section, certain, iso_nanoseconds, plain_report, starts_with
+from latencykit.io.text_reports import Section, plain_report
+from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.io.tools.vegeta import TIMED_OUT
-from latencykit.units import format_items, parse_duration, printable
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Points = dict[str, Any]  # stamp, value and outcome of one metric
-
-__all__ = ["FORMATS"]
 
 _MAIN = (
     "http_req_duration", "grpc_req_duration", "ws_session_duration", "browser_http_req_duration",
@@ -116,12 +118,12 @@ def sniff_json(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the main metric, or all trends where one is asked for by name."""
-    record = jsontext.load(source, after_noise=source.head.text.lstrip()[:1] != "{")
+    record = json_text.load(source, after_noise=source.head.text.lstrip()[:1] != "{")
     if isinstance(record, dict) and isinstance(record.get("results"), dict):
-        rows = jsontext.entry(record, "results.metrics", source, list)
+        rows = json_text.entry(record, "results.metrics", source, list)
         metrics = {str(row["name"]): row for row in rows}
     else:
-        metrics = jsontext.entry(record, "metrics", source)
+        metrics = json_text.entry(record, "metrics", source)
     trends: dict[str, tuple[dict[str, float], bool]] = {}
     others: dict[str, dict[str, float]] = {}
     for name, metric in metrics.items():
@@ -234,7 +236,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     words = _WORDS if numeric else (*_WORDS, "timestamp")
     further = [name for name in columns if name not in (*words, *numbers)]
     further = [name for name in further if name != "metadata"] if options.columns else []
-    layout = Layout(
+    layout = RowLayout(
         columns, numbers, (*(name for name in words if name in columns), *further), skip=1,
         loose=tuple(further),
         only={"metric_name": _wanted(options)},
@@ -334,7 +336,7 @@ def _valid_points(
 ) -> list[Any]:
     """The points of a chunk, line by line, so that corrupt lines are named."""
     points = []
-    for number, point in jsontext.numbered(source, options, first, chunk, notes):
+    for number, point in json_text.numbered(source, options, first, chunk, notes):
         try:
             if point["type"] == "Point":
                 iso_nanoseconds([str(point["data"]["time"])])
@@ -484,7 +486,7 @@ def _trend_row(
     return values | ({"count": float(cells["count"])} if "count" in cells else {})
 
 
-def _scenarios(text: str, run: Run) -> dict[str, Any]:
+def _scenarios(text: str, run: Run) -> JSONObject:
     """The facts in the lines of scenarios, before the run, and in the last line of progress."""
     rates, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
     interrupted = re.findall(r"(\d+) interrupted iterations", text)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -26,20 +27,18 @@ from latencykit.io.build import (
     nothing_answered,
     whole_nanoseconds,
 )
+from latencykit.io.sniffing import certain, has_json_keys, has_keys
 from latencykit.io.source import Format
-from latencykit.io.text import certain, has_json_keys
-from latencykit.units import format_items
+from latencykit.io.timestamps import epoch_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray, Floats, JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["FORMATS"]
 
 _UNITS = {
     "ns": "ns", "nanoseconds": "ns", "us": "us", "µs": "us", "microseconds": "us",
@@ -48,7 +47,7 @@ _UNITS = {
 _OK, _ERROR, _UNFINISHED = (OUTCOMES.index(name) for name in ("ok", "error", "unfinished"))
 
 
-def _numbers(values: Sequence[Any], unit: str) -> Floats:
+def _numbers(values: Sequence[object], unit: str) -> Floats:
     """Latencies in ns; NaN where a request has none."""
     numbers = [math.nan if value is None else value for value in values]
     return nanoseconds_of(np.array(numbers, np.float64), unit)
@@ -60,16 +59,16 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[dict[str, Any]]:
+def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[JSONObject]:
     """One object per request: a line each, spread over lines, or in a list."""
     begin = source.head.text.lstrip().partition("\n")[0].strip()
     if begin.startswith("[") or begin == "{":
-        rows, further = jsontext.documents(source)
+        rows, further = json_text.documents(source)
         notes += further
         return rows
-    batches = jsontext.lines(source, options, notes)
+    batches = json_text.lines(source, options, notes)
     return [
-        jsontext.entry({f"line {number}": row}, f"line {number}", source)
+        json_text.entry({f"line {number}": row}, f"line {number}", source)
         for first, batch in batches
         for number, row in enumerate(batch, first)
     ]
@@ -78,7 +77,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[dict[s
 def _per_request(
     run: Run,
     values: Mapping[str, Floats],
-    outcome: Sequence[int] | NDArray[Any],
+    outcome: Sequence[int] | AnyArray,
     start: NDArray[np.int64] | None = None,
     gaps: Sequence[Sequence[float]] = (),
     unit: str = "s",
@@ -103,9 +102,10 @@ def _per_request(
         series[name] = Samples(
             duration=np.where(np.isfinite(latency), latency, 0.0)[rows],
             start=None if start is None else start[rows],
-            outcome=None if good.all() else codes[rows], run=run,
+            outcome=None if good.all() else codes[rows],
+            run=run,
             **{key: column[rows] for key, column in columns.items()},
-        ).with_request(number[rows])  # fmt: skip
+        ).with_request(number[rows])
     size = np.array([len(row) for row in gaps], np.int64) * good[: len(gaps)]
     if size.any():
         flat = itertools.chain.from_iterable(itertools.compress(gaps, size))
@@ -150,15 +150,15 @@ _MEANS = {"e2e_latency": "e2el"}
 def sniff_sglang(head: Head) -> Confidence:
     """Recognise the arguments that come first, or SGLang's name of the total time."""
     return certain(
-        jsontext.has_keys(head, "request_rate", "max_concurrency", "random_range_ratio")
-        or jsontext.has_keys(head, "mean_ttft_ms", "mean_e2e_latency_ms")
+        has_keys(head, "request_rate", "max_concurrency", "random_range_ratio")
+        or has_keys(head, "mean_ttft_ms", "mean_e2e_latency_ms")
     )
 
 
 def sniff_vllm(head: Head) -> Confidence:
     """Recognise the keys of a result that is not SGLang's."""
     own = ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
-    known = any(jsontext.has_keys(head, *keys) for keys in own)
+    known = any(has_keys(head, *keys) for keys in own)
     return certain(known and not sniff_sglang(head))
 
 
@@ -174,7 +174,7 @@ def read_sglang(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 def _runs(source: Source, tool: str) -> dict[str, Data]:
     """Every run of a file: single requests where they were saved, else means and percentiles."""
-    records, notes = jsontext.documents(source)
+    records, notes = json_text.documents(source)
     everything: dict[str, Data] = {}
     run = Run()
     for number, record in enumerate(records, 1):
@@ -189,9 +189,7 @@ def _runs(source: Source, tool: str) -> dict[str, Data]:
     return everything
 
 
-def _vllm_run(
-    record: dict[str, Any], tool: str, notes: tuple[str, ...]
-) -> tuple[dict[str, Data], Run]:
+def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[dict[str, Data], Run]:
     """The series of one run; none where no request was completed, whose statistics are zeros."""
     rate, limit = _number(record.get("request_rate")), _number(record.get("max_concurrency"))
     scheduled = bool(rate) and not limit
@@ -233,7 +231,7 @@ def _vllm_run(
     return series, own
 
 
-def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
+def _vllm_requests(record: JSONObject, run: Run) -> dict[str, Data]:
     """Single requests, in seconds; failed ones carry a text in ``errors``, or got no token."""
     first = _numbers(record["ttfts"], "s")
     errors = record.get("errors") or []
@@ -263,9 +261,11 @@ def _vllm_requests(record: dict[str, Any], run: Run) -> dict[str, Data]:
 # GuideLLM: benchmarks at several rates in one document.
 
 _GUIDE_METRICS = (
-    "request_latency", "time_to_first_token_ms", "inter_token_latency_ms",
+    "request_latency",
+    "time_to_first_token_ms",
+    "inter_token_latency_ms",
     "time_per_output_token_ms",
-)  # fmt: skip
+)
 _GUIDE_HINT = (
     "the file keeps a sample of the requests; their distribution is that of its percentiles"
 )
@@ -275,15 +275,13 @@ _GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the
 def sniff_guidellm(head: Head) -> Confidence:
     """Recognise the keys of a report; the metrics may be far behind."""
     words = ("guidellm", '"generative_benchmark"', '"time_to_first_token_ms"')
-    return certain(
-        jsontext.has_keys(head, "benchmarks") and any(word in head.text for word in words)
-    )
+    return certain(has_keys(head, "benchmarks") and any(word in head.text for word in words))
 
 
 def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark's latencies of successful requests; the others are counted apart."""
-    record = jsontext.load(source)
-    benchmarks = jsontext.entry(record, "benchmarks", source, list)
+    record = json_text.load(source)
+    benchmarks = json_text.entry(record, "benchmarks", source, list)
     series: dict[str, Data] = {}
     for benchmark in benchmarks:
         holders = [(benchmark.get(key) or {}) for key in ("config", "args", "scheduler")]
@@ -303,7 +301,7 @@ def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
             rate=float(rate) if rate else None, connections=int(streams) if streams else None,
             unit_from="format",
         )  # fmt: skip
-        metrics = jsontext.entry(benchmark, "metrics", source)
+        metrics = json_text.entry(benchmark, "metrics", source)
         totals = metrics.get("request_totals") or {}
         requests = benchmark.get("requests") or {}
         for metric in _GUIDE_METRICS:
@@ -317,7 +315,7 @@ def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
 
 
 def _guide_metric(
-    metric: str, parts: dict[str, Any], totals: dict[str, Any], requests: dict[str, Any], run: Run
+    metric: str, parts: JSONObject, totals: JSONObject, requests: JSONObject, run: Run
 ) -> Data:
     """One latency: single requests where all were saved, else its percentiles."""
     good, unit = parts["successful"], "ms" if metric.endswith("_ms") else "s"
@@ -358,8 +356,10 @@ def _guide_metric(
 # AIPerf: one line per request, and a summary that has the form of GenAI-Perf's.
 
 _AIPERF = {
-    "ttft": "time_to_first_token", "tpot": "inter_token_latency", "e2el": "request_latency",
-}  # fmt: skip
+    "ttft": "time_to_first_token",
+    "tpot": "inter_token_latency",
+    "e2el": "request_latency",
+}
 _AIPERF_NOTE = "its inter_token_latency, a mean per request, is the series tpot"
 
 
@@ -367,7 +367,7 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request; those of the warm-up are left out."""
     notes: list[str] = []
     records = _rows(source, options, notes)
-    about = [jsontext.entry(record, "metadata", source) for record in records]
+    about = [json_text.entry(record, "metadata", source) for record in records]
     kept = [
         (metadata.get("phase_kind") or metadata.get("benchmark_phase")) != "warmup"
         for metadata in about
@@ -412,7 +412,7 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _explained(_per_request(run, values, outcome, start, gaps, "ns"), _AIPERF_NOTE)
 
 
-def _latencies(metrics: dict[str, Any], key: str, source: Source) -> list[float]:
+def _latencies(metrics: JSONObject, key: str, source: Source) -> list[float]:
     """The values of a metric in ns, one or several, each metric in its own unit."""
     metric = metrics.get(key)
     value = metric.get("value") if isinstance(metric, dict) else None
@@ -422,8 +422,8 @@ def _latencies(metrics: dict[str, Any], key: str, source: Source) -> list[float]
     return list(_numbers(numbers, _unit_of(metric, key, source)).tolist())
 
 
-def _unit_of(metric: Any, key: str, source: Source) -> str:
-    unit = str(jsontext.entry(metric, "unit", source, str)).lower()
+def _unit_of(metric: object, key: str, source: Source) -> str:
+    unit = str(json_text.entry(metric, "unit", source, str)).lower()
     if unit not in _UNITS:
         raise source.corrupt(None, f"{key} is in {unit!r}", "a unit of time such as ms")
     return _UNITS[unit]
@@ -439,7 +439,7 @@ def sniff_nvidia_summary(head: Head) -> Confidence:
 
 def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of every latency type."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     record = {**record, **(record.get("records") or {})}  # where AIPerf's first version had them
     config = record.get("input_config") or {}
     own = "aiperf_version" in record or "cli_command" in config
@@ -453,7 +453,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         measure="service", corrected="none", unit="ms",
         unit_from="file", duration=_scalar(record, "benchmark_duration"),
         achieved=_scalar(record, "request_throughput"), failed=int(failed),
-        start=jsontext.epoch_seconds(record["start_time"]) if record.get("start_time") else None,
+        start=epoch_seconds(record["start_time"]) if record.get("start_time") else None,
     )  # fmt: skip
     series: dict[str, Data] = {}
     for name, key in (_AIPERF | {"itl": "inter_chunk_latency"}).items():
@@ -470,13 +470,15 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         # Of the intervals of a request, none is independent: their number supports no percentile.
         count = None if name == "itl" else metric.get("count") or answered
         series[name] = data_from_points(
-            in_nanoseconds(points, unit), None if count is None else int(count),
-            in_nanoseconds(stats, unit), run.replace(unit=unit),
-        )  # fmt: skip
+            in_nanoseconds(points, unit),
+            None if count is None else int(count),
+            in_nanoseconds(stats, unit),
+            run.replace(unit=unit),
+        )
     return _explained(_in_order(series), _AIPERF_NOTE)
 
 
-def _scalar(record: dict[str, Any], key: str) -> float | None:
+def _scalar(record: JSONObject, key: str) -> float | None:
     """A metric of one number: its average."""
     metric = record.get(key)
     value = metric.get("avg") if isinstance(metric, dict) else None
@@ -489,13 +491,13 @@ def _scalar(record: dict[str, Any], key: str) -> float | None:
 
 def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one row per request of every experiment, from the moments of its chunks."""
-    record = jsontext.load(source)
-    experiments = jsontext.entry(record, "experiments", source, list)
+    record = json_text.load(source)
+    experiments = json_text.entry(record, "experiments", source, list)
     series: dict[str, Data] = {}
     for experiment in experiments:
         about = experiment.get("experiment") or {}
         mode, level = about.get("mode"), about.get("value")
-        requests = jsontext.entry(experiment, "requests", source, list)
+        requests = json_text.entry(experiment, "requests", source, list)
         arrivals = [_chunks(row) for row in requests]
         began = np.array([row["timestamp"] for row in requests], np.int64)
         outcome = [
@@ -537,7 +539,7 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
 _NO_TOKEN = re.compile(r'^(?:data:)?\s*(?:\[DONE\])?\s*$|"choices":\s*\[\]|"content":\s*""')
 
 
-def _chunks(request: dict[str, Any]) -> list[int]:
+def _chunks(request: JSONObject) -> list[int]:
     """The moments of the responses that carry tokens; of all where their text was not kept."""
     moments = [int(moment) for moment in request.get("response_timestamps") or []]
     outputs = request.get("response_outputs") or []
@@ -557,22 +559,25 @@ def _chunks(request: dict[str, Any]) -> list[int]:
 # inference-perf: requests with the moments of their tokens, and summaries.
 
 _INFERENCE_PERF = {
-    "time_to_first_token": "ttft", "inter_token_latency": "itl", "time_per_output_token": "tpot",
+    "time_to_first_token": "ttft",
+    "inter_token_latency": "itl",
+    "time_per_output_token": "tpot",
     "request_latency": "e2el",
-}  # fmt: skip
+}
 
 
 def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one row per request: its start, its end, and when each token arrived."""
     notes: list[str] = []
     begin = source.head.text.lstrip()[:1]
-    rows = jsontext.load(source) if begin == "[" else _rows(source, options, notes)
+    rows = json_text.load(source) if begin == "[" else _rows(source, options, notes)
     outcome = [_ERROR if row.get("error") or row["end_time"] is None else _OK for row in rows]
     began, ended = (
-        whole_nanoseconds([float(row["start_time"] if row[key] is None else row[key])
-                           for row in rows], "s")
+        whole_nanoseconds(
+            [float(row["start_time"] if row[key] is None else row[key]) for row in rows], "s"
+        )
         for key in ("start_time", "end_time")
-    )  # fmt: skip
+    )
     info = [row.get("info") or {} for row in rows]
     about = [details.get("response_metrics") or details for details in info]
     arrivals = [details.get("output_token_times") or [] for details in about]
@@ -600,11 +605,12 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
 
 
 def read_inference_summary(
-    source: Source, options: ReadOptions  # noqa: ARG001
-) -> dict[str, Data]:  # fmt: skip
+    source: Source,
+    options: ReadOptions,  # noqa: ARG001
+) -> dict[str, Data]:
     """Read the statistics of every latency type, of a stage or of the entire run."""
-    record = jsontext.load(source)
-    good = jsontext.entry(record, "successes", source)
+    record = json_text.load(source)
+    good = json_text.entry(record, "successes", source)
     load = record.get("load_summary") or {}
     run = Run(
         tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format",
@@ -622,7 +628,7 @@ def read_inference_summary(
     return series
 
 
-def _from_statistics(metric: dict[str, Any], count: int | None, run: Run, deviation: str) -> Data:
+def _from_statistics(metric: JSONObject, count: int | None, run: Run, deviation: str) -> Data:
     """Percentiles, mean and extremes in seconds, by their keys."""
     points = {
         float(match[1]): value
@@ -643,7 +649,7 @@ _LLMPERF_NOTE = "its inter_token_latency_s, the total time per token, is the ser
 
 def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one row per request; the file does not state when they were sent."""
-    rows = jsontext.entry({"responses": jsontext.load(source)}, "responses", source, list)
+    rows = json_text.entry({"responses": json_text.load(source)}, "responses", source, list)
     outcome = [_OK if row.get("error_code") is None else _ERROR for row in rows]
     between = [row.get(_LLMPERF["tpot"]) for row in rows]
     keys, gaps = dict(_LLMPERF), []
@@ -660,7 +666,7 @@ def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
 
 def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of every latency type."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     clients = record.get("num_concurrent_requests")
     run = Run(
         tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",

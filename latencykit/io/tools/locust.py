@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -28,16 +29,14 @@ from latencykit.io.build import (
     nothing_answered,
 )
 from latencykit.io.rows import CUT_LINE
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import below, certain, plain
-from latencykit.units import format_items, printable
+from latencykit.io.text_reports import below, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _ROUNDED = "Locust rounds response times to two digits before it counts them"
 _WINDOW = (
@@ -54,12 +53,13 @@ _NAMES = {
     "total max response time": "max response time", "method": "type",
 }  # fmt: skip
 _STATS = {
-    "mean": "average response time", "min": "min response time", "max": "max response time",
-}  # fmt: skip
+    "mean": "average response time",
+    "min": "min response time",
+    "max": "max response time",
+}
 _RUN = Run(
-    tool="Locust", loop="closed", measure="service", corrected="none", unit="ms",
-    unit_from="format",
-)  # fmt: skip
+    tool="Locust", loop="closed", measure="service", corrected="none", unit="ms", unit_from="format"
+)
 _COUNTS = re.compile(
     r"^(.{0,400}?)\s+(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s+\|?\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)"
     r"\s+\|?\s*([\d.]+)\s+([\d.]+)\s*$"
@@ -179,9 +179,11 @@ def read_history(source: Source, options: ReadOptions) -> dict[str, Data]:
     times = [value for row in rows if (value := _number(row.get("timestamp", ""))) is not None]
     users = max((int(_number(row.get("user count", "")) or 0) for row in rows), default=0)
     run = _RUN.replace(
-        start=times[0] if times else None, connections=users or None, notes=tuple(notes),
+        start=times[0] if times else None,
+        connections=users or None,
+        notes=tuple(notes),
         duration=(times[-1] - times[0] or None) if times else None,
-    )  # fmt: skip
+    )
     if len(last) > 1:
         run = run.with_notes(_WINDOW)
         last = {name: {k: v for k, v in row.items() if "%" not in k} for name, row in last.items()}
@@ -256,7 +258,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     """Read the counts of every entry, and their sum."""
     text = source.text()
     begin = re.search(r"^\[\s*\{", text, re.MULTILINE)  # lines of the log begin with a bracket, too
-    entries = jsontext.parse(text, source, begin.start() if begin else 0, whole=False)
+    entries = json_text.parse(text, source, begin.start() if begin else 0, whole=False)
     series: dict[str, Histogram] = {}
     for number, entry in enumerate(entries, 1):
         try:
@@ -273,9 +275,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     total = sum(parts[1:], parts[0])
     mean = sum(part.mean * part.count for part in parts) / max(sum(part.count for part in parts), 1)
     stats = {
-        "min": min(part.min for part in parts), "max": max(part.max for part in parts),
+        "min": min(part.min for part in parts),
+        "max": max(part.max for part in parts),
         "mean": round(mean, 3),
-    }  # fmt: skip
+    }
     everything = Histogram(total.buckets, total.index, total.counts, total.unit, total.run, stats)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.run.notes))
     rate = sum(part.run.achieved or 0 for part in parts) or None

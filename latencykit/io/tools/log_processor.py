@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, in_nanoseconds
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import fact, has_match
-from latencykit.units import printable
+from latencykit.io.text_reports import fact
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _LEGEND = re.compile(
     r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"
@@ -68,9 +67,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "log-processor", "HistogramLogProcessor's intervals (text, CSV)", "histogram",
-        (".txt", ".csv"), has_match(_LEGEND), read,
+        "log-processor",
+        "HistogramLogProcessor's intervals (text, CSV)",
+        "histogram",
+        (".txt", ".csv"),
+        has_match(_LEGEND),
+        read,
         example="java -cp HdrHistogram.jar org.HdrHistogram.HistogramLogProcessor -i run.hlog "
         "-o out.txt",
     ),
-)  # fmt: skip
+)

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     data_from_values,
@@ -33,15 +34,13 @@ from latencykit.io.build import (
     nanoseconds_of,
     without_negative,
 )
-from latencykit.io.rows import CUT_LINE, Layout, read_table
+from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, durations, has_json_keys, has_match, plain
-from latencykit.units import printable
+from latencykit.io.text_reports import durations, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _CLOCK = r"^(?:\d\d:\d\d:\d\d )?"
 _NATS_POINT = re.compile(_CLOCK + r"([\d.]+): +(\S+)\s*$", re.MULTILINE)
@@ -122,9 +121,10 @@ def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     # It sends that many, and waits for all of them.
     count = rate * int(times.get("Target Duration", 0.0) / 1e9) if rate else None
     run = _NATS_RUN.replace(
-        rate=float(rate) if rate else None, achieved=float(achieved) if achieved else None,
+        rate=float(rate) if rate else None,
+        achieved=float(achieved) if achieved else None,
         duration=times.get("Last Recv Wall Time", 0.0) / 1e9 or None,
-    )  # fmt: skip
+    )
     run = run.with_notes(
         "nats latency cuts what it prints to whole microseconds; "
         "--histogram FILE writes every value to FILE.raw"
@@ -135,7 +135,7 @@ def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every value (ms), in the order of receipt."""
     unit, unit_from = options.resolve_unit("ms")
-    layout = Layout(("value",), ("value",), largest={"value": 9e12})
+    layout = RowLayout(("value",), ("value",), largest={"value": 9e12})
     frame, notes = read_table(source, options, layout)
     if not len(frame):
         return {}
@@ -236,7 +236,7 @@ def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, D
 
 def read_openmessaging(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read publish, publish delay and end-to-end latencies of the whole run."""
-    record: dict[str, Any] = jsontext.load(source)
+    record: dict[str, Any] = json_text.load(source)
     errors = record.get("publishErrorRate") or []
     series: dict[str, Data] = {}
     for name, kind, unit, rate in _SERIES:

@@ -11,21 +11,20 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds
 from latencykit.io.rows import CUT_LINE
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, has_match, plain
-from latencykit.units import printable
+from latencykit.io.text_reports import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "

@@ -15,28 +15,18 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, nanoseconds, outcome_codes, without_negative
-from latencykit.io.rows import Layout, read_table
+from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.sniffing import certain, has_json_keys, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text import (
-    certain,
-    command_of,
-    has_json_keys,
-    plain_report,
-    section_runs,
-    starts_with,
-)
-from latencykit.io.tools.hey import BEGIN, Report, data_from_report, is_report, parse_report
+from latencykit.io.text_reports import command_of, plain_report, section_runs
+from latencykit.io.tools.hey import BEGIN, HeyReport, data_from_report, is_report, parse_report
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-    Ints = NDArray[np.int64]
-
-__all__ = ["FORMATS"]
 
 _HEADER = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"
 _RUN = Run(tool="oha", measure="service", unit="s", unit_from="format")
@@ -51,12 +41,12 @@ _FROM_SCHEDULE = (
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read percentiles and buckets, of good replies alone with ``--stats-success-breakdown``."""
-    record = jsontext.load(source)
-    summary = jsontext.entry(record, "summary", source)
+    record = json_text.load(source)
+    summary = json_text.entry(record, "summary", source)
     apart = isinstance(record.get("latencyPercentilesSuccessful"), dict)
     suffix = "Successful" if apart else ""
-    percentiles = jsontext.entry(record, f"latencyPercentiles{suffix}", source)
-    histogram = jsontext.entry(record, f"responseTimeHistogram{suffix}", source)
+    percentiles = json_text.entry(record, f"latencyPercentiles{suffix}", source)
+    histogram = json_text.entry(record, f"responseTimeHistogram{suffix}", source)
     marks = sorted((nanoseconds(mark, "s"), int(count)) for mark, count in histogram.items())
     codes, errors = (
         record.get(key) or {} for key in ("statusCodeDistribution", "errorDistribution")
@@ -66,7 +56,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     if sum(count for _, count in marks) != good:  # equal marks fall together in an object
         marks = []
     names = {"min": "fastest", "max": "slowest", "mean": "average"}
-    report = Report(
+    report = HeyReport(
         stats=in_nanoseconds({name: summary.get(key) for name, key in names.items()}, "s"),
         points=_points(percentiles),
         marks=tuple(mark for mark, _ in marks),
@@ -80,7 +70,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"": data_from_report(report, _run_of(record, report), source, 0.0)}
 
 
-def _points(percentiles: dict[str, Any]) -> dict[float, float]:
+def _points(percentiles: JSONObject) -> dict[float, float]:
     """Percentile → ns; null stands for a percentile that too few requests leave unknown."""
     return {
         float(key.removeprefix("p")): nanoseconds(value, "s")
@@ -89,7 +79,7 @@ def _points(percentiles: dict[str, Any]) -> dict[float, float]:
     }
 
 
-def _run_of(record: dict[str, Any], report: Report) -> Run:
+def _run_of(record: JSONObject, report: HeyReport) -> Run:
     """The run, by a comparison of the times to the first byte with the total ones."""
     first = _points(record.get("firstBytePercentiles") or {})
     slowest = ((record.get("details") or {}).get("firstByte") or {}).get("slowest")
@@ -109,7 +99,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every reply; the moment it was due, where a schedule shows in the times."""
     names = ("request-start", "Response-delay", "request-duration", "status")
     largest = dict.fromkeys(names, 9e9)
-    layout = Layout(tuple(_HEADER.split(",")), names, skip=1, largest=largest)
+    layout = RowLayout(tuple(_HEADER.split(",")), names, skip=1, largest=largest)
     frame, notes = read_table(source, options, layout)
     start, delay, duration = (
         np.rint(frame[name].to_numpy(np.float64) * 1e9).astype(np.int64) for name in names[:3]

@@ -16,32 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import certain
 from latencykit.io.tools.prometheus import family_series, unit_of
 from latencykit.io.wire import Schema, messages
-from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from latencykit._typing import Floats, Ints, JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
     Labels = tuple[tuple[str, str], ...]
-
-__all__ = ["FORMATS"]
 
 _FINEST = 1 << 14
 _KEYS = re.compile(r'"(?:resource_?metrics|scope_?metrics)"', re.IGNORECASE)
@@ -75,7 +70,7 @@ _METRIC: Schema = {
 _KINDS = ("gauge", "counter", "histogram", "exponentialhistogram", "summary")
 _EXPORT: Schema = {
     1: ("resourcemetrics[]", {2: ("scopemetrics[]", {2: ("metrics[]", _METRIC)})}),
-}  # fmt: skip
+}
 
 
 @record()
@@ -93,7 +88,7 @@ class _Point:
     sum: float | None
 
 
-def _attributes_of(point: dict[str, Any]) -> Labels:
+def _attributes_of(point: JSONObject) -> Labels:
     """Attributes in one form: a mapping, or a list of keys and typed values."""
     attributes = point.get("attributes") or {}
     if isinstance(attributes, dict):
@@ -108,7 +103,7 @@ def _attributes_of(point: dict[str, Any]) -> Labels:
     return tuple(sorted(pairs))
 
 
-def _seconds(value: Any) -> float:
+def _seconds(value: object) -> float:
     """Seconds since the epoch of a time in ISO form or in nanoseconds."""
     import pandas as pd
 
@@ -121,13 +116,13 @@ def _seconds(value: Any) -> float:
         return 0.0
 
 
-def _counts(record: dict[str, Any], *names: str) -> Ints:
+def _counts(record: JSONObject, *names: str) -> Ints:
     """The counts under the first of some names; JSON writes them as text."""
     listed = next((record[name] for name in names if record.get(name) is not None), ())
     return np.array([int(count) for count in listed], np.int64)
 
 
-def _point_of(point: dict[str, Any], source: Source) -> _Point | None:
+def _point_of(point: JSONObject, source: Source) -> _Point | None:
     """One data point; None for gauges and sums."""
     if not point.keys().isdisjoint(("scale", "positive", "positivebucket", "zerocount")):
         scale, above = int(point.get("scale") or 0), 0  # protobuf leaves zeros out
@@ -209,7 +204,7 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _series(
-    metrics: Iterator[dict[str, Any]], notes: list[str], source: Source, options: ReadOptions
+    metrics: Iterator[JSONObject], notes: list[str], source: Source, options: ReadOptions
 ) -> dict[str, Data]:
     """The series of metrics in the form of `_plain`."""
     families: dict[tuple[str, str], dict[Labels, list[_Point]]] = {}
@@ -252,13 +247,13 @@ def _series(
     return series
 
 
-def _metrics(source: Source, notes: list[str]) -> Iterator[dict[str, Any]]:
+def _metrics(source: Source, notes: list[str]) -> Iterator[JSONObject]:
     """Metrics of objects one after another: one per line, or spread over lines."""
     text = source.text()
     at, first = 0, True
     while (begin := re.compile(r"\S").search(text, at)) is not None:
         try:
-            value, at = jsontext.parse_next(text, source, begin.start())
+            value, at = json_text.parse_next(text, source, begin.start())
         except CorruptInputError as error:
             if first or "ends in the middle" not in error.seen:
                 raise
@@ -274,7 +269,7 @@ def _metrics(source: Source, notes: list[str]) -> Iterator[dict[str, Any]]:
                     yield from scope.get("metrics") or []
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """The same with keys in lower case and without underscores; attributes keep theirs."""
     if isinstance(value, dict):
         plain = {name.lower().replace("_", ""): item for name, item in value.items()}

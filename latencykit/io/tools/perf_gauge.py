@@ -13,6 +13,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import (
@@ -22,15 +23,13 @@ from latencykit.io.build import (
     mixed_note,
     nothing_answered,
 )
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import below, certain, durations, fact, plain
+from latencykit.io.text_reports import below, durations, fact, plain
 from latencykit.io.tools import prometheus
-from latencykit.units import printable
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _BEGIN = re.compile(r"^Test: (.*?)\s*$", re.MULTILINE)
 _ROW = re.compile(r"^(Min|p[\d.]+|Max|Mean|StdDev|tm[\d.]+) *: *(\S+) *$", re.MULTILINE)
@@ -152,11 +151,13 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
             levels = tuple(sorted(points))
             stats = {_STATS[key]: value for key, value in values.items() if key in _STATS}
             data = replace(
-                data, reported_stats={**data.reported_stats, **stats},
+                data,
+                reported_stats={**data.reported_stats, **stats},
                 reported_percentiles=(
-                    levels, tuple(itertools.accumulate((points[p] for p in levels), max))
+                    levels,
+                    tuple(itertools.accumulate((points[p] for p in levels), max)),
                 ),
-            )  # fmt: skip
+            )
         series[distinct(label, series)] = data.with_run(
             tool="perf-gauge", loop="closed", unit_from=unit_from,
             aggregate=family == "latency" and len(histograms) > 1,

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io.build import in_nanoseconds, outcome_codes, per_operation, without_negative
-from latencykit.io.rows import CUT_LINE, Layout, read_table
+from latencykit.io.rows import CUT_LINE, RowLayout, read_table
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, fact
-from latencykit.units import format_items
+from latencykit.io.text_reports import fact
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _FAILED = ("failed", "serialization", "deadlock")
 _ROW = re.compile(
@@ -70,7 +69,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every transaction; skipped and failed ones are counted apart."""
     width = len(source.head.lines[0].split())
     names = _COLUMNS[:width]
-    layout = Layout(names, names, sep=" ", optional=("time",), na=("skipped", *_FAILED))
+    layout = RowLayout(names, names, sep=" ", optional=("time",), na=("skipped", *_FAILED))
     frame, notes = read_table(source, options, layout)
     timed = frame["time"].to_numpy(np.float64)
     missing = np.isnan(timed)
@@ -86,7 +85,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         duration = np.where(missing, 0, duration - lag)
     outcome = None
     if missing.any():  # the file is read again for the words in place of times
-        words, _ = read_table(source, options, Layout(names, (), ("time",), " "))
+        words, _ = read_table(source, options, RowLayout(names, (), ("time",), " "))
         skipped = (words["time"] == "skipped").to_numpy()[: missing.size]
         outcome = outcome_codes(error=missing, dropped=missing & skipped)
     columns: dict[str, Any] = {
@@ -105,9 +104,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         note = f"the log is a sample of about {share:.0%} of the transactions (--sampling-rate)"
         notes += (f"{note}: a stall may be missing from it",)
     run = Run(
-        tool="pgbench", connections=clients, unit="us", unit_from="format",
-        notes=notes, **facts,
-    )  # fmt: skip
+        tool="pgbench", connections=clients, unit="us", unit_from="format", notes=notes, **facts
+    )
     everything = Samples(run=run, **columns)
     if scripts.size < 2:
         return {"": everything}

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, nanoseconds_of, whole_nanoseconds, without_negative
+from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import certain, fact, has_json_keys, has_match
-from latencykit.units import format_items, parse_duration
+from latencykit.io.text_reports import fact
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 # Words differ by language: "icmp_seq=1 ttl=52 temps=9,85 ms", "Bytes=32 Zeit<1ms TTL=52".
 _REPLY = re.compile(
@@ -160,7 +160,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; the time stamp is the end of it."""
-    records = [row for row in jsontext.load(source) if isinstance(row, dict)]
+    records = [row for row in json_text.load(source) if isinstance(row, dict)]
     requests = [row for row in records if "io" in row]
     closing: dict[str, Any] = next((row for row in records if "stat" in row), {})
     run = _IOPING.replace(unit_from="format")
@@ -180,7 +180,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         stats = {name: float(value) for name, value in stats.items()}
         return {"": Summary(stats, {}, stat.get("count"), "ns", run.with_notes(_IOPING_HINT))}
     durations, stamps = (
-        [jsontext.entry(row, path, source, (int, float)) for row in good]
+        [json_text.entry(row, path, source, (int, float)) for row in good]
         for path in ("io.time", "timestamp")
     )
     duration = np.array(durations, np.int64)

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items, printable
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError, LatencyKitError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
     data_from_points,
@@ -31,23 +32,21 @@ from latencykit.io.build import (
     nanoseconds_of,
 )
 from latencykit.io.raw.cells import unit_in, word_set
+from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, has_json_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
-from latencykit.units import format_items, format_value, printable
+from latencykit.units import format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import Floats, JSONObject
     from latencykit.core.run import UnitFrom
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
     Labels = tuple[tuple[str, str], ...]
-
-__all__ = ["FORMATS", "family_series", "read", "unit_of", "unit_said"]
 
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
 # In a sentence, these are units only behind "in", or in brackets.
@@ -110,13 +109,13 @@ def unit_said(text: str) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
-def _label_text(labels: Mapping[str, Any]) -> str:
+def _label_text(labels: Mapping[str, object]) -> str:
     """Labels as a scrape writes them: ``{code="200",path="/"}``, or nothing."""
     inner = ",".join(f'{name}="{value}"' for name, value in labels.items())
     return f"{{{inner}}}" if inner else ""
 
 
-def _is_failure(labels: Mapping[str, Any]) -> bool:
+def _is_failure(labels: Mapping[str, object]) -> bool:
     """True if a label says that these requests failed: a status of 5xx, or an outcome in words."""
     return any(
         (_STATUS.match(name) and _FAILURE.fullmatch(str(value)))
@@ -381,13 +380,15 @@ _HISTOGRAM: Schema = {
     13: ("positive_delta[]", "sint"), 14: ("positive_count[]", "double"),
 }  # fmt: skip
 _SUMMARY: Schema = {
-    1: ("sample_count", "uint"), 2: ("sample_sum", "double"),
+    1: ("sample_count", "uint"),
+    2: ("sample_sum", "double"),
     3: ("quantile[]", {1: ("quantile", "double"), 2: ("value", "double")}),
-}  # fmt: skip
+}
 _METRIC: Schema = {
-    1: ("label[]", {1: ("name", "text"), 2: ("value", "text")}), 4: ("summary", _SUMMARY),
+    1: ("label[]", {1: ("name", "text"), 2: ("value", "text")}),
+    4: ("summary", _SUMMARY),
     7: ("histogram", _HISTOGRAM),
-}  # fmt: skip
+}
 _FAMILY: Schema = {
     1: ("name", "text"), 2: ("help", "text"), 3: ("type", "uint"), 4: ("metric[]", _METRIC),
     5: ("unit", "text"),
@@ -411,7 +412,7 @@ _OF_REMOTE = {  # names of prompb/types.proto → those of metrics.proto
 def sniff_protobuf(head: Head) -> Confidence:
     """Recognise the first family: its name, its type and a metric."""
     if head.text.lstrip()[:1] in ("{", "["):
-        return certain(_JSON_FAMILY.search(head.text) and jsontext.has_keys(head, "type", "metric"))
+        return certain(_JSON_FAMILY.search(head.text) and has_keys(head, "type", "metric"))
     if _BEGIN.match(head.text):
         return certain(re.search(r"\btype\s*:\s*[A-Z]", head.text) and "metric" in head.text)
     try:
@@ -429,7 +430,7 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     if _BEGIN.match(source.head.text):
         families: Iterable[dict[str, Any]] = _families_in_text(source)
     elif source.head.text.lstrip()[:1] in ("{", "["):
-        families = _snake(jsontext.documents(source)[0])
+        families = _snake(json_text.documents(source)[0])
     else:
         families = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
     own = [family for family in families if not family.get("name", "").startswith(_RUNTIME)]
@@ -450,7 +451,7 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
-def _families_in_text(source: Source) -> list[dict[str, Any]]:
+def _families_in_text(source: Source) -> list[JSONObject]:
     """Families as protobuf's text; each begins with its name."""
     text = source.text()
     families: list[dict[str, Any]] = []
@@ -497,7 +498,7 @@ def _by_name(schema: Schema) -> dict[str, tuple[bool, Any]]:
     return {name.removesuffix("[]"): (name.endswith("[]"), kind) for name, kind in schema.values()}
 
 
-def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None:
+def _of_message(metric: JSONObject, run: Run, source: Source) -> Data | None:
     """One metric: a native histogram, else classic buckets or quantiles."""
     record = metric.get("histogram") or metric.get("summary") or {}
     plain = _Metric(sum=float(record.get("sample_sum", math.nan)))
@@ -528,7 +529,7 @@ def _of_message(metric: dict[str, Any], run: Run, source: Source) -> Data | None
     )  # fmt: skip
 
 
-def _buckets(record: dict[str, Any], source: Source) -> tuple[Floats, Floats, Floats]:
+def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats]:
     """Both edges and the counts of the buckets of a native histogram, of zero and above it."""
     index, counts = _unpacked(record, source)
     if (counts < 0).any() or not np.isfinite(counts).all():
@@ -554,7 +555,7 @@ def _buckets(record: dict[str, Any], source: Source) -> tuple[Floats, Floats, Fl
     return low, high, counts
 
 
-def _snake(value: Any) -> Any:
+def _snake(value: object) -> Any:
     """The same with keys as in the proto file; of a choice (``{"CountInt": 7}``) its value."""
     if isinstance(value, list):
         return [_snake(item) for item in value] if value and isinstance(value[0], dict) else value
@@ -567,7 +568,7 @@ def _snake(value: Any) -> Any:
     return {_OF_REMOTE.get(key, key): _snake(item) for key, item in record.items()}
 
 
-def _unpacked(record: dict[str, Any], source: Source) -> tuple[Floats, Floats]:
+def _unpacked(record: JSONObject, source: Source) -> tuple[Floats, Floats]:
     """Indices and counts of the positive buckets of a native histogram."""
     spans = record.get("positive_span", ())
     deltas = record.get("positive_delta", ())
@@ -589,20 +590,20 @@ def _unpacked(record: dict[str, Any], source: Source) -> tuple[Floats, Floats]:
 
 def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram: a range as a log, an instant as a histogram."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     answer = record.get("data", record) if isinstance(record, dict) else {}
     if isinstance(record, dict) and record.get("status") == "error":
         seen = f"Prometheus answered with an error ({printable(str(record.get('error')), 80)})"
         raise source.corrupt(None, seen, "a result", "query anew")
     if "resultType" not in answer and not answer.keys().isdisjoint(("results", "timeseries")):
         answer = {"resultType": "matrix", "result": _of_remote(answer)}
-    kind, results = answer.get("resultType"), jsontext.entry(answer, "result", source, list)
+    kind, results = answer.get("resultType"), json_text.entry(answer, "result", source, list)
     if kind not in ("matrix", "vector"):
         expected = "a matrix (query_range) or a vector"
         raise source.corrupt(None, f"the answer is a {kind}", expected)
     families: dict[str, dict[Labels, list[dict[str, Any]]]] = {}
     for row in results:
-        labels = dict(jsontext.entry(row, "metric", source))
+        labels = dict(json_text.entry(row, "metric", source))
         name = str(labels.pop("__name__", "")).removesuffix("_bucket")
         if "le" not in labels and not row.get("histograms") and not row.get("histogram"):
             continue
@@ -611,10 +612,12 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not families:
         seen = "no series has the label le" if results else "the answer contains no series"
         raise source.corrupt(
-            None, seen, "buckets of a histogram",
+            None,
+            seen,
+            "buckets of a histogram",
             "query the buckets, such as sum by (le) (rate(x_bucket[1m])), "
             "not histogram_quantile of them",
-        )  # fmt: skip
+        )
     series: dict[str, Data] = {}
     for name, members in families.items():
         unit = unit_of(name, options)
@@ -629,7 +632,7 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
-def _of_remote(answer: dict[str, Any]) -> list[dict[str, Any]]:
+def _of_remote(answer: JSONObject) -> list[JSONObject]:
     """The content of remote read or remote write, in the form of a query's answer."""
     rows = []
     for result in answer.get("results") or [answer]:
@@ -649,7 +652,7 @@ def _of_remote(answer: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _of_labels(rows: list[dict[str, Any]], kind: str, run: Run, source: Source) -> Data | None:
+def _of_labels(rows: list[JSONObject], kind: str, run: Run, source: Source) -> Data | None:
     """The series of one set of labels."""
     native = rows[0].get("histograms") or [rows[0].get("histogram")]
     if native[0]:
@@ -666,7 +669,7 @@ def _of_labels(rows: list[dict[str, Any]], kind: str, run: Run, source: Source) 
     return _from_cumulative(edges, math.nan, {}, run, source, None)
 
 
-def _classic(rows: list[dict[str, Any]], run: Run, source: Source) -> Data | None:
+def _classic(rows: list[JSONObject], run: Run, source: Source) -> Data | None:
     """Buckets over time: differences of counters, or rates times the step."""
     rows = sorted(rows, key=lambda row: float(row["metric"]["le"]))
     limits = np.array([float(row["metric"]["le"]) for row in rows])

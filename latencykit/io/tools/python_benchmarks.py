@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import printable
 from latencykit.core.run import Run
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     data_from_values,
@@ -18,14 +19,12 @@ from latencykit.io.build import (
     in_nanoseconds,
     nanoseconds_of,
 )
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text import durations, fact, has_json_keys, has_match, plain_report
-from latencykit.units import printable
+from latencykit.io.text_reports import durations, fact, plain_report
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")
@@ -49,15 +48,15 @@ _HINT = "only quartiles are saved; --benchmark-save-data keeps every round: the 
 
 def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark but calibration runs and warm-ups, as pyperf does."""
-    record = jsontext.load(source)
+    record = json_text.load(source)
     common: dict[str, Any] = record.get("metadata") or {}
     series: dict[str, Data] = {}
-    for benchmark in jsontext.entry(record, "benchmarks", source, list):
+    for benchmark in json_text.entry(record, "benchmarks", source, list):
         facts: dict[str, Any] = common | (benchmark.get("metadata") or {})
         unit = _PYPERF_UNITS.get(str(facts.get("unit", "second")), "none")
         values: list[float] = []
         loops = 1
-        for process in jsontext.entry(benchmark, "runs", source, list):
+        for process in json_text.entry(benchmark, "runs", source, list):
             own = facts | (process.get("metadata") or {})
             values += process.get("values") or []
             loops = max(loops, int(own.get("loops") or 1) * int(own.get("inner_loops") or 1))
@@ -75,12 +74,12 @@ def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark: one value per round, in seconds per call."""
-    record = jsontext.load(source)
-    benchmarks: list[dict[str, Any]] = jsontext.entry(record, "benchmarks", source, list)
+    record = json_text.load(source)
+    benchmarks: list[dict[str, Any]] = json_text.entry(record, "benchmarks", source, list)
     names = [str(benchmark.get("name")) for benchmark in benchmarks]
     series: dict[str, Data] = {}
     for name, benchmark in zip(names, benchmarks, strict=True):
-        stats = jsontext.entry(benchmark, "stats", source)
+        stats = json_text.entry(benchmark, "stats", source)
         iterations = int(stats.get("iterations") or 1)
         run = Run(
             tool="pytest-benchmark", version=record.get("version"), loop="closed",
@@ -116,8 +115,10 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
         extremes = {0.0: "min", 100.0: "max"}
         stats = durations(
             cells | {extremes[p]: v for p, v in percentiles.items() if p in extremes},
-            source, "12.2 us", line=line,
-        )  # fmt: skip
+            source,
+            "12.2 us",
+            line=line,
+        )
         points = durations(
             {p: v for p, v in percentiles.items() if 0 < p < 100}, source, "12.2 us", line=line
         )

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -35,16 +36,15 @@ from latencykit.io.build import (
     nanoseconds_of,
     printed_rows,
 )
+from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, fact, has_json_keys, plain
-from latencykit.units import format_items, printable
+from latencykit.io.text_reports import fact, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _TOTALS = "Totals"
 _MEMTIER_HINT = "--json-out-file contains the full distribution"
@@ -69,7 +69,7 @@ _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the full di
 
 def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the totals, then every command that was sent; of several runs, all of them together."""
-    record: dict[str, Any] = jsontext.load(source)
+    record: dict[str, Any] = json_text.load(source)
     sections = [key for key, row in record.items() if isinstance(row, dict) and _TOTALS in row]
     if not sections:
         hint = "run memtier_benchmark with --json-out-file"
@@ -97,7 +97,7 @@ def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]: 
 
 
 def _memtier_data(
-    name: str, row: dict[str, Any], section: dict[str, Any], run: Run, source: Source
+    name: str, row: JSONObject, section: JSONObject, run: Run, source: Source
 ) -> Data:
     """One row of the statistics: its payload, else its percentiles."""
     failed = int(row.get("Connection Errors") or 0)

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, nothing_answered
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import certain
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _LINE = re.compile(
     r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE
@@ -54,7 +52,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the object."""
-    record = jsontext.load(source, after_noise=True)
+    record = json_text.load(source, after_noise=True)
     return {"": _summary({name: float(value) for name, value in record.items()}, source)}
 
 

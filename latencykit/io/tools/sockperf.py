@@ -18,14 +18,13 @@ from latencykit.io.build import (
     nanoseconds_of,
     without_negative,
 )
-from latencykit.io.rows import Layout, read_table
+from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import certain, fact
+from latencykit.io.text_reports import fact
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
@@ -85,7 +84,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     measured = lines[at].count(",") == 3
     names = ("packet", "tx", "rx", "latency")[: 4 if measured else 3]
     largest = {"tx": 9e9, "rx": 9e9, "latency": 9e15}
-    layout = Layout(names, names[1:], skip=at + 1, comment="-", largest=largest)
+    layout = RowLayout(names, names[1:], skip=at + 1, comment="-", largest=largest)
     frame, notes = read_table(source, options, layout)
     run = _run(_COLOUR.sub("", "\n".join(lines[:at])))
     if measured:

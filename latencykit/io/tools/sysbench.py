@@ -17,13 +17,12 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import in_nanoseconds, nanoseconds_of
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text import fact, has_match
+from latencykit.io.text_reports import fact
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023

@@ -12,29 +12,27 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import histogram_of_sketch
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import certain
 from latencykit.io.wire import varints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from latencykit._typing import JSONObject
     from latencykit.core.histogram import Histogram
     from latencykit.io.build import SketchBuckets
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["FORMATS", "buckets_of_centroids"]
 
 _MAGIC = (b"\0\0\0\1", b"\0\0\0\2")
 _EMPTY = (30, 32)  # bytes without a centroid
@@ -94,7 +92,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
                 data = b""
             series[f"line {number}"] = _histogram(_of_bytes(data), source, number, options)
     else:
-        for name, digest in _digests(jsontext.load(source), ""):
+        for name, digest in _digests(json_text.load(source), ""):
             series[name or f"digest {len(series) + 1}"] = _histogram(
                 _of_json(digest), source, None, options
             )
@@ -147,7 +145,7 @@ def _rounded(mean: ArrayLike, weight: ArrayLike, least: float, most: float) -> S
     return buckets_of_centroids(np.clip(means, least, most), weight, least, most)
 
 
-def _digests(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _digests(value: object, name: str) -> Iterator[tuple[str, JSONObject]]:
     """Objects with centroids, named by the keys that lead there."""
     if isinstance(value, dict) and isinstance(value.get("centroids"), list):
         yield name, value
@@ -158,7 +156,7 @@ def _digests(value: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield from _digests(inner, f"{name}.{key}" if name else str(key))
 
 
-def _of_json(digest: dict[str, Any]) -> SketchBuckets | None:
+def _of_json(digest: JSONObject) -> SketchBuckets | None:
     """SketchBuckets of centroids as objects, or as two lists."""
     listed = digest["centroids"]
     if listed and isinstance(listed[0], dict):
@@ -187,8 +185,12 @@ def _of_json(digest: dict[str, Any]) -> SketchBuckets | None:
 
 FORMATS = (
     Format(
-        "t-digest", "t-digest (Java library's bytes or base64, JSON of centroids)", "histogram",
-        (".bin", ".txt", ".json"), sniff, read,
+        "t-digest",
+        "t-digest (Java library's bytes or base64, JSON of centroids)",
+        "histogram",
+        (".bin", ".txt", ".json"),
+        sniff,
+        read,
         example="Files.write(path, bytes);   // digest.asBytes(buffer)   # writes latency.bin",
     ),
-)  # fmt: skip
+)

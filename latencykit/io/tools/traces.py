@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.rows import CUT_LINE
+from latencykit.io.sniffing import certain, has_keys
 from latencykit.io.source import Format
-from latencykit.io.text import certain
 from latencykit.io.wire import Schema, messages
-from latencykit.units import format_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from latencykit._typing import AnyArray, JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names
@@ -71,10 +70,10 @@ _Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
 
 def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
     """Documents one after the other; the items of lists, which may be lists of spans by trace."""
-    text, at, first = jsontext.without_halves(source.text()), 0, True
+    text, at, first = json_text.without_halves(source.text()), 0, True
     while (match := _BLANK.match(text, at)) and match.end() < len(text):
         try:
-            value, at = jsontext.parse_next(text, source, match.end())
+            value, at = json_text.parse_next(text, source, match.end())
         except CorruptInputError as error:
             if first or "ends in the middle" not in error.seen:
                 raise
@@ -85,7 +84,7 @@ def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
             yield from entry if isinstance(entry, list) else [entry]
 
 
-def _parent(span_id: Any) -> str:
+def _parent(span_id: object) -> str:
     """The id of a parent; some writers state zeros for none."""
     text = str(span_id or "")
     return text if text.strip("0") else ""
@@ -108,7 +107,7 @@ def _otlp(source: Source, notes: list[str]) -> Iterator[_Span]:
     return _otlp_spans(_documents(source, notes))
 
 
-def _otlp_spans(documents: Iterable[dict[str, Any]]) -> Iterator[_Span]:
+def _otlp_spans(documents: Iterable[JSONObject]) -> Iterator[_Span]:
     for document in documents:
         inside = document.get("trace") or document  # Grafana Tempo's answers: trace, or batches
         for resource in next(filter(None, map(inside.get, _RESOURCES)), ()):
@@ -133,12 +132,12 @@ def _otlp_spans(documents: Iterable[dict[str, Any]]) -> Iterator[_Span]:
 _KINDS = {"1": "internal", "2": "server", "3": "client", "4": "producer", "5": "consumer"}
 
 
-def _key(span: dict[str, Any], name: str) -> Any:
+def _key(span: JSONObject, name: str) -> Any:
     """A field in camel case, or in the snake case of other writers."""
     return span.get(name, span.get(re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)))
 
 
-def _attributes(entries: Any) -> dict[str, Any]:
+def _attributes(entries: Any) -> JSONObject:
     return {
         str(attribute.get("key")): _plain(attribute.get("value")) for attribute in entries or []
     }
@@ -243,7 +242,7 @@ def _read(
     )  # fmt: skip
     outcome = np.where(failed, OUTCOMES.index("error"), 0).astype(np.int8)
 
-    def samples(chosen: np.ndarray[Any, Any]) -> Samples:
+    def samples(chosen: AnyArray) -> Samples:
         chosen = chosen[np.argsort(begin[chosen], kind="stable")]
         tag = None
         if len(set(name[chosen].tolist())) > 1:
@@ -295,14 +294,12 @@ def _sniff_jaeger(head: Head) -> Confidence:
     return certain(
         head.text.lstrip()[:1] in ("{", "[")
         and _JAEGER.search(head.text)
-        and jsontext.has_keys(head, "spanID")
+        and has_keys(head, "spanID")
     )
 
 
 def _sniff_zipkin(head: Head) -> Confidence:
-    return certain(
-        jsontext.has_keys(head, "traceId", "id", "timestamp") and _ZIPKIN.search(head.text)
-    )
+    return certain(has_keys(head, "traceId", "id", "timestamp") and _ZIPKIN.search(head.text))
 
 
 FORMATS = (

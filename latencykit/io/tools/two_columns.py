@@ -15,13 +15,11 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io.build import nanoseconds_of, whole_nanoseconds, without_negative
-from latencykit.io.rows import Layout, read_table
+from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _HEADER = re.compile(
     r"#?\s*(?P<time>S?TIME|END|START|TS)(?:\s?\(?(?P<clock>ns|us|ms|s)\)?)?\s+"
@@ -54,7 +52,7 @@ def sniff(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every row; the time is that of the end, unless the header says STIME or START."""
     header = _header(source.head)
-    layout = Layout(
+    layout = RowLayout(
         ("time", "latency"), ("time", "latency"), sep=" ", skip=int(header is not None),
         largest={"time": 9e18, "latency": 9e15}, exact=True,
     )  # fmt: skip
@@ -81,8 +79,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "time-latency", "Two columns, time and latency (TIMEus DELTAus)", "samples",
-        (".txt", ".us"), sniff, read,
+        "time-latency",
+        "Two columns, time and latency (TIMEus DELTAus)",
+        "samples",
+        (".txt", ".us"),
+        sniff,
+        read,
         example="iosnoop -Dots | awk '$1 ~ /^[0-9]/ { print $2, $5 }' > out.txt",
     ),
-)  # fmt: skip
+)

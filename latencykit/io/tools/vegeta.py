@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
@@ -34,10 +35,12 @@ from latencykit.io.build import (
 )
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.rows import CUT_LINE, Layout, line_chunks, read_table
+from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text import certain, epoch_seconds, iso_nanoseconds, plain_report, sections
-from latencykit.units import format_duration, parse_duration, printable
+from latencykit.io.text_reports import plain_report, sections
+from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
+from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,8 +50,6 @@ if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Columns = dict[str, Any]
-
-__all__ = ["FORMATS", "TIMED_OUT"]
 
 _RUN = Run(
     tool="vegeta", loop="open", measure="response", corrected="schedule", unit="ns",
@@ -84,7 +85,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     further = tuple(name for name in ("out", "in", "method", "url") if name in columns)
     further = further if options.columns else ()
     largest = {"stamp": 9.2e18, "latency": 9.2e18}
-    layout = Layout(
+    layout = RowLayout(
         columns, ("stamp", "code", "latency"), (*words, *further), largest=largest, loose=further
     )
     frame, notes = read_table(source, options, layout)
@@ -213,7 +214,7 @@ def _parsed(
     stamps: list[str] = []
     rows: list[tuple[int, int, bytes, bytes]] = []
     details: list[dict[str, Any]] = []
-    for number, record in jsontext.numbered(source, options, first, chunk, notes):
+    for number, record in json_text.numbered(source, options, first, chunk, notes):
         try:
             error, attack = (str(record.get(key, "")).encode() for key in ("error", "attack"))
             latency, code = int(record["latency"]), int(record["code"])
@@ -311,22 +312,24 @@ def sniff_report_json(head: Head) -> Confidence:
 
 def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each report; of those that ``-every`` made of one attack, the last."""
-    documents, notes = jsontext.documents(source)
+    documents, notes = json_text.documents(source)
     last = {str(record.get("earliest")): record for record in documents}
     series: dict[str, Data] = {}
     for record in last.values():
         name = "" if len(last) == 1 else distinct("attack", series)
-        latencies = jsontext.entry(record, "latencies", source)
-        total = jsontext.entry(record, "requests", source, int)
+        latencies = json_text.entry(record, "latencies", source)
+        total = json_text.entry(record, "requests", source, int)
         stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
         codes = {
             str(code): int(number) for code, number in (record.get("status_codes") or {}).items()
         }
         run = _RUN.replace(
-            start=epoch_seconds(record.get("earliest")), rate=record.get("rate"), notes=notes,
+            start=epoch_seconds(record.get("earliest")),
+            rate=record.get("rate"),
+            notes=notes,
             duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,
             achieved=record.get("throughput") or record.get("rate"),
-        )  # fmt: skip
+        )
         errors = record.get("errors") or ()
         run, good = _with_failures(run, total, codes, record.get("success"), errors, source)
         buckets = {
@@ -362,7 +365,7 @@ def _with_failures(
     total: int,
     codes: Mapping[str, int],
     success: float | None,
-    errors: Sequence[Any],
+    errors: Sequence[object],
     source: Source,
 ) -> tuple[Run, int]:
     """The run with its failures, and the number of good requests."""
@@ -407,9 +410,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         _, ended, errors = part.text.partition("Error Set:")
         run = _RUN.replace(
             duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
-            rate=requests.get("rate"), achieved=requests.get("throughput"),
-            unit_from="file", notes=() if ended else ("the report is cut at its end",),
-        )  # fmt: skip
+            rate=requests.get("rate"),
+            achieved=requests.get("throughput"),
+            unit_from="file",
+            notes=() if ended else ("the report is cut at its end",),
+        )
         share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
         texts = [line for line in errors.split("\n") if line.strip()]
         run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)

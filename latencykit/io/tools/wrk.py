@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import (
@@ -29,15 +30,14 @@ from latencykit.io.build import (
     nothing_answered,
 )
 from latencykit.io.hgrm import parse_spectrum
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text import certain, command_of, fact, plain_report, sections
-from latencykit.units import format_items, parse_duration
+from latencykit.io.text_reports import command_of, fact, plain_report, sections
+from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-    from latencykit.io.text import Section
-
-__all__ = ["FORMATS"]
+    from latencykit.io.text_reports import Section
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"

@@ -19,7 +19,7 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io import text as jsontext
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     nanoseconds,
@@ -28,15 +28,14 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import line_chunks
+from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text import certain, fact, has_json_keys
+from latencykit.io.text_reports import fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
-__all__ = ["FORMATS"]
 
 _LINE = re.compile(r"^\[([^\]]+)\], ([^,\n]+), (\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d+)\r?$", re.MULTILINE)
@@ -83,7 +82,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     records: list[Any] = []
     at = 0
     while (begin := re.compile(r"\S").search(text, at)) is not None:
-        value, at = jsontext.parse_next(text, source, begin.start())
+        value, at = json_text.parse_next(text, source, begin.start())
         records += value if isinstance(value, list) else [value]
     keys = ("metric", "measurement", "value")
     rows = [tuple(str(row.get(key)) for key in keys) for row in records if isinstance(row, dict)]

@@ -2,17 +2,17 @@
 
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
-import { supportedUpTo } from "./events.js";
+import { supportedIn } from "./support.js";
 import { axisBelow, boxPath, drawRange, el, endLabels, extent, frame, gridLine, heightOf, linear, setAll, svg, tickBelow, valueAxis, valueScale } from "./draw.js";
 
 export function spreadOf(page, one) {
-  const span = page.span, percentiles = page.model.percentiles;
+  const span = page.span;
   if (!span || !one.data) return one.whole;
   const data = dataWithin(page, one, span);
   if (!data) return null;
   const [first, last] = slotsWithin(data, span), spread = distribution(data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.solid = one.shadow ? 0 : supportedUpTo(data, first, last, spread, percentiles);
+  spread.solid = one.shadow ? 0 : supportedIn(data, [[first, last]], spread);
   return spread;
 }
 

@@ -1,11 +1,10 @@
-// How many independent events lie above a percentile of a selection: the rules of latencykit/core/tail_events.py. A stall is one.
+// How many independent events lie above a percentile of a selection: the rules of latencykit/core/evidence.py. A stall is one.
 
-import { percentileAt } from "./numbers.js";
-import { firstFrom, placeOf } from "./data.js";
+import { firstFrom } from "./data.js";
 
 export const LEAST_EVENTS = 20;
 export const Z = 1.959963984540054;
-const BURST = 0.001, CARRIED = 90, STEPS_A_NINE = 8;
+const BURST = 0.001, CARRIED = 90;
 
 // ln Γ(x) for x ≥ 1 (Stirling's series, after the recurrence has made x large).
 function lnGamma(x) {
@@ -67,24 +66,6 @@ function effectiveEvents(tail, burst, slow, begin, end, reach) {
   }
   squares += stall * stall;
   return total > 0 ? (total * total) / Math.max(squares, total) : 0;
-}
-
-// The highest percentile of a selection that is based on enough events. Slots that sum up several intervals do not show whether
-// slow requests of one slot came together: there each slot is taken for one event at most.
-export function supportedUpTo(data, first, last, spread, wanted) {
-  return supportedIn(data, [[first, last]], spread, wanted);
-}
-
-export function supportedIn(data, ranges, spread, wanted) {
-  const asked = wanted.filter((p) => p > 0 && p < 100);
-  for (let k = 2; k / STEPS_A_NINE <= placeOf(spread.limit); k++) asked.push(percentileAt(k / STEPS_A_NINE));
-  let supported = 0;
-  for (const [percentile, events] of eventsAbove(data, ranges, spread, asked)) {
-    if (percentile > spread.limit) return spread.limit;
-    if (events < LEAST_EVENTS * (1 - 1e-9)) return supported;
-    supported = percentile;
-  }
-  return supported ? spread.limit : 0;
 }
 
 // Percentile and independent events above it, of each of some percentiles, ascending; with them the requests of each bin

@@ -1,0 +1,118 @@
+"""Text for people: untrusted text made safe, URLs without secrets, plurals, and hints."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# A password may have a slash in it.
+_LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
+
+_QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
+
+
+def format_items(number: int, singular: str, plural: str | None = None) -> str:
+    """Return a count and what is counted.
+
+    Examples
+    --------
+    >>> format_items(1, "request"), format_items(1200, "reply", "replies")
+    ('1 request', '1,200 replies')
+    """
+    return f"{number:,.0f} {singular if number == 1 else plural or singular + 's'}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the hint of a message on an unknown word: the likely one, or all valid ones.
+
+    Examples
+    --------
+    >>> did_you_mean("gte", ["get", "put"]), did_you_mean("nope", ["get", ""])
+    ("; did you mean 'get'?", "; there are '' and 'get'")
+    """
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    close = get_close_matches(word, names, 1)
+    if close:
+        return f"; did you mean {printable(close[0])!r}?"
+    shown = [repr(printable(name)) for name in names[:20]]
+    return (
+        f"; there are {', '.join(shown[:-1])} and {shown[-1]}"
+        if len(shown) > 1
+        else f"; there is {shown[0]}"
+        if shown
+        else ""
+    )
+
+
+def printable(text: str, limit: int = 60) -> str:
+    r"""Return untrusted text safe to print: control characters escaped, truncated at `limit`.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for c in cut
+    )
+
+
+def markdown_text(text: str, *, code: bool = False) -> str:
+    r"""Return untrusted text for Markdown: no image, link, tag or table is made of it.
+
+    With `code`, text between backticks, of which nothing else can be made, remains code.
+
+    Examples
+    --------
+    >>> print(markdown_text("![x](http://a) <b>"), markdown_text("`-R <N>` `", code=True))
+    !\[x\](http://a) &lt;b> `-R <N>` \`
+    """
+    kept = r"((?<!`)`[^`|\\\n]+`(?!`))|" if code else "()"
+    return re.sub(
+        kept + r"[\\`*\[\]|~<]",
+        lambda found: found[1] or ("&lt;" if found[0] == "<" else f"\\{found[0]}"),
+        text,
+    )
+
+
+def without_login(text: str) -> str:
+    """Return a text without the names and passwords of its URLs.
+
+    Examples
+    --------
+    >>> without_login("wrk https://me:se@cret@host/@a?b=1")
+    'wrk https://host/@a?b=1'
+    """
+    return re.sub(_LOGIN, "", text)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without the logins and queries (which may be signatures) of its URLs.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:secret@host/a.hlog?token=1: the file is empty")
+    'https://host/a.hlog: the file is empty'
+    """
+    return re.sub(_QUERY, r"\1", without_login(text))
+
+
+def guarded(text: str) -> str:
+    r"""Return untrusted text as a CSV cell that neither terminals nor spreadsheets interpret.
+
+    An apostrophe precedes what looks like a formula, also after a semicolon, where spreadsheets
+    of many locales split.
+
+    Examples
+    --------
+    >>> guarded("=cmd()"), guarded("a;-1"), guarded("a\x1b[31m")
+    ("'=cmd()", "a;'-1", 'a\\x1b[31m')
+    """
+    return re.sub(r"(^|;)(?=[=+\-@＝＋－＠])", r"\1'", printable(text, len(text)))

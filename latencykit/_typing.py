@@ -1,0 +1,25 @@
+"""Array types that annotations name; imported by type checkers only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+AnyArray = NDArray[Any]
+AnySeries: TypeAlias = "pd.Series[Any]"
+
+JSONObject: TypeAlias = dict[str, Any]
+"""An object of a tool's JSON, decoded and not checked yet."""
+
+Percentile = Annotated[float, ("minimum", 0), ("maximum", 100)]
+PercentileName = Annotated[str, ("pattern", r"^[0-9]+(\.[0-9]+)?$")]
+"""A percentile as a key, such as 99.9. The pairs are keywords of JSON Schema."""

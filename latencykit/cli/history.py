@@ -1,0 +1,307 @@
+"""``latencykit history``: a store of runs, and the gate that learns from it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from latencykit.cli.inputs import load
+from latencykit.cli.options import Command, Inputs, format_option, inputs, note
+from latencykit.cli.output import print_json
+from latencykit.cli.progress import progress
+from latencykit.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from latencykit.history.history import History, HistoryVerdict
+
+_RERUNS = 2  # three runs decide
+
+
+def _store(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--store``."""
+    return click.option(
+        "--store",
+        required=True,
+        metavar="DIR|URL",
+        help="Folder or URL with one file per run.",
+    )(function)
+
+
+def _label(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--label``."""
+    return click.option(
+        "--label",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Label such as machine=ci-4 (repeatable); runs with other labels are judged apart.",
+    )(function)
+
+
+def _branch(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--branch`` that selects runs."""
+    return click.option("--branch", metavar="NAME", help="Only runs of this branch.")(function)
+
+
+@click.group("history")
+def command() -> None:
+    """Keep the runs of a repository, and judge new ones by what they show.
+
+    A run is worse if its level changed for good: noise, outliers and the modes of two machines are
+    learned from the history. Exit status of check: 1 worse.
+
+    \b
+    latencykit history add out.json --store history --label machine=ci-4
+    latencykit history check out.json --store history --label machine=ci-4
+    latencykit history show --store history -o history.svg
+    """
+
+
+@command.command("add", cls=Command)
+@inputs()
+@_store
+@click.option("--commit", metavar="SHA", help="By default of the CI job, or of git.")
+@click.option("--branch", metavar="NAME", help="By default of the CI job, or of git.")
+@click.option(
+    "--time",
+    metavar="T",
+    help="ISO time or seconds since 1970, by which runs are ordered; by default the commit's.",
+)
+@_label
+def add(
+    given: Inputs,
+    store: str,
+    commit: str | None,
+    branch: str | None,
+    time: str | None,
+    label: tuple[str, ...],
+) -> int:
+    """Add FILES to the store, as one run; print the file that holds it."""
+    from latencykit.history.history import History, parse_labels
+
+    labels = parse_labels(label)
+    series = {entry.name: entry.data for entry in load(given)}
+    place = History(store).add(
+        series, commit=commit, branch=branch, time=_seconds(time), labels=labels
+    )
+    click.echo(place)
+    return 0
+
+
+@command.command("import", cls=Command)
+@inputs()
+@_store
+@_label
+def import_(given: Inputs, store: str, label: tuple[str, ...]) -> int:
+    """Add the runs that another tool kept.
+
+    FILES are data.js of github-action-benchmark, the folder .benchmarks of pytest-benchmark, asv's
+    results, or a CSV with the columns series, time and value (commit, branch and unit, too, if they
+    are known); any other output is one run, at the time of its file. Importing a file again adds
+    the new runs only.
+    """
+    from latencykit.history.history import History, parse_labels
+    from latencykit.history.other_histories import read_history
+
+    labels, history, added = parse_labels(label), History(store), 0
+    for path in given.files:
+        with progress(f"importing {Path(path).name}"):
+            for run in read_history(path):
+                history.add(
+                    run.series, commit=run.commit or "", branch=run.branch or "", time=run.time,
+                    labels=run.labels | labels, host="", measured=run.time,
+                )  # fmt: skip
+                added += 1
+    click.echo(f"{added:,} runs are in {store}")
+    return 0
+
+
+@command.command("check", cls=Command)
+@inputs()
+@_store
+@_label
+@_branch
+@click.option(
+    "--statistics", metavar="LIST", help="Such as p50,p99; by default p50, p99 and p99.9, or mean."
+)
+@click.option(
+    "--rename",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="A series whose name changed keeps its history (repeatable).",
+)
+@click.option(
+    "--confirm",
+    "again",
+    metavar="CMD",
+    help="Command that writes FILES anew; run up to twice where a run deviates.",
+)
+@format_option
+def check(
+    given: Inputs,
+    store: str,
+    label: tuple[str, ...],
+    branch: str | None,
+    statistics: str | None,
+    rename: tuple[str, ...],
+    again: str | None,
+    style: str,
+) -> int:
+    """Judge a run by the history: same, better, worse, confirm or unknown.
+
+    Exit status 1: worse. A change is reported once, when three runs in a row agree: later commits,
+    or the reruns of --confirm. With confirm, run it again.
+    """
+    from latencykit.history.history import History, parse_labels
+    from latencykit.views.history import check_record, check_text, sentence
+
+    if again is not None and "-" in given.files:
+        raise InvalidArgumentError("--confirm reads FILES again, which standard input cannot be")
+    labels = parse_labels(label)
+    renamed = parse_labels(rename)
+    history = History(store, branch=branch, rename=renamed)
+    chosen = [name.strip() for name in (statistics or "").split(",") if name.strip()]
+    runs = [{entry.name: entry.data for entry in load(given)}]
+
+    def judged() -> HistoryVerdict:
+        return history.judge(runs[0], *runs[1:], labels=labels, statistics=chosen)
+
+    verdict = judged()
+    while again is not None and verdict.verdict == "confirm" and len(runs) <= _RERUNS:
+        note(f"{sentence(verdict)}; running {again}")
+        _run(again)
+        runs.append({entry.name: entry.data for entry in load(given)})
+        verdict = judged()
+    for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
+        note(text)
+    if style == "json":
+        print_json(check_record(verdict, history.left_out, len(runs) - 1))
+    else:
+        click.echo(check_text(verdict, style, given.out_unit))
+    return int(verdict.verdict == "worse")
+
+
+@command.command("show")
+@_store
+@_branch
+@click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable).")
+@click.option(
+    "--statistics", default="p50,p99,p99.9,mean", show_default=True, metavar="LIST",
+    help="Statistics; those that no run has are left out.",
+)  # fmt: skip
+@click.option(
+    "--last", type=click.IntRange(1), default=1000, show_default=True, help="Latest runs to show."
+)
+@click.option(
+    "-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT",
+    help="Chart (.png .svg .pdf) or interactive page (.html).",
+)  # fmt: skip
+@click.option("--heatmap", is_flag=True, help="Chart of whole distributions, run by run.")
+@format_option
+def show(
+    store: str,
+    branch: str | None,
+    series: tuple[str, ...],
+    statistics: str,
+    last: int,
+    out: Path | None,
+    heatmap: bool,
+    style: str,
+) -> int:
+    """Show statistics over the runs: levels, noise bands, and where they changed."""
+    from latencykit.history.history import History
+    from latencykit.history.trend import trends_of
+    from latencykit.views.history import show_record, show_text
+
+    history = History(store, branch=branch)
+    names = tuple(name.strip() for name in statistics.split(",") if name.strip())
+    trends = trends_of(history, names, series, last)
+    for text in history.left_out:
+        note(f"left out: {text}")
+    if not trends:
+        where = f" of branch {branch}" if branch else ""
+        raise InvalidArgumentError(f"{store}: no run{where} has {statistics}")
+    if out is not None:
+        _write(history, trends, out, heatmap=heatmap)
+        note(f"wrote {out}")
+    if style == "json":
+        print_json(show_record(trends, len(history.runs), history.left_out))
+    else:
+        click.echo(show_text(trends, style))
+    return 0
+
+
+def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> None:
+    """Write a chart or a page by its suffix."""
+    from latencykit.cli.output import atomic
+
+    series = {trend.series for trend in trends if trend.statistic != "mean"}
+    kept = [t for t in trends if t.statistic != "mean" or t.series not in series]
+    if out.suffix.lower() in (".html", ".htm"):
+        from latencykit.views.history_page import history_html
+
+        with atomic(out) as temporary, progress(f"writing {out.name}"):
+            temporary.write_text(history_html(history, kept), encoding="utf-8")
+        return
+    from latencykit.plot.files import checked_ending, save
+    from latencykit.plot.history_chart import history as chart
+    from latencykit.plot.history_chart import history_heatmap
+
+    checked_ending(out)
+    names = dict.fromkeys(trend.series for trend in trends)
+    if len(names) > 1:
+        raise InvalidArgumentError(
+            f"a chart shows one series, not {len(names)} ({', '.join(names)}); choose one with "
+            "--series, or write a page: .html"
+        )
+    with atomic(out) as temporary, progress(f"drawing {out.name}"):
+        if heatmap:
+            save(history_heatmap, _distributions(history, trends), temporary)
+        else:
+            save(chart, kept, temporary)
+
+
+def _distributions(history: History, trends: list[Any]) -> list[Any]:
+    """The histograms of the runs of one series: one machine after the other, oldest first."""
+    from latencykit.core.histogram import Histogram
+
+    series = trends[0].series
+    runs = dict.fromkeys(run for trend in trends for run in trend.runs)
+    found = [
+        (run, history.distribution(run)[series])
+        for run in sorted(runs, key=lambda run: ([*run.labels.items()], run.time, run.measured))
+    ]
+    kept = [(run, data) for run, data in found if isinstance(data, Histogram)]
+    if not kept:
+        raise InvalidArgumentError(
+            f"{series}: the history has statistics only; a heat map needs distributions"
+        )
+    return kept
+
+
+def _run(text: str) -> None:
+    """Run a command, whose output goes to standard error."""
+    try:
+        words = shlex.split(text)
+        done = subprocess.run(words, stdout=2, check=False)  # noqa: S603 - the user's own command
+    except (OSError, ValueError) as error:
+        raise InvalidArgumentError(f"--confirm {text}: cannot be run: {error}") from error
+    if done.returncode:
+        raise InvalidArgumentError(f"--confirm {text}: ended with status {done.returncode}")
+
+
+def _seconds(text: str | None) -> float | None:
+    """Seconds since 1970 from ISO time or a number."""
+    from latencykit.history.other_histories import parse_time
+
+    if text is None:
+        return None
+    seconds = parse_time(text)
+    if seconds is None:
+        raise InvalidArgumentError(f"{text!r} is not a time; write it as 2026-01-31T12:00:00Z")
+    return seconds

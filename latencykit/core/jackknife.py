@@ -1,0 +1,287 @@
+"""How much a statistic varies between parts of one run: the jackknife over blocks of time.
+
+A run is cut into twelve blocks of equal length. Each block is left out in turn; how far a
+percentile moves then shows its standard error, with the dependence between requests that the run
+itself shows (Künsch, 1989). Two things make it larger where a percentile lies above a limit by
+luck: drift that is slower than a block (correlated blocks, and blocks of twice the length), and
+percentiles that the run happens to know better than lower ones.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit.core.dependence import normal_quantile
+from latencykit.core.quantiles import share_interval
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from latencykit._typing import Floats
+
+
+@record()
+class JackknifeRule:
+    """Numbers of the jackknife; `python -m tests.benchmarks.truth --only check` chose them."""
+
+    blocks: int = 12  # 25 s of a run of 300 s, and a t-distribution of 11 degrees of freedom
+    long_blocks: int = 6  # show drift of 10 to 30 s, which blocks of 25 s share
+    min_bins: int = 12  # a block without a time bin of its own shows nothing
+    max_bins: int = 1024  # for the correlation: neighbours of longer runs are added up
+    least_correlation: float = 0.1  # the sum of correlations ends below it, or noise adds up
+    steps_per_octave: int = 2  # shares above, at which lower percentiles are looked at
+    further: float = 4.0  # a percentile is not known better than that of a quarter of its tail
+    widest: float = 30.0  # times the value: an upper end farther off bounds nothing
+    least_variance: float = 0.5  # of all of it, from one block: that block holds one stall
+
+
+RULE = JackknifeRule()
+
+
+@record()
+class SupportRule:
+    """Which percentiles are shown plain; `--only support` of the truth benchmark chose it."""
+
+    range: float = 1.25  # farther off, a reader would decide something else
+    min_bins: int = 3  # a short run has a block per bin; two differ once, which may be luck
+
+
+SUPPORT = SupportRule()
+
+
+def student_quantile(confidence: float, degrees: float) -> float:
+    """Return Student's two-sided quantile (Cornish and Fisher): 2.20 for 95 % and 11 degrees."""
+    z = normal_quantile((1 + confidence) / 2)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / degrees + second / degrees**2 + third / degrees**3
+
+
+@record(eq=False)
+class Jackknife:
+    """Requests in time bins × groups of ascending latencies, as twelve blocks.
+
+    Attributes
+    ----------
+    table : ndarray of float64, shape (bins, groups)
+        Counts in order of time.
+    value : ndarray of float64, shape (groups,)
+        Middle of each group.
+    seconds : float
+        Length of the run; NaN where it is unknown.
+    """
+
+    table: Floats
+    value: Floats
+    seconds: float
+
+    @cached_property
+    def _occupied(self) -> Floats:
+        """Bins that hold requests."""
+        return np.asarray(self.table[self.table.sum(axis=1) > 0])
+
+    @property
+    def bins(self) -> int:
+        """Time bins that hold requests."""
+        return len(self._occupied)
+
+    @property
+    def known(self) -> bool:
+        """True if the run has bins enough to be cut into blocks."""
+        return self.bins >= RULE.min_bins
+
+    @property
+    def factor(self) -> float:
+        """Standard errors of a 95 % interval."""
+        return student_quantile(0.95, RULE.blocks - 1)
+
+    def _blocks(self, number: int) -> Floats:
+        edges = np.linspace(0, self.bins, number + 1).astype(np.int64)[:-1]
+        return np.add.reduceat(self._occupied, edges)
+
+    @cached_property
+    def _logs(self) -> Floats:
+        positive = self.value[self.value > 0]
+        least = float(positive.min()) / 2 if positive.size else 1.0  # a clock may read zero
+        return np.log(np.maximum(self.value, least))
+
+    def _quantiles(self, counts: Floats, above: Floats) -> Floats:
+        """Logarithm of each row's value with a share above it, shape (rows, shares)."""
+        out = np.empty((len(counts), above.size))
+        for row, numbers in enumerate(counts):
+            held = np.flatnonzero(numbers)
+            middle = np.cumsum(numbers[held]) - numbers[held] / 2
+            out[row] = np.interp((1 - above) * numbers.sum(), middle, self._logs[held])
+        return out
+
+    def _errors(self, above: Floats, number: int) -> Floats:
+        """Standard error of the logarithm of the values with these shares above them."""
+        blocks = self._blocks(number)
+        return _spread(self._quantiles(blocks.sum(axis=0) - blocks, above))
+
+    @cached_property
+    def _tail_shares(self) -> Floats:
+        """Shares above, descending from a half to one request."""
+        octaves = math.log2(max(float(self.table.sum()), 4.0)) - 1
+        steps = np.arange(math.ceil(octaves * RULE.steps_per_octave) + 1)
+        return np.asarray(0.5 * 2.0 ** (-steps / RULE.steps_per_octave))
+
+    @cached_property
+    def _tail_errors(self) -> tuple[Floats, Floats]:
+        """The same, and the largest standard error down to each."""
+        shares = self._tail_shares
+        errors = np.maximum(*(self._errors(shares, n) for n in (RULE.blocks, RULE.long_blocks)))
+        return shares, np.maximum.accumulate(errors)
+
+    def errors(self, percentiles: ArrayLike) -> tuple[Floats, Floats]:
+        """Return the standard errors downwards and upwards of the logarithm of percentiles.
+
+        Upwards it is that of all percentiles from the median to where a quarter as many lie
+        above, and allows for drift that blocks share: slow runs look slow, lucky ones look sure.
+        """
+        p = np.atleast_1d(np.asarray(percentiles, np.float64))
+        above = 1 - p / 100
+        down = self._errors(above, RULE.blocks)
+        shares, largest = self._tail_errors
+        place = np.searchsorted(-shares, -np.minimum(above, 0.5) / RULE.further)
+        up = np.maximum(down, largest[np.minimum(place, shares.size - 1)])
+        return down, up * self.drift
+
+    def steady_up_to(self, confidence: float) -> tuple[float, str]:
+        """Return the highest percentile known within a quarter, and the cause of its doubt above.
+
+        So are all percentiles from the median to it: none is better known than a lower one. A run
+        of fewer bins than blocks has a block per bin, and fewer degrees of freedom.
+        """
+        blocks = min(RULE.blocks, self.bins)
+        if blocks < SUPPORT.min_bins:
+            return 0.0, "few intervals"
+        shares = self._tail_shares
+        errors = np.maximum.accumulate(self._errors(shares, blocks))
+        most = math.log(SUPPORT.range) / student_quantile(confidence, blocks - 1)
+        known = int((errors <= most).sum())
+        if known == shares.size:
+            return 100.0, ""
+        counts = self._blocks(blocks)
+        left_out = self._quantiles(counts.sum(axis=0) - counts, shares[known : known + 1])
+        squares = (left_out - left_out.mean()) ** 2
+        cause = "one stall" if squares.max() > RULE.least_variance * squares.sum() else "drift"
+        if blocks < RULE.blocks:  # among a few, one always holds most of the variance
+            cause = "few intervals"
+        if not known:
+            return 0.0, cause
+        part = (most - errors[known - 1]) / (errors[known] - errors[known - 1])
+        level = np.log(shares)
+        share = math.exp(level[known - 1] + part * (level[known] - level[known - 1]))
+        return 100 * (1 - share), cause
+
+    def of_blocks(self, percentile: float, number: int = RULE.blocks) -> Floats:
+        """Return the percentile of each block, float64, shape (number,)."""
+        above = np.array([1 - percentile / 100])
+        return np.asarray(np.exp(self._quantiles(self._blocks(number), above)[:, 0]))
+
+    def means(self, low: float, high: float, number: int = RULE.blocks) -> Floats:
+        """Return the winsorized mean of each block, between two ranks of the whole run."""
+        blocks = self._blocks(number)
+        return np.asarray(blocks @ self._winsorized(low, high) / blocks.sum(axis=1))
+
+    def _winsorized(self, low: float, high: float) -> Floats:
+        """Values clipped to two ranks."""
+        running = np.cumsum(self.table.sum(axis=0))
+        last = running.size - 1
+        first, final = (
+            self.value[min(int(np.searchsorted(running, part * running[-1] - 1e-9)), last)]
+            for part in (low, high)
+        )
+        return np.clip(self.value, first, final)
+
+    def maxima(self) -> Floats:
+        """Return the logarithm of each block's highest value."""
+        blocks = self._blocks(RULE.blocks) > 0
+        return np.asarray(self._logs[blocks.shape[1] - 1 - blocks[:, ::-1].argmax(axis=1)])
+
+    def mean_errors(self, low: float, high: float) -> tuple[float, float]:
+        """Return the relative standard errors, down and up, of the mean between two ranks.
+
+        A trimmed mean varies as the winsorized one does, over the share that is kept (Tukey and
+        McLaughlin, 1963).
+        """
+        kept = self._winsorized(low, high)
+        errors = []
+        for number in (RULE.blocks, RULE.long_blocks):
+            blocks = self._blocks(number)
+            others = blocks.sum(axis=0) - blocks
+            errors.append(float(_spread(np.log((others @ kept / others.sum(axis=1))[:, None]))[0]))
+        return errors[0] / (high - low), max(errors) * self.drift / (high - low)
+
+    def share_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the interval of the share of requests in the last group, of two.
+
+        It is at least as wide as that of independent requests (Clopper and Pearson, 1934), and just
+        that where the run has too few bins.
+        """
+        total, part = round(float(self.table.sum())), round(float(self.table[:, -1].sum()))
+        low, high = share_interval(part, total, confidence)
+        if not self.known:
+            return low, high
+        errors = []
+        for number in (RULE.blocks, RULE.long_blocks):
+            blocks = self._blocks(number)
+            others = blocks.sum(axis=0) - blocks
+            errors.append(float(_spread((others[:, -1] / others.sum(axis=1))[:, None])[0]))
+        reach = student_quantile(confidence, RULE.blocks - 1) * max(errors) * self.drift
+        share = part / total
+        return max(min(low, share - reach), 0.0), min(max(high, share + reach), 1.0)
+
+    def above(self, value: float) -> Jackknife:
+        """Return the same bins in two groups: requests up to a value, and above it."""
+        beyond = self.table[:, self.value > value].sum(axis=1)
+        parts = np.stack((self.table.sum(axis=1) - beyond, beyond), axis=1)
+        return Jackknife(parts, np.array([0.0, 1.0]), self.seconds)
+
+    @cached_property
+    def correlation(self) -> float:
+        """Bins over which requests around the median stay alike: 1 for independent bins."""
+        table = self._occupied
+        merged = math.ceil(len(table) / RULE.max_bins)
+        if merged > 1:
+            table = np.add.reduceat(table, np.arange(0, len(table), merged))
+        sizes = table.sum(axis=1)
+        half = max(int(np.searchsorted(np.cumsum(table.sum(axis=0)), sizes.sum() / 2)), 1)
+        slow = table[:, half:].sum(axis=1)
+        rest = slow - slow.sum() / sizes.sum() * sizes
+        products = np.fft.irfft(np.abs(np.fft.rfft(rest, 2 * rest.size)) ** 2)[: rest.size]
+        if not products[0] > 0:
+            return 1.0
+        lags = products[1:] / products[0]
+        low = np.flatnonzero(lags < RULE.least_correlation)
+        return float(1 + 2 * lags[: low[0] if low.size else None].sum()) * merged
+
+    @property
+    def drift(self) -> float:
+        """Factor by which drift that is slower than a block widens the standard error.
+
+        Of a mean over a time t with a correlation time τ the variance is v(t) = 2 τ/t (1 − τ/t
+        (1 − exp(−t/τ))), while blocks of length b around their mean vary by v(b) − v(t).
+        """
+        time, whole = self.correlation / 2, float(self.bins)
+
+        def variance(length: float) -> float:
+            ratio = time / length
+            return 2 * ratio * (1 - ratio * (1 - math.exp(-1 / ratio)))
+
+        block = whole / RULE.blocks
+        apart = (variance(block) - variance(whole)) / (RULE.blocks - 1)
+        return math.sqrt(max(variance(whole) / apart, 1.0)) if apart > 0 else math.inf
+
+
+def _spread(left_out: Floats) -> Floats:
+    """The jackknife's standard error from the statistics without each block."""
+    number = len(left_out)
+    squares = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt((number - 1) / number * squares))

@@ -1,0 +1,479 @@
+"""`History`: the runs of a store, and the gate that learns from them."""
+
+from __future__ import annotations
+
+import math
+import platform
+import time as clock
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from latencykit._records import record
+from latencykit.analysis.judge import RunVerdict, Verdict, judged
+from latencykit.core.trimmed import statistic_name
+from latencykit.errors import (
+    CorruptInputError,
+    DataNotAvailableError,
+    IncompatibleDataError,
+    InvalidArgumentError,
+)
+from latencykit.history.origin import origin
+from latencykit.history.run_file import (
+    StoredRun,
+    counted,
+    decode,
+    digest_of,
+    distributions,
+    encode,
+)
+from latencykit.history.run_file import stored_series as statistics_of
+from latencykit.history.store import Store
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from latencykit.core import Data
+    from latencykit.core.histogram import Histogram
+    from latencykit.core.summary import Summary
+    from latencykit.history.run_file import StoredSeries
+
+_PERCENTILES = ("p50", "p99", "p99.9")
+_ORDER: tuple[Verdict, ...] = ("worse", "confirm", "better", "same", "unknown")
+_LARGEST_ERROR = 0.5  # of a run by itself, in log units: a shorter one decides nothing
+_Z = 1.96
+
+
+@record()
+class HistoryRow:
+    """One statistic of one series, judged by its history.
+
+    Attributes
+    ----------
+    series, statistic, unit : str
+    verdict : {"same", "better", "worse", "confirm", "unknown"}
+    missing : int
+        Earlier runs that are missing for a verdict.
+    runs : int
+        Earlier runs that it was compared with.
+    value, level, low, high : float
+        The new run, the level of the runs since the last change, and the band in which 95 of 100
+        unchanged runs lie; NaN where there is none.
+    since : StoredRun or None
+        The first run at this level; None if the level never changed.
+    """
+
+    series: str
+    statistic: str
+    unit: str
+    verdict: Verdict
+    missing: int
+    runs: int
+    value: float
+    level: float
+    low: float
+    high: float
+    since: StoredRun | None = None
+
+    @property
+    def change(self) -> float:
+        """Relative deviation from the level."""
+        return self.value / self.level - 1 if self.level else math.nan
+
+
+@record()
+class HistoryVerdict:
+    """A run judged by a history; see `History.judge`."""
+
+    rows: tuple[HistoryRow, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The gravest of all rows: worse, confirm, better, same, unknown."""
+        found = {row.verdict for row in self.rows}
+        return next(word for word in _ORDER if word in found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per series and statistic; times in ns."""
+        import pandas as pd
+
+        columns = [name for name in HistoryRow.__dataclass_fields__ if name != "since"]
+        rows = [[getattr(row, name) for name in columns] for row in self.rows]
+        return pd.DataFrame(rows, columns=columns)
+
+
+class History:
+    """The runs of a store: a folder, or a URL that fsspec opens.
+
+    Parameters
+    ----------
+    store : str or Path
+        A folder, which is made when the first run is added; or a URL such as ``s3://bucket/runs``.
+    branch : str, optional
+        Only runs of this branch.
+    rename : mapping of str to str, optional
+        Old names of series and their new ones.
+
+    Attributes
+    ----------
+    left_out : tuple of str
+        Files that cannot be read, one line each; the others are used.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the store is a file.
+
+    Examples
+    --------
+    >>> import latencykit as lk, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     history = History(folder)
+    ...     for run in range(12):
+    ...         data = lk.Histogram.of(range(1_000_000, 2_000_000, 1_000))
+    ...         _ = history.add(data, time=run * 86400.0)
+    ...     history = History(folder)
+    ...     slow = lk.Histogram.of(range(3_000_000, 6_000_000, 3_000))
+    ...     len(history.runs), history.judge(slow).verdict, history.judge(slow, slow, slow).verdict
+    (12, 'confirm', 'worse')
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str],
+        *,
+        branch: str | None = None,
+        rename: Mapping[str, str] | None = None,
+    ) -> None:
+        self._store, self._branch, self._rename = Store(store), branch, dict(rename or {})
+
+    def __repr__(self) -> str:
+        return f"History({self._store.place!r})"
+
+    @cached_property
+    def _read(self) -> tuple[tuple[StoredRun, ...], tuple[str, ...]]:
+        names = self._store.names()
+        runs, left_out = [], []
+        for name, content in zip(names, self._store.read(names), strict=True):
+            if isinstance(content, Exception):
+                left_out.append(f"{name}.parquet: cannot be read: {content}")
+                continue
+            try:
+                run = decode(name, content, self._rename)
+            except CorruptInputError as error:
+                left_out.append(str(error))
+                continue
+            if self._branch is None or run.branch == self._branch:
+                runs.append(run)
+        runs.sort(key=lambda run: (run.time, run.measured, run.name))
+        return tuple(runs), tuple(left_out)
+
+    @property
+    def runs(self) -> tuple[StoredRun, ...]:
+        """The runs that can be read, oldest first."""
+        return self._read[0]
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Files that cannot be read, one line each."""
+        return self._read[1]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row per run, series and statistic; times in ns."""
+        import pandas as pd
+
+        rows = [
+            (run.name, pd.Timestamp(run.time, unit="s", tz="UTC"), run.commit, run.branch,
+             run.labels.get("machine"), name, series.unit, series.count, statistic,
+             series.value(statistic))
+            for run in self.runs for name, series in run.series.items()
+            for statistic in series.statistics
+        ]  # fmt: skip
+        columns = [
+            "run", "time", "commit", "branch", "machine", "series", "unit", "count",
+            "statistic", "value",
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=columns)
+
+    def add(
+        self,
+        data: Data | Mapping[str, Data],
+        *,
+        commit: str | None = None,
+        branch: str | None = None,
+        time: float | None = None,
+        labels: Mapping[str, str] | None = None,
+        host: str | None = None,
+        measured: float | None = None,
+    ) -> str:
+        """Add a run, and return its file.
+
+        Parameters
+        ----------
+        data : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
+            Of a mapping, each entry is a series.
+        commit, branch : str, optional
+            By default those of the CI job or of the git repository around; ``""`` for none.
+        time : float, optional
+            Seconds since the epoch, by which runs are ordered: by default the time of the commit,
+            else of the measurement.
+        labels : mapping of str to str, optional
+            Such as ``{"machine": "ci-4"}``. Runs with other labels are judged apart.
+        host : str, optional
+            By default this one.
+        measured : float, optional
+            Seconds since the epoch; by default what the data says, else now.
+
+        Raises
+        ------
+        InvalidArgumentError
+            Without a series.
+        DataNotAvailableError
+            For a series in which nothing was counted.
+        """
+        series = _series_of(data)
+        if commit is None or branch is None or time is None:
+            known = origin()
+            if commit is None:
+                commit, time = known.commit, known.time if time is None else time
+            branch = known.branch if branch is None else branch
+        starts = [run.start for run in (entry.run for entry in series.values()) if run.start]
+        clocked = measured is None and not starts
+        measured = measured or (max(starts) if starts else clock.time())
+        if time is None and clocked:  # a clock that was set back does not reorder runs
+            time = max(measured, self._store.latest() + 1)
+        facts = {
+            "time": float(measured if time is None else time), "measured": float(measured),
+            "commit": commit or None, "branch": branch or None,
+            "host": (platform.node() if host is None else host) or None,
+            "labels": dict(sorted((labels or {}).items())),
+        }  # fmt: skip
+        if not 0 <= facts["time"] < 1e11 or not 0 <= facts["measured"] < 1e11:  # type: ignore[operator]
+            raise InvalidArgumentError(
+                f"{time!r} is not a time; it is in seconds since 1970-01-01T00:00Z"
+            )
+        run, content = encode(series, facts)
+        place = self._store.write(run.name, content)
+        self.__dict__.pop("_read", None)
+        return place
+
+    def distribution(self, run: StoredRun) -> dict[str, Histogram | Summary]:
+        """Return the distribution of every series of a run; a summary where that is all there is.
+
+        Raises
+        ------
+        CorruptInputError
+            If its file is corrupt.
+        """
+        content = self._store.read([run.name])[0]
+        if isinstance(content, Exception):
+            raise CorruptInputError(f"{run.name}.parquet", None, f"cannot be read: {content}", "")
+        found = distributions(run.name, content)
+        return {self._rename.get(name, name): data for name, data in found.items()}
+
+    def labels(self) -> list[dict[str, str]]:
+        """Return the different labels of runs, those of the latest run last."""
+        found = {tuple(run.labels.items()): run.labels for run in reversed(self.runs)}
+        return list(found.values())[::-1]
+
+    def values(
+        self, series: str, statistic: str, labels: Mapping[str, str] | None = None
+    ) -> tuple[list[StoredRun], list[float]]:
+        """Return the runs with a statistic, oldest first, and its values: times in ns.
+
+        Parameters
+        ----------
+        series, statistic : str
+            Such as ``"p99"``.
+        labels : mapping of str to str, optional
+            Only runs with exactly these labels.
+        """
+        name = statistic_name(statistic) if statistic != "max" else "max"
+        runs, values = [], []
+        for run in self.runs:
+            entry = run.series.get(series)
+            value = entry.value(name) if entry else math.nan
+            if value > 0 and (labels is None or run.labels == dict(labels)):
+                runs.append(run)
+                values.append(value)
+        return runs, values
+
+    def run_noise(
+        self, series: str, statistic: str, labels: Mapping[str, str] | None = None
+    ) -> float | None:
+        """Return the relative standard deviation of a statistic from run to run.
+
+        Runs before the last change count by their distance from their own level. None with fewer
+        than ten runs.
+
+        Parameters
+        ----------
+        series, statistic : str
+            Such as ``"p99"``.
+        labels : mapping of str to str, optional
+            Only runs with exactly these labels.
+        """
+        _, values = self.values(series, statistic, labels)
+        verdict = judged(values[:-1], values[-1]) if len(values) > 1 else None
+        return None if verdict is None or verdict.verdict == "unknown" else verdict.noise
+
+    def judge(
+        self,
+        data: Data | Mapping[str, Data],
+        *reruns: Data | Mapping[str, Data],
+        labels: Mapping[str, str] | None = None,
+        statistics: Sequence[str] = (),
+    ) -> HistoryVerdict:
+        """Judge a run by the runs of the same labels.
+
+        Parameters
+        ----------
+        data : Samples, HistogramLog, Histogram or Summary, or mapping of str to such
+            The new run. It need not be in the store; if it is, it does not count as earlier.
+        *reruns
+            Runs that repeat it, to confirm or refute a deviation.
+        labels : mapping of str to str, optional
+            As they are when it is added.
+        statistics : sequence of str, optional
+            By default p50, p99 and p99.9 where the run supports them, else the mean.
+
+        Returns
+        -------
+        HistoryVerdict
+            One row per series and statistic. All are one family: an alarm takes more evidence where
+            there are more rows, so that the false alarms are those of one gate.
+
+        Raises
+        ------
+        IncompatibleDataError
+            If a series has another unit than in the history.
+        DataNotAvailableError
+            If no series has one of the statistics.
+        """
+        chosen = [statistic_name(name) for name in statistics]
+        runs = [
+            {name: statistics_of(counted(entry)) for name, entry in _series_of(one).items()}
+            for one in (data, *reruns)
+        ]
+        wanted = [
+            (name, statistic)
+            for name, entry in runs[0].items()
+            for statistic in _judged_statistics(entry, chosen)
+        ]
+        if not wanted:
+            raise DataNotAvailableError(
+                f"no series has {' or '.join(chosen or [*_PERCENTILES, 'mean'])}; choose others, "
+                "or measure for longer"
+            )
+        given = dict(labels or {})
+        earlier = [run for run in self.runs if run.labels == given]
+        for one in reversed((data, *reruns)):  # the latest runs of the store may be these
+            if earlier and earlier[-1].digest == digest_of(_series_of(one)):
+                earlier.pop()
+        rows = [_row(earlier, runs, name, statistic, len(wanted)) for name, statistic in wanted]
+        return HistoryVerdict(tuple(rows), tuple(self._notes(earlier, runs[0], given)))
+
+    def _notes(
+        self, earlier: Sequence[StoredRun], new: Mapping[str, StoredSeries], given: dict[str, str]
+    ) -> list[str]:
+        """Facts that explain verdicts: renamed series, other labels, a clock set back."""
+        notes = []
+        if earlier:
+            gone = [name for name in earlier[-1].series if name not in new]
+            added = [name for name in new if not any(name in run.series for run in earlier)]
+            if gone and added:
+                notes.append(
+                    f"{', '.join(gone)}: not in this run, and {', '.join(added)} is new; a series "
+                    "that was renamed keeps its history with --rename OLD=NEW"
+                )
+            elif gone:
+                notes.append(f"{', '.join(gone)}: in the history, but not in this run")
+            if earlier[-1].measured > clock.time() + 3600:
+                notes.append(
+                    f"{earlier[-1].name}: was measured in the future; was a clock set back?"
+                )
+        elif self.runs:
+            others = sorted({_label_text(run.labels) for run in self.runs})
+            notes.append(
+                f"no run has the labels {_label_text(given)}, but others: {'; '.join(others[:4])}"
+            )
+        return notes
+
+
+def _label_text(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels.items()) or "(none)"
+
+
+def _series_of(data: Data | Mapping[str, Data]) -> dict[str, Data]:
+    """Series by name; one alone is named after its source, else ``run``."""
+    if hasattr(data, "run"):
+        run = data.run
+        return {run.series or "run": data}  # type: ignore[dict-item]
+    series = dict(data)
+    if not series:
+        raise InvalidArgumentError("no series is given; expected at least one")
+    return series
+
+
+def _judged_statistics(entry: StoredSeries, chosen: Sequence[str]) -> list[str]:
+    """Those that are asked for, or by default; of the known ones."""
+
+    def known(names: Sequence[str]) -> list[str]:
+        return [n for n in names if entry.value(n) > 0]
+
+    return known(chosen) if chosen else known(_PERCENTILES) or known(["mean"]) or known(["p90"])
+
+
+def family_of(run: StoredRun) -> int:
+    """Return how many rows of a run are judged together by default."""
+    return sum(len(_judged_statistics(entry, ())) for entry in run.series.values())
+
+
+def _row(
+    earlier: Sequence[StoredRun],
+    runs: Sequence[Mapping[str, StoredSeries]],
+    name: str,
+    statistic: str,
+    family: int,
+) -> HistoryRow:
+    new = runs[0][name]
+    with_series = [run for run in earlier if name in run.series]
+    units = {run.series[name].unit for run in with_series} - {new.unit}
+    if units:
+        raise IncompatibleDataError(
+            f"{name}: has the unit {new.unit!r}, but {units.pop()!r} in the history; state the "
+            "unit of the new run, or give the series another name"
+        )
+    known = [
+        (run, value) for run in with_series if (value := run.series[name].value(statistic)) > 0
+    ]
+    history = [value for _, value in known]
+    values = [value for run in runs if name in run and (value := run[name].value(statistic)) > 0]
+    _, low, high = new.statistics[statistic]
+    error = math.log(high / low) / (2 * _Z) if low and high else 0.0
+    error = min(error, _LARGEST_ERROR)
+    verdict = judged(history, values, family=family, error=error)
+    return HistoryRow(
+        name, statistic, new.unit, verdict.verdict, verdict.missing, len(history), values[0],
+        verdict.level, verdict.low, verdict.high, _since(known, verdict),
+    )  # fmt: skip
+
+
+def _since(known: Sequence[tuple[StoredRun, float]], verdict: RunVerdict) -> StoredRun | None:
+    """The first run at the level that the new one is compared with."""
+    positions = [at for at in verdict.changes if at < len(known)]
+    return known[positions[-1]][0] if positions else None
+
+
+def parse_labels(texts: Sequence[str]) -> dict[str, str]:
+    """Return labels from texts such as ``machine=ci-4``."""
+    labels = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise InvalidArgumentError(f"{text!r} is not a label; write it as machine=ci-4")
+        labels[key.strip()] = value.strip()
+    return labels

@@ -1,0 +1,304 @@
+"""JSON from other people's tools: whole documents, documents after noise, one object per line.
+
+NaN and Infinity are accepted, as many tools write them. Corrupt JSON is one error with its line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit._limits import in_force
+from latencykit._text import printable
+from latencykit.errors import CorruptInputError, InputTooLargeError
+from latencykit.io.rows import CUT_LINE, line_chunks
+from latencykit.io.source import HEAD_SIZE, SeveralDocuments
+from latencykit.io.text_reports import plain_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from latencykit._typing import JSONObject
+    from latencykit.io.source import ReadOptions, Source
+
+
+# not the "[error]" of a line of a log
+_BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)
+
+_HEX = "[0-9a-fA-F]{2}"
+
+_HALF = re.compile(
+    rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|"
+    rf"(?<!\\u[dD][89abAB][0-9a-fA-F][0-9a-fA-F]\\u)[dD][c-fC-F]{_HEX})"
+)
+
+_WAY_OUT = "write it anew with the tool"
+
+
+def _several(text: str, at: int, source: Source) -> SeveralDocuments | None:
+    """The documents of a text that holds nothing else from `at` on; None if it is one, or none."""
+    decoder, parts, line = json.JSONDecoder(), [], text.count("\n", 0, at)
+    try:
+        while match := re.compile(r"[{[]").match(text, at):
+            end = decoder.raw_decode(text, match.start())[1]
+            parts.append((text[at:end], line))
+            if len(parts) > in_force().series:
+                raise InputTooLargeError(
+                    f"{source.shown}: more than {in_force().series:,} JSON documents, one after "
+                    "the other; cut it into parts, or allow more with --limit series=N (lk.limits)"
+                )
+            begin = len(text) - len(text[end:].lstrip())
+            line += text.count("\n", at, begin)
+            at = begin
+    except (ValueError, RecursionError):
+        return None
+    return SeveralDocuments(parts) if len(parts) > 1 and at == len(text) else None
+
+
+def load(source: Source, *, after_noise: bool = False) -> Any:
+    """Return the document; of several one after the other, `reading` reads each."""
+    text = source.text()
+    begin = _BEGIN.search(text) if after_noise else None
+    if after_noise and begin is None:
+        raise source.corrupt(1, "it contains no JSON", "an object or a list", _WAY_OUT)
+    at = (
+        len(text) - len(text.lstrip())
+        if begin is None
+        else text.index(begin[0].strip()[0], begin.start())
+    )
+    try:
+        value = parse(text, source, at)
+    except CorruptInputError as error:
+        if "Extra data" in error.seen and (several := _several(text, at, source)) is not None:
+            raise several from None
+        if not after_noise or "near '{" in error.seen:  # the begin of another, which is cut
+            raise
+        value = parse(text, source, at, whole=False)
+    return value
+
+
+_LIST_PIECE = 2 << 20  # bytes; as Python objects they take ten to twenty times as much
+
+_DEPTH = np.zeros(256, np.int8)
+
+_DEPTH[[*b"[{"]], _DEPTH[[*b"]}"]] = 1, -1
+
+
+def list_pieces(source: Source) -> Iterator[list[Any]]:
+    """Yield the entries of a document that is one list in pieces, of which the head is the first.
+
+    The memory that it takes does not grow with the file.
+    """
+    with source.open() as stream:
+        begin = stream.read(HEAD_SIZE).removeprefix(b"\xef\xbb\xbf")
+        pending = begin.lstrip().removeprefix(b"[")
+        line = 1 + begin.count(b"\n") - pending.count(b"\n")
+        closed, first = False, True
+        while not closed:
+            end, closed = _end_of_entries(pending)
+            if end:
+                text = pending[:end] if closed else pending[: end - 1] + b"]"
+                entries = parse(f"[{_decoded(text)}", source, first_line=line)
+                if not (entries or (first and closed)):
+                    raise source.corrupt(
+                        line, "the JSON has a comma without an entry", "", _WAY_OUT
+                    )
+                yield entries
+                line, first, pending = line + text.count(b"\n"), False, pending[end:]
+            elif len(pending) > in_force().line:
+                raise InputTooLargeError(
+                    f"{source.shown}:{line}: an entry of more than {in_force().line:,} bytes; "
+                    "--limit line=SIZE (lk.limits) allows more"
+                )
+            if not closed:
+                more = stream.read(_LIST_PIECE)
+                if not more:
+                    parse(
+                        f"[{_decoded(pending)}", source, first_line=line
+                    )  # raises: it is truncated
+                pending += more
+        while not pending.strip():
+            pending = stream.read(_LIST_PIECE)
+            if not pending:
+                return
+    load(source)  # raises: another document follows, or something else
+
+
+def _end_of_entries(text: bytes) -> tuple[int, bool]:
+    """The end of the complete entries of a list, with the comma or bracket, and whether it closes.
+
+    Of a text that begins after the list's opening bracket, or after a comma between two entries.
+    """
+    if not re.search(rb'["[{}]', text):
+        closing = text.find(b"]") + 1
+        return closing or text.rfind(b",") + 1, closing > 0
+    letters = np.frombuffer(re.sub(rb"(?s)\\.", b"__", text) if b"\\" in text else text, np.uint8)
+    outside = ~np.logical_xor.accumulate(letters == ord('"'))
+    depth = np.cumsum(_DEPTH[letters] * outside, dtype=np.int32)
+    if (closing := int((depth < 0).argmax())) or depth[0] < 0:
+        return closing + 1, True
+    commas = np.flatnonzero((letters == ord(",")) & (depth == 0) & outside)
+    return (int(commas[-1]) + 1 if commas.size else 0), False
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
+    """Return the value that begins right at `at`, and its end: for consecutive objects."""
+    source.json = True
+    try:
+        return json.JSONDecoder().raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _corrupt_json(source, error, 0) from None
+    except (RecursionError, ValueError) as error:
+        raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
+
+
+def documents(source: Source) -> tuple[list[JSONObject], tuple[str, ...]]:
+    """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
+    text = without_halves(plain_report(source.text()))
+    records: list[dict[str, Any]] = []
+    at = len(text) - len(text.lstrip())
+    while at < len(text):
+        try:
+            record, at = parse_next(text, source, at)
+        except CorruptInputError as error:
+            if records and "cut" in error.seen:
+                return records, ("the last report is cut; it was left out",)
+            raise
+        rows = record if isinstance(record, list) else [record]
+        records += [entry({"object": row}, "object", source) for row in rows]
+        at += len(text[at:]) - len(text[at:].lstrip())
+    return records, ()
+
+
+def parse(
+    text: str, source: Source, at: int = 0, *, first_line: int = 1, whole: bool = True
+) -> Any:
+    """Return the value that begins at `at`; with `whole`, nothing but blanks may follow it."""
+    source.json = True
+    text = without_halves(text)
+    try:
+        return (
+            json.loads(text[at:] if at else text)
+            if whole
+            else json.JSONDecoder().raw_decode(text[at:].lstrip())[0]
+        )
+    except json.JSONDecodeError as error:
+        raise _corrupt_json(source, error, first_line + text.count("\n", 0, at) - 1) from None
+    except RecursionError:
+        raise source.corrupt(None, "the JSON is nested too deeply", "a tool's output", "") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise source.corrupt(
+            None, f"the JSON contains a number that cannot be read ({error})", "", ""
+        ) from None
+
+
+def without_halves(text: str) -> str:
+    """The text with escaped halves of characters replaced at equal length: pandas refuses them."""
+    return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
+
+
+def _corrupt_json(
+    source: Source, error: json.JSONDecodeError, lines_before: int
+) -> CorruptInputError:
+    line = lines_before + error.lineno
+    if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
+        return source.corrupt(
+            line,
+            "the JSON ends in the middle: the file is cut",
+            "the whole document",
+            _WAY_OUT,
+        )
+    near = printable(error.doc[error.pos : error.pos + 20])
+    return source.corrupt(line, f"the JSON is corrupt near {near!r} ({error.msg})", "", _WAY_OUT)
+
+
+def lines(
+    source: Source, options: ReadOptions, notes: list[str] | None = None
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield batches of a file with one object per line: (number of the first line, objects).
+
+    Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a
+    last line that is cut is a note, appended to `notes`.
+    """
+    for first, chunk in line_chunks(source):
+        yield first, batch(first, chunk, source, options, notes)
+
+
+def batch(
+    first: int, chunk: bytes, source: Source, options: ReadOptions, notes: list[str] | None = None
+) -> list[Any]:
+    """Return the objects of a chunk of whole lines; see `lines`."""
+    source.json = True
+    text = chunk.decode("utf-8", "replace").removeprefix("\ufeff")
+    rows = [line for line in text.split("\n") if line and not line.isspace()]
+    try:
+        return list(json.loads(without_halves("[" + ",".join(rows) + "]")))
+    except (ValueError, RecursionError):
+        return [value for _, value in numbered(source, options, first, chunk, notes)]
+
+
+def numbered(
+    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str] | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Yield number and object of each line of a chunk, whose first line has the number `first`.
+
+    Corrupt lines, and one that is cut at the end of the file, are treated as `lines` does.
+    """
+    closed = chunk.endswith(b"\n")
+    rows = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    for number, line in enumerate(rows, first):
+        if not line or line.isspace():
+            continue
+        try:
+            value = parse(line, source, first_line=number)
+        except CorruptInputError as error:
+            if number == first + len(rows) - 1 and not closed:
+                if notes is not None:
+                    notes.append(CUT_LINE)
+            else:
+                options.reject(
+                    source.corrupt(
+                        number,
+                        f"this is not JSON: {printable(line)!r}: {error.seen}",
+                        "",
+                        "--lenient skips the line",
+                    )
+                )
+            continue
+        yield number, value
+
+
+def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] = dict) -> Any:
+    """Return what lies at a path such as ``results.0.times``, checked for its type."""
+    inner = value
+    for key in path.split("."):
+        try:
+            inner = inner[int(key)] if isinstance(inner, list) else inner[key]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise source.corrupt(
+                None,
+                f"the JSON contains no {path}",
+                "the output of one version of the tool",
+                _WAY_OUT,
+            ) from None
+    if not isinstance(inner, kind) or isinstance(inner, bool):
+        raise source.corrupt(None, f"{path} is {type(inner).__name__}", "something else", _WAY_OUT)
+    return inner
+
+
+def flat(record: Mapping[str, object], depth: int = 3) -> JSONObject:
+    """Return nested objects as ``a.b``; lists are left out."""
+    pairs: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, dict) and depth:
+            pairs |= {f"{key}.{inner}": leaf for inner, leaf in flat(value, depth - 1).items()}
+        elif not isinstance(value, (dict, list)):
+            pairs[str(key)] = value
+    return pairs

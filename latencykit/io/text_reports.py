@@ -1,0 +1,196 @@
+"""Text reports as people save them: without escapes, split into runs."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+from latencykit._records import record
+from latencykit._text import printable
+from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from latencykit.io.source import Source
+
+
+_Key = TypeVar("_Key")
+
+_Kind = TypeVar("_Kind")
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+
+
+def plain(text: str) -> str:
+    r"""Return text without escape sequences, and of an overwritten line the last version.
+
+    Line numbers stay what they were.
+    """
+    if "\x1b" in text:
+        text = _ESCAPE.sub("", text)
+    if "\r" not in text:
+        return text
+    return "\n".join(
+        next((part for part in reversed(line.split("\r")) if part.strip()), "")
+        if "\r" in line
+        else line
+        for line in text.split("\n")
+    )
+
+
+def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
+    r"""Return name → text of each run, which begins where `begin` matches; a lone one is ""."""
+    starts = [match.start() for match in begin.finditer(text)]
+    parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
+    return (
+        {"": text}
+        if len(parts) < 2
+        else {f"run {number}": part for number, part in enumerate(parts, 1)}
+    )
+
+
+def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
+    r"""Yield number and text of the lines from the last heading line to a blank one."""
+    lines = text.split("\n")
+    begin = next(
+        (k for k in range(len(lines) - 1, -1, -1) if lines[k].startswith(heading)), len(lines)
+    )
+    for number, line in enumerate(lines[begin + 1 :], begin + 2):
+        if not line.strip():
+            return
+        yield number, line
+
+
+_PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
+
+_SECTIONS_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
+
+
+def plain_report(text: str) -> str:
+    r"""Return text without a terminal's escapes, with carriage returns as line breaks."""
+    return (
+        _SECTIONS_ESCAPE.sub("", text).replace("\r", "\n")
+        if "\x1b" in text or "\r" in text
+        else text
+    )
+
+
+@record()
+class Section:
+    """The report of one run within a file.
+
+    Attributes
+    ----------
+    text : str
+        From its first line to the next run.
+    first_line : int
+        Number of its first line in the file.
+    source : Source
+    """
+
+    text: str
+    first_line: int
+    source: Source
+
+    def line_at(self, position: int) -> int:
+        """Return the number of the line that holds a character of `text`."""
+        return self.first_line + self.text.count("\n", 0, position)
+
+    def corrupt(
+        self, position: int | None, seen: str, expected: str, hint: str = ""
+    ) -> CorruptInputError:
+        """Return the error that names the line."""
+        return self.source.corrupt(
+            None if position is None else self.line_at(position), seen, expected, hint
+        )
+
+    def lines(self, start: int, end: int) -> list[tuple[int, str]]:
+        """Return the lines between two positions that are not blank, with their numbers."""
+        first = self.line_at(start)
+        return [
+            (first + k, line)
+            for k, line in enumerate(self.text[start:end].split("\n"))
+            if line.strip()
+        ]
+
+    def found(self, label: str, pattern: re.Pattern[str], expected: str) -> re.Match[str] | None:
+        """Return the match of `pattern` on the line that begins with `label`, or None."""
+        line = re.search(rf"^[ \t]*{re.escape(label)}[^\n]*", self.text, re.MULTILINE)
+        match = pattern.search(line[0]) if line else None
+        if line is not None and match is None:
+            raise self.corrupt(
+                line.start(), f"{printable(line[0].strip(), 50)!r}", expected, "run the tool anew"
+            )
+        return match
+
+    def matches(
+        self, pattern: re.Pattern[str], start: int, end: int, expected: str
+    ) -> list[re.Match[str]]:
+        """Return the match of every line between two positions; others are corrupt."""
+        matches = []
+        prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
+        for number, line in self.lines(start, prompt.start() if prompt else end):
+            match = pattern.match(line)
+            if match is None:
+                raise self.source.corrupt(
+                    number, f"{printable(line.strip(), 50)!r}", expected, "run the tool anew"
+                )
+            matches.append(match)
+        return matches
+
+
+def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
+    """Return one section per run: each begins where `begin` matches, the first one earlier."""
+    text = plain_report(source.text())
+    starts = [match.start() for match in begin.finditer(text)]
+    bounds = [0, *starts[1:], len(text)]
+    return [
+        Section(text[start:end], text.count("\n", 0, start) + 1, source)
+        for start, end in pairwise(bounds)
+    ]
+
+
+def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
+    """Return name → section of each run; a lone one has no name."""
+    parts = sections(source, begin)
+    if len(parts) == 1:
+        return {"": parts[0]}
+    return {f"run {number}": part for number, part in enumerate(parts, 1)}
+
+
+def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:
+    """Return the first group of a pattern's first match as `kind`; None without a match.
+
+    In a pattern that is text, ``^`` and ``$`` match at every line.
+    """
+    match = re.search(pattern, text, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+    return None if match is None else kind(match[1])
+
+
+def durations(
+    cells: Mapping[_Key, str],
+    source: Source,
+    example: str,
+    *,
+    line: int | None = None,
+) -> dict[_Key, float]:
+    """Return durations with their units in ns; other text is corrupt."""
+    try:
+        return {key: round(parse_duration(cell), 3) for key, cell in cells.items()}
+    except InvalidArgumentError as error:
+        seen = f"a latency that cannot be read ({error})"
+        raise source.corrupt(line, seen, f"such as {example}", "run the tool again") from None
+
+
+def command_of(text: str, *tools: str) -> str | None:
+    """Return the command line of one of `tools` that a copied terminal shows, or None."""
+    names = "|".join(map(re.escape, tools))
+    match = re.search(
+        rf"^(?:[^\n]{{0,80}}?[$#%>❯] +|\+ +)?((?:\S*/)?(?:{names}) +\S[^\n]*)$",
+        text,
+        re.MULTILINE,
+    )
+    return match[1].strip() if match else None

@@ -1,0 +1,206 @@
+"""A statistic over the runs of a history, with noise band and changes; and runs as a heat map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from latencykit.analysis.judge import SETTINGS
+from latencykit.plot.axes import fit_values
+from latencykit.plot.label_layout import head
+from latencykit.plot.style import BLUE, COLOURS, INK, MUTED, RED, current_axes, plain, shorten, tidy
+from latencykit.units import format_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from latencykit.core.histogram import Histogram
+    from latencykit.history.run_file import StoredRun
+    from latencykit.history.trend import Trend
+
+_FEW_POINTS = 150  # runs whose points are drawn large
+_CHANGES = 6  # that are labelled: the latest ones
+_TICK = 0.95  # inches between labels of runs
+_CELLS = 120  # rows of a heat map
+
+
+def history(
+    data: Sequence[Trend],
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+) -> Axes:
+    """Draw the trends of one series: points, levels, noise bands, and changes between two runs.
+
+    Parameters
+    ----------
+    data : sequence of Trend
+        Statistics of one series, on one or several machines.
+    ax : Axes, optional
+        Where to draw; the current axes by default.
+    title, subtitle : str, optional
+        By default the last change, and the conditions. Empty for none.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = current_axes(ax)
+    runs = sorted({run for trend in data for run in trend.runs}, key=_order)
+    place = {run: k for k, run in enumerate(runs)}
+    fit_values(ax, np.concatenate([trend.values for trend in data]), data[0].unit, log=True)
+    machines = list(dict.fromkeys(_machine(trend) for trend in data))
+    statistics = list(dict.fromkeys(trend.statistic for trend in data))
+    ends: list[tuple[float, str, str]] = []
+    size = 18 if len(runs) <= _FEW_POINTS else 5
+    for trend in data:
+        x = np.array([place[run] for run in trend.runs])
+        number = statistics.index(trend.statistic) + len(statistics) * machines.index(
+            _machine(trend)
+        )
+        colour = COLOURS[number % len(COLOURS)]
+        ax.scatter(x, trend.values, s=size, color=colour, alpha=0.8, linewidths=0, zorder=3)
+        ax.fill_between(x, trend.low, trend.high, color=colour, alpha=0.12, linewidth=0, step="mid")
+        ax.plot(x, trend.level, color=colour, linewidth=1.6, drawstyle="steps-mid")
+        name = f"{trend.statistic} {_machine(trend)}" if len(machines) > 1 else trend.statistic
+        ends.append((float(trend.values[-3:].mean()), plain(name.strip()), colour))
+        for number, change in enumerate(trend.changes):
+            first, last = place[trend.runs[change.first]], place[trend.runs[change.last]]
+            ax.axvspan(
+                first, max(last, first + 0.2), color=_colour(change), alpha=0.16, linewidth=0
+            )
+            if len(trend.changes) - number <= _CHANGES and trend is data[0]:
+                step = 100 * (change.after / change.before - 1)
+                ax.annotate(
+                    f"{step:+.0f} %", ((first + last) / 2, 1), (0, -3), color=_colour(change),
+                    xycoords=("data", "axes fraction"), textcoords="offset points",
+                    ha="center", va="top", fontsize=8.5, fontweight="bold",
+                )  # fmt: skip
+    ax.set_xlim(-0.5, len(runs) - 0.5)
+    _end_labels(ax, ends)
+    _run_ticks(ax, runs)
+    tidy(ax, "run")
+    head(ax, _finding(data), _conditions(data, len(runs)), title, subtitle)
+    return ax
+
+
+def _order(run: StoredRun) -> tuple[float, float, str]:
+    return run.time, run.measured, run.name
+
+
+def _machine(trend: Trend) -> str:
+    return ", ".join(trend.labels.values())
+
+
+def _colour(change: Any) -> str:
+    return RED if change.after > change.before else COLOURS[2]
+
+
+def _end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Names to the right of the lines, moved apart where they would overlap."""
+    lower = -1.0
+    for value, name, colour in sorted(ends):
+        at = float(ax.transAxes.inverted().transform(ax.transData.transform((0, value)))[1])
+        lower = max(at, lower + 14 / max(ax.bbox.height * 72 / ax.figure.dpi, 14))
+        ax.annotate(
+            name, (1, lower), (5, 0), xycoords="axes fraction", textcoords="offset points",
+            color=colour, fontsize=9.5, fontweight="bold", va="center", annotation_clip=False,
+        )  # fmt: skip
+
+
+def _run_ticks(ax: Axes, runs: Sequence[StoredRun]) -> None:
+    """Commits below some of the runs, as many as there is space for."""
+    inches = ax.bbox.width / ax.figure.dpi
+    ticks = np.unique(np.linspace(0, len(runs) - 1, max(2, int(inches / _TICK))).round())
+    ax.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
+
+    def label(x: float, _: int) -> str:
+        return plain(shorten(runs[round(x)].label, 12)) if 0 <= round(x) < len(runs) else ""
+
+    ax.xaxis.set_major_formatter(FuncFormatter(label))
+
+
+def _finding(data: Sequence[Trend]) -> str:
+    trend = next((trend for trend in data if trend.changes), data[0])
+    name = f"{plain(trend.series)} {trend.statistic}"
+    if len(trend.runs) <= SETTINGS.min_history_runs:
+        return f"{name}: {len(trend.runs)} runs, too few to show a change"
+    if not trend.changes:
+        return f"{name} has not changed in {len(trend.runs):,} runs"
+    change = trend.changes[-1]
+    step = change.after / change.before - 1
+    word = "rose" if step > 0 else "fell"
+    levels = " to ".join(format_value(value, trend.unit) for value in (change.before, change.after))
+    return f"{name} {word} by {abs(step):.0%}, from {levels}, at {trend.runs[change.last].label}"
+
+
+def _conditions(data: Sequence[Trend], runs: int) -> str:
+    machines = dict.fromkeys(_machine(trend) for trend in data if _machine(trend))
+    band = "shaded: where 95 of 100 unchanged runs lie"
+    return " · ".join([f"{runs:,} runs", *([plain(", ".join(machines))] if machines else []), band])
+
+
+def history_heatmap(
+    data: Sequence[tuple[StoredRun, Histogram]],
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    subtitle: str | None = None,
+) -> Axes:
+    """Draw whole distributions run by run: the share of a run's requests by latency.
+
+    Parameters
+    ----------
+    data : sequence of (StoredRun, Histogram)
+        Oldest first.
+    ax, title, subtitle
+        As in `history`.
+
+    Returns
+    -------
+    Axes
+    """
+    ax = current_axes(ax)
+    runs, histograms = [run for run, _ in data], [histogram for _, histogram in data]
+    lows = [max(float(h.buckets.low(h.index)[0]), 1e-9) for h in histograms]
+    low, high = min(lows), max(float(h.max) for h in histograms) * 1.02
+    edges = np.geomspace(min(low, high / 1.5), high, _CELLS + 1)
+    shares = np.zeros((_CELLS, len(runs)))
+    for k, histogram in enumerate(histograms):
+        middle = np.sqrt(
+            np.maximum(histogram.buckets.low(histogram.index), edges[0])
+            * np.maximum(histogram.buckets.high(histogram.index), edges[0])
+        )
+        cell = np.clip(np.searchsorted(edges, middle, "right") - 1, 0, _CELLS - 1)
+        shares[:, k] = np.bincount(cell, histogram.counts, _CELLS) / max(histogram.count, 1)
+    fit_values(ax, edges, histograms[0].unit, log=True)
+    least = max(float(shares[shares > 0].min()), 1e-6)
+    image = ax.pcolormesh(
+        np.arange(len(runs) + 1) - 0.5, edges, np.ma.masked_equal(shares, 0), cmap="viridis_r",
+        norm=LogNorm(least, max(float(shares.max()), least * 10)), rasterized=True,
+    )  # fmt: skip
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.01)
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
+    bar.ax.tick_params(labelsize=8, labelcolor=INK)
+    for p, colour in ((50.0, BLUE), (99.0, RED)):
+        values = [float(h.percentile(p)) for h in histograms]
+        ax.plot(range(len(runs)), values, color=colour, linewidth=1.2)
+        ax.annotate(
+            f"p{p:g}", (len(runs) - 1, values[-1]), (4, 0), textcoords="offset points",
+            color=colour, fontsize=9, va="center", annotation_clip=False,
+        )  # fmt: skip
+    ax.set_ylim(edges[0], edges[-1])
+    ax.set_xlim(-0.5, len(runs) - 0.5)
+    _run_ticks(ax, runs)
+    tidy(ax, "run")
+    bar.outline.set_edgecolor(MUTED)
+    machines = dict.fromkeys(", ".join(run.labels.values()) for run in runs)
+    sides = "from left to right: " + "; ".join(map(plain, machines)) if len(machines) > 1 else ""
+    head(ax, f"{len(runs):,} runs, share of their requests by latency", sides, title, subtitle)
+    return ax

@@ -1,0 +1,94 @@
+// Which percentiles of a selection are shown plain: the jackknife over blocks of time of latencykit/core/jackknife.py.
+
+import { Z } from "./events.js";
+
+const SUPPORT = { blocks: 12, minBlocks: 3, range: 1.25, stepsPerOctave: 2, columns: 64, groups: 400 };
+
+// Student's two-sided quantile of 95 % (Cornish and Fisher).
+function studentQuantile(degrees) {
+  const first = (Z ** 3 + Z) / 4, second = (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / 96;
+  return Z + first / degrees + second / degrees ** 2 + (3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / 384 / degrees ** 3;
+}
+
+// The group of each bucket: columns of 1.1 %, put together to some hundred, fine in the tails. What timed out lies above all.
+function groupsOf(data, { counts, late, value: values }) {
+  const sums = new Map(), column = (k) => Math.floor(SUPPORT.columns * Math.log2(Math.max(data.high[k], 2 ** -40)));
+  for (let k = 0; k < counts.length; k++) if (counts[k]) sums.set(column(k), (sums.get(column(k)) || 0) + counts[k]);
+  const steps = [...sums.keys()].sort((a, b) => a - b), total = steps.reduce((sum, step) => sum + sums.get(step), late);
+  let below = 0;
+  const odds = steps.map((step) => {
+    const share = ((below += sums.get(step)) - sums.get(step) / 2 + 0.25) / (total + 0.5);
+    return Math.log(share / (1 - share));
+  });
+  const width = (odds.at(-1) - odds[0]) / SUPPORT.groups || 1, groups = new Map(), weight = [], value = [];
+  let before = null;
+  steps.forEach((step, k) => {
+    const own = steps.length > SUPPORT.groups ? Math.min(Math.floor((odds[k] - odds[0]) / width), SUPPORT.groups - 1) : k;
+    if (own !== before) [weight[weight.length], value[value.length], before] = [0, 0, own];
+    groups.set(step, weight.length - 1);
+    weight[weight.length - 1] += sums.get(step);
+    value[value.length - 1] += sums.get(step) * 2 ** ((step + 0.5) / SUPPORT.columns);
+  });
+  const logs = value.map((sum, k) => Math.log(sum / weight[k]));
+  if (late) logs.push(Math.log(values.at(-1)));
+  return { group: Int32Array.from(counts, (count, k) => (count ? groups.get(column(k)) : 0)), logs };
+}
+
+// Logarithm of the value with each share above it, between the middles of groups.
+function quantiles(counts, logs, shares) {
+  let below = 0;
+  const middle = [], value = [], total = counts.reduce((a, b) => a + b, 0);
+  counts.forEach((count, k) => {
+    if (!(count > 0)) return;
+    middle.push(below + count / 2);
+    value.push(logs[k]);
+    below += count;
+  });
+  let k = middle.length - 1; // shares above descend, and so do ranks from the last to the first
+  const found = new Float64Array(shares.length);
+  for (let j = shares.length - 1; j >= 0; j--) {
+    const rank = (1 - shares[j]) * total;
+    while (k > 0 && middle[k] > rank) k--;
+    const part = k < middle.length - 1 ? Math.max(0, (rank - middle[k]) / (middle[k + 1] - middle[k])) : 0;
+    found[j] = value[k] + (part ? part * (value[k + 1] - value[k]) : 0);
+  }
+  return found;
+}
+
+// The counts of each block of a selection: as many bins each, or a bin each where there are few.
+function blocksOf(data, ranges, group, size, late) {
+  const bins = [];
+  for (const [first, last] of ranges) for (let s = first; s < last; s++) if (data.count[s] || late(s)) bins.push(s);
+  const number = Math.min(SUPPORT.blocks, bins.length), edge = (b) => (b < number ? Math.floor(b * (bins.length / number)) : bins.length);
+  const blocks = Array.from({ length: number }, () => new Float64Array(size));
+  for (let b = 0; b < number; b++)
+    for (let j = edge(b); j < edge(b + 1); j++) {
+      const s = bins[j];
+      for (let k = data.from[s]; k < data.from[s + 1]; k++) blocks[b][group[data.index[k]]] += data.counts[k];
+      if (late(s)) blocks[b][size - 1] += late(s);
+    }
+  return blocks;
+}
+
+// The highest percentile of a selection that is known within a quarter, and all from the median to it.
+export function supportedIn(data, ranges, spread) {
+  const late = (s) => (data.timeouts ? data.timeouts[s] : 0), { group, logs } = groupsOf(data, spread);
+  const blocks = blocksOf(data, ranges, group, logs.length, late), number = blocks.length;
+  if (number < SUPPORT.minBlocks) return 0;
+  const whole = new Float64Array(logs.length), steps = Math.ceil((Math.log2(Math.max(spread.total, 4)) - 1) * SUPPORT.stepsPerOctave);
+  for (const block of blocks) block.forEach((count, k) => (whole[k] += count));
+  const shares = Array.from({ length: steps + 1 }, (_, k) => 0.5 * 2 ** (-k / SUPPORT.stepsPerOctave));
+  const leftOut = blocks.map((block) => quantiles(whole.map((count, k) => count - block[k]), logs, shares));
+  const most = Math.log(SUPPORT.range) / studentQuantile(number - 1);
+  for (let k = 0, before = 0; k < shares.length; k++) {
+    const mean = leftOut.reduce((sum, row) => sum + row[k], 0) / number;
+    const squares = leftOut.reduce((sum, row) => sum + (row[k] - mean) ** 2, 0), error = Math.max(before, Math.sqrt(((number - 1) / number) * squares));
+    if (error > most) {
+      if (!k) return 0;
+      const share = Math.exp(Math.log(shares[k - 1]) + ((most - before) / (error - before)) * Math.log(shares[k] / shares[k - 1]));
+      return Math.min(spread.limit, 100 * (1 - share));
+    }
+    before = error;
+  }
+  return spread.limit;
+}

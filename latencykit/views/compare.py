@@ -1,0 +1,313 @@
+"""Comparisons: the record, tables, sentences, and the page's section."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
+
+from latencykit._text import markdown_text, printable
+from latencykit.analysis.compare import significance
+from latencykit.core.quantiles import is_resolved
+from latencykit.errors import LatencyKitError
+from latencykit.units import format_change, format_range, format_share, format_value
+from latencykit.views.markup import as_sentence, badge, bullets, esc, section, table
+from latencykit.views.tables import Table
+from latencykit.views.values import bare_value, number, percent, value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from latencykit.analysis.compare import Change, Comparison
+    from latencykit.views.page_series import PageSeries
+
+
+class ChangeRecord(TypedDict):
+    """One statistic on both sides.
+
+    Changes are relative: 0.05 is +5 %; null is unbounded or unknown.
+    """
+
+    statistic: str
+    percentile: float | None
+    base: float | None
+    new: float | None
+    change: float | None
+    low: float | None
+    high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    p_value: float | None
+    base_low: float | None
+    base_high: float | None
+    new_low: float | None
+    new_high: float | None
+    resolved: bool
+    significant: bool
+    tolerates: float | None
+    """Run noise that chance would need to explain the change."""
+    note: str
+
+
+class ComparisonRecord(TypedDict):
+    """A comparison of two sides."""
+
+    basis: Literal["requests", "runs"]
+    verdict: Literal["same", "better", "worse", "mixed", "inconclusive"]
+    tolerates: float | None
+    """Run noise that chance would need to explain the clearest change that is stated."""
+    unit: str
+    runs: list[int]
+    """Runs per side."""
+    rows: list[ChangeRecord]
+    means: list[ChangeRecord]
+    failed: list[str]
+    """Conditions of --fail-if that are met."""
+    reasons: list[str]
+    warnings: list[str]
+
+
+class SeriesComparisonRecord(ComparisonRecord):
+    """A comparison of one of several series."""
+
+    name: str
+
+
+class CompareRecord(ComparisonRecord):
+    """A comparison; the keys are those of the first of several series."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    series: NotRequired[list[SeriesComparisonRecord]]
+    """One comparison per series."""
+
+
+_BY_SEVERITY = ("mixed", "worse", "inconclusive", "better", "same")
+
+
+def comparisons_record(
+    comparisons: Mapping[str, Comparison], failed: Mapping[str, Sequence[str]]
+) -> CompareRecord:
+    """Return the comparison of one series, or of several: the first one, and a list of all."""
+    records = {
+        name: comparison_record(comparison, failed[name])
+        for name, comparison in comparisons.items()
+    }
+    first = cast("CompareRecord", {"schema_version": 1, **next(iter(records.values()))})
+    if len(records) == 1:
+        return first
+    verdicts = {comparison.verdict for comparison in comparisons.values()}
+    if {"better", "worse"} <= verdicts:
+        verdicts.add("mixed")
+    return {
+        **first,
+        "verdict": next(verdict for verdict in _BY_SEVERITY if verdict in verdicts),
+        "failed": [f"{name}: {text}" for name, texts in failed.items() for text in texts],
+        "series": [{"name": name, **record} for name, record in records.items()],
+    }
+
+
+def comparison_record(comparison: Comparison, failed: Sequence[str] = ()) -> ComparisonRecord:
+    """Return a comparison as plain values."""
+    rows = [_change_record(row) for row in comparison.changes]
+    return {
+        "basis": comparison.basis,
+        "verdict": comparison.verdict,
+        "tolerates": None if comparison.tolerates is None else number(comparison.tolerates),
+        "unit": comparison.unit,
+        "runs": list(comparison.runs),
+        "rows": [row for row in rows if row["percentile"] is not None],
+        "means": [row for row in rows if row["percentile"] is None],
+        "failed": list(failed),
+        "reasons": list(comparison.reasons),
+        "warnings": list(comparison.warnings),
+    }
+
+
+def _change_record(row: Change) -> ChangeRecord:
+    return {
+        "statistic": row.statistic,
+        "percentile": row.percentile,
+        "base": number(row.base),
+        "new": number(row.new),
+        "change": number(row.change),
+        "low": number(row.low) if row.low > -1 else None,
+        "high": number(row.high),
+        "difference": number(row.difference),
+        "difference_low": number(row.difference_low),
+        "difference_high": number(row.difference_high),
+        "p_value": number(row.p_value),
+        "base_low": number(row.base_low),
+        "base_high": number(row.base_high),
+        "new_low": number(row.new_low),
+        "new_high": number(row.new_high),
+        "resolved": row.resolved,
+        "significant": row.significant,
+        "tolerates": number(row.tolerates),
+        "note": row.note,
+    }
+
+
+def comparisons_text(
+    comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
+) -> str:
+    """Return one row per statistic, series by series; CSV of several names them in a column."""
+    several = len(comparisons) > 1
+    if style == "csv":
+        table = Table(style)
+        for name, comparison in comparisons.items():
+            for row in comparison.changes:
+                unit = None if row.statistic == "slow share" else out_unit
+                low = row.low if row.low > -1 else None
+                table.add(
+                    {
+                        **({"series": name} if several else {}),
+                        "statistic": row.statistic,
+                        "base": bare_value(row.base, comparison.unit, unit),
+                        "new": bare_value(row.new, comparison.unit, unit),
+                        "change": number(row.change),
+                        "low": number(low),
+                        "high": number(row.high),
+                        "significant": row.significant,
+                        "tolerates": number(row.tolerates),
+                        "resolved": row.resolved,
+                    }
+                )
+        return table.render()
+    texts, caveats = [], list[str]()
+    for name, comparison in comparisons.items():
+        table, show = Table(style), partial(value_text, out_unit=out_unit)
+        for row in comparison.changes:
+            base, new = side_texts(row, partial(show, unit=comparison.unit))
+            ends = [
+                format_change(row.low) if row.low > _UNBOUNDED else "",
+                format_change(row.high) if math.isfinite(row.high) else "",
+            ]
+            table.add(
+                {
+                    "statistic": "max" if row.percentile == 100 else row.statistic,
+                    "base": base,
+                    "new": new,
+                    "change": format_change(row.change),
+                    "interval": " to ".join(ends) if any(ends) else "",
+                    "changed": significance(row),
+                    **({} if comparison.run_noise is not None or comparison.basis == "runs"
+                       else {"tolerates": _tolerance(row)}),
+                }
+            )  # fmt: skip
+        title = f"{printable(name)}\n" if several else ""
+        title = f"### {markdown_text(title)}" if title and style == "markdown" else title
+        texts.append(f"{title}{headline(comparison, out_unit)}\n\n{table.render()}")
+        caveats += comparison.reasons
+    return "\n\n".join([*texts, "\n".join(dict.fromkeys(caveats))]).rstrip()
+
+
+def _tolerance(row: Change) -> str:
+    """The run noise that chance would need; empty where nothing changed."""
+    known = row.tolerates > 0 and math.isfinite(row.tolerates) and not row.note
+    return format_share(row.tolerates) if known else ""
+
+
+def headline(comparison: Comparison, out_unit: str | None = None) -> str:
+    """Return the verdict in one line, with what changed and what the verdict tolerates."""
+    changed = [row for row in comparison.changes if row.significant]
+    shown_rows = [row for row in changed if row.percentile is not None][:_NAMED] or changed[:_NAMED]
+    show = partial(value_text, unit=comparison.unit, out_unit=out_unit)
+    parts = []
+    for row in shown_rows:
+        base, new = side_texts(row, show)
+        change = f" ({format_change(row.change)})" if math.isfinite(row.change) else ""
+        parts.append(f"{row.statistic} {base} → {new}{change}")
+    runs = "one run per side"
+    if comparison.basis == "runs":
+        runs = f"{comparison.runs[0]} runs against {comparison.runs[1]}"
+    text = {
+        "same": "the same: every change lies within the margin, with confidence",
+        "inconclusive": "inconclusive",
+    }.get(comparison.verdict, comparison.verdict)
+    text += f": {', '.join(parts)}" if parts else ""
+    if comparison.tolerates is not None:
+        noise = format_share(comparison.tolerates)
+        return f"{text}, unless runs of one system differ by more than {noise}"
+    return f"{text} ({runs})"
+
+
+_UNBOUNDED = -0.99
+"""A lower end so far down is none."""
+
+_NAMED = 3
+"""Percentiles that a headline names."""
+
+
+def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
+    """Return the base and the new value: a range where the source does not resolve it."""
+    if row.statistic == "slow share":
+        return [percent(row.base), percent(row.new)]
+    sides = ((row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high))
+    return [
+        show(value) if math.isnan(low) or is_resolved(low, high) else format_range(low, high, show)
+        for value, low, high in sides
+    ]
+
+
+_UNFOLDED = 2
+"""Comparisons whose tables are open; of more, the verdicts are seen first."""
+
+
+def comparison_section(
+    series: Sequence[PageSeries],
+    compared: Sequence[tuple[PageSeries, Comparison | LatencyKitError]],
+) -> str:
+    """Return one table per series that is compared with the first; empty for a single series."""
+    if not compared:
+        return ""
+    base, folded = series[0], len(compared) > _UNFOLDED
+    parts = [_against(base, other, result, folded=folded) for other, result in compared]
+    more = len(series) - 1 - len(compared)
+    if more:
+        parts.append(f"<p class='quiet'>The other {more} series are not compared here.</p>")
+    return section("comparison", f"Compared with {esc(base.name, 60)}", *parts)
+
+
+def _against(
+    base: PageSeries, other: PageSeries, comparison: Comparison | LatencyKitError, *, folded: bool
+) -> str:
+    name = f"<b>{esc(other.name, 60)}</b>"
+    if isinstance(comparison, LatencyKitError):
+        return f"<p>{name}: {esc(comparison)}</p>"
+    rows = []
+    for row in comparison.changes:
+        low = format_change(row.low) if row.low > -1 else "unknown"
+        high = format_change(row.high) if math.isfinite(row.high) else "unknown"
+        rows.append(
+            [
+                esc("max" if row.percentile == 100 else row.statistic),
+                *map(esc, side_texts(row, lambda value: format_value(value, comparison.unit))),
+                format_change(row.change),
+                f"{low} to {high}" if {low, high} != {"unknown"} else "",
+                significance(row),
+            ]
+        )
+    notes = [
+        *comparison.warnings,
+        *dict.fromkeys(row.note for row in comparison.changes if row.note),
+    ]
+    names = (base.short or base.name, other.short or other.name)
+    header = [
+        "",
+        *map(esc, names),
+        "change",
+        "95 % interval",
+        "changed",
+    ]
+    # The reasons come first: without them the numbers may seem to contradict the verdict.
+    why, further = (
+        bullets(as_sentence(text) for text in texts)
+        for texts in ([headline(comparison), *comparison.reasons], notes)
+    )
+    verdict = f"{name} {badge(comparison.verdict)}"
+    content = f"{why}{table(header, rows)}{further}"
+    if folded:
+        return f"<details><summary>{verdict}</summary>{content}</details>"
+    return f"<p>{verdict}</p>{content}"

@@ -1,0 +1,105 @@
+"""The HTML document of a page: style, script, security policy, and a frame for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import re
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from latencykit.views.markup import esc
+from latencykit.views.page_data import script_json
+
+SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
+"""Texts for screen readers."""
+
+_MODULES = (
+    "numbers",
+    "data",
+    "events",
+    "support",
+    "draw",
+    "timeline",
+    "curve",
+    "heat",
+    "fanout",
+    "pin",
+    "controls",
+    "main",
+)
+
+_BETWEEN_MODULES = re.compile(
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n", re.MULTILINE
+)
+
+
+def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what a notebook keeps: a page in a frame, and a picture for viewers that show none."""
+    from latencykit.plot import percentiles
+    from latencykit.plot.files import figure_of
+    from latencykit.plot.label_layout import alt_text
+
+    picture, figure = io.BytesIO(), figure_of(percentiles, data, size=(800, 480), dpi=80)
+    figure.savefig(picture, format="png")
+    png, alt = base64.b64encode(picture.getvalue()).decode(), alt_text(figure)
+    return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
+
+
+# A frame sees the system's theme only. Where JupyterLab has another, the page is loaded with that.
+_THEMED = (
+    "this.onload=null;const light=document.body.dataset.jpThemeLight;"
+    "if(light&&(light===&quot;true&quot;)===matchMedia(&quot;(prefers-color-scheme:dark)&quot;)"
+    ".matches)this.srcdoc=this.srcdoc.replace(&quot;<html &quot;,&quot;<html data-theme=&quot;"
+    "+(light===&quot;true&quot;?&quot;light &quot;:&quot;dark &quot;))"
+)
+
+
+def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
+    """Return a page in a frame; its content is what a viewer shows that removes frames."""
+    words = esc(alt or "Latency report", max(len(alt), 20))
+    picture = f"<img alt='{words}' src='data:image/png;base64,{png}'>" if png else ""
+    # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
+    content = document.replace("&", "&amp;").replace("'", "&#39;")
+    return (
+        f"<iframe title='{words}' sandbox='allow-scripts allow-downloads' width='100%' "
+        f"height='{height}' "
+        f"style='border:0' onload='{_THEMED}' srcdoc='{content}'>{picture}</iframe>"
+    )
+
+
+def document(title: str, body: str, model: dict[str, Any], home: str = "page") -> str:
+    """Return a page with its style and its script: the engine, and what starts it."""
+    style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of(home)}}})();'
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n<meta "
+        "name='color-scheme' content='light dark'>\n"
+        f"<title>{esc(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n"
+        f"{SPOKEN}\n<script type='application/json' "
+        f"id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def script_of(home: str) -> str:
+    """Return the modules of the engine and of its home as one text, without comments."""
+    texts = (_BETWEEN_MODULES.sub("", asset(f"{name}.js")) for name in (*_MODULES, home))
+    return "\n".join(texts)
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the text of a file of the engine."""
+    return resources.files("latencykit.views").joinpath("assets", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    """The hash by which a content security policy allows an inline script or style."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,0 +1,321 @@
+"""Fan-out: the record, the table, sentences, and the page's section with its slider."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+
+from latencykit.analysis.fan_out import samples_needed
+from latencykit.core.quantiles import is_resolved
+from latencykit.units import format_count, format_percentile, sure_percentile
+from latencykit.views.markup import esc, section, table
+from latencykit.views.tables import Table
+from latencykit.views.values import UnitFrom, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit._typing import PercentileName
+    from latencykit.analysis.fan_out import FanOut
+    from latencykit.core.run import Run
+    from latencykit.views.page_results import PageFanOut
+
+_SAME_SHARE = 5e-4
+"""Shares that differ by less are one, in a table."""
+
+
+class UserPercentileRecord(TypedDict):
+    """A percentile of the users' latency."""
+
+    percentile: float
+    value: float | None
+    bucket_low: float | None
+    bucket_high: float | None
+    resolved: bool
+    supported: bool | None
+    at_least: bool
+    """The value is only a lower bound."""
+
+
+class UsersRecord(TypedDict):
+    """The latency of users."""
+
+    percentiles: list[UserPercentileRecord]
+    share_above: dict[PercentileName, float | None]
+    """Share of users slower than that percentile of one call; null where it is a range."""
+    share_between: dict[PercentileName, list[float]]
+    """Bounds of the share."""
+
+
+class CallsRecord(UsersRecord):
+    """The latency of users who wait for a number of calls."""
+
+    n: int
+    """Calls per request."""
+    model: Literal["mixture", "independent"]
+    quorum: int | None
+    sequential: bool
+    added_load: float
+    """Share of additional calls that hedging sends."""
+    interval: float | None
+    """Seconds per interval whose calls share their fate."""
+    note: str
+    independent: NotRequired[UsersRecord]
+    """The same if calls were independent."""
+
+
+class FanOutRecord(TypedDict):
+    """The fan-out of one series."""
+
+    name: str
+    unit: Literal["ns", "none"]
+    rows: list[CallsRecord]
+    unit_from: UnitFrom
+    notes: list[str]
+
+
+class FanoutRecord(TypedDict):
+    """Fan-out of all series."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    series: list[FanOutRecord]
+
+
+def fan_out_record(
+    name: str,
+    run: Run,
+    answers: Sequence[FanOut],
+    bounds: Sequence[FanOut] | None,
+    percentiles: Sequence[float],
+) -> FanOutRecord:
+    """Return one series as plain values; `bounds` are the same for independent calls."""
+    rows = [_calls_record(answer, percentiles) for answer in answers]
+    for row, bound in zip(rows, bounds or (), strict=False):
+        row["independent"] = _users_record(bound, percentiles)
+    return {
+        "name": name,
+        "unit": "none" if answers[0].unit == "none" else "ns",
+        "rows": rows,
+        "unit_from": run.unit_from,
+        "notes": list(run.notes),
+    }
+
+
+def _calls_record(answer: FanOut, percentiles: Sequence[float]) -> CallsRecord:
+    users = _users_record(answer, percentiles)
+    return {
+        "n": answer.n,
+        "model": answer.model,
+        "percentiles": users["percentiles"],
+        "share_above": users["share_above"],
+        "share_between": users["share_between"],
+        "quorum": answer.quorum,
+        "sequential": answer.sequential,
+        "added_load": answer.added_load,
+        "interval": number(answer.interval),
+        "note": answer.note,
+    }
+
+
+def _users_record(answer: FanOut, percentiles: Sequence[float]) -> UsersRecord:
+    above: dict[str, float | None] = {}
+    between: dict[str, list[float]] = {}
+    for p, share in answer.above.items():
+        low, high = answer.above_between.get(p, (share, share))
+        known = p not in answer.above_between or is_resolved(low, high) or high - low < _SAME_SHARE
+        above[format_percentile(p)] = share if known else None
+        between[format_percentile(p)] = [low, high]
+    return {
+        "percentiles": [
+            {
+                "percentile": row.percentile,
+                "value": number(row.value),
+                "bucket_low": number(row.bucket_low),
+                "bucket_high": number(row.bucket_high),
+                "resolved": row.resolved,
+                "supported": row.supported,
+                "at_least": math.isinf(row.bucket_high),
+            }
+            for row in answer.rows(percentiles)
+        ],
+        "share_above": above,
+        "share_between": between,
+    }
+
+
+def fan_out_text(
+    records: Sequence[FanOutRecord], style: str = "table", out_unit: str | None = None
+) -> str:
+    """Return one row per number of calls, and another one if the calls were independent."""
+    table = Table(style, out_unit)
+    for record in records:
+        for row in record["rows"]:
+            models: dict[str, UsersRecord] = {row["model"]: row}
+            if "independent" in row and row["n"] > 1:
+                models["if independent"] = row["independent"]
+            calls = f"{format_count(row['n'])}{' in a row' if row['sequential'] else ''}"
+            if row["quorum"] is not None:
+                calls = f"{row['quorum']:,} of {calls}"
+            for model, values in models.items():
+                share, between = values["share_above"].get("99"), values["share_between"].get("99")
+                text = ""
+                if between is not None:
+                    low, high = between
+                    text = f"{100 * low:.3g}–{percent(high)}" if share is None else percent(share)
+                table.add(
+                    {
+                        "series": record["name"],
+                        "calls": table.either(row["n"], calls),
+                        "model": model,
+                        **{
+                            f"p{format_percentile(cell['percentile'])}": table.percentile(
+                                cell, record["unit"]
+                            )
+                            for cell in values["percentiles"]
+                        },
+                        "worse than p99 of one": table.either(share, text),
+                        **table.flags(values["percentiles"]),
+                    }
+                )
+    return table.render(legend=True)
+
+
+def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
+    """Return what the numbers are based on, one sentence per point."""
+    from latencykit.analysis.fan_out import samples_needed
+
+    largest = max(answers, key=lambda answer: answer.n)
+    lines = [
+        f"{name}, {format_count(answer.n)} calls: {answer.note}"
+        for answer in answers
+        if answer.note
+    ]
+    solid = largest.solid_up_to()
+    if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
+        upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
+        lines.append(
+            f"{name}: too few independent events bound the latency of one call {upto}; another run "
+            "may show other percentiles to users"
+        )
+    if largest.added_load:
+        lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
+    if largest.n == 1 or largest.sequential:
+        return lines
+    percentile = largest.leaf_percentile(99)
+    needed = samples_needed(percentile)
+    count = largest.leaf.count + largest.leaf.censored
+    enough = ""
+    if count < needed:
+        enough = f"; that takes {format_count(needed)} calls, and there are {format_count(count)}"
+    calls = format_count(largest.n)
+    if largest.quorum is not None:
+        calls = f"{largest.quorum:,} of {largest.n:,}"
+    lines.append(
+        f"{name}: of {calls} independent calls, the user's p99 is the p{percentile:.7g} of one"
+        f"{enough}"
+    )
+    return lines
+
+
+_PERCENTILES = (50.0, 90.0, 99.0)
+
+_FIRST = 100
+"""Calls at which the slider begins."""
+
+
+def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, Any]]:
+    """Return the values behind the slider for each series."""
+    model = []
+    for part in answers:
+        mixed: Sequence[FanOut | None] = part.mixed or [None] * len(part.independent)
+        rows = [
+            {
+                "n": apart.n,
+                "words": _fan_out_sentences(apart, together),
+                "independent": _fan_out_values(apart, part.largest),
+                "mixture": [] if together is None else _fan_out_values(together, part.largest),
+            }
+            for apart, together in zip(part.independent, mixed, strict=True)
+        ]
+        timed = part.mixed is not None
+        model.append({"name": part.name, "mixed": timed, "percentiles": _PERCENTILES, "rows": rows})
+    return model
+
+
+def _fan_out_values(answer: FanOut, largest: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "value": number(min(row.value, largest)),
+            "low": number(min(row.bucket_low, largest)),
+            "resolved": row.resolved,
+            "open": not math.isfinite(row.bucket_high),
+            "supported": row.supported,
+        }
+        for row in answer.rows(_PERCENTILES)
+    ]
+
+
+def _fan_out_sentences(apart: FanOut, together: FanOut | None) -> str:
+    percentile = apart.leaf_percentile(99.0)
+    calls = f"{format_count(apart.n)} calls" if apart.n > 1 else "1 call"
+    answer = together or apart
+    text = (
+        f"Of users who wait for {calls}, {_fan_out_share(answer)} meet one that is slower than "
+        "the p99 of a single call"
+    )
+    if together is not None and together.model == "mixture":
+        text += f" ({_fan_out_share(apart)} if slow calls came independently of each other)"
+    needed = format_count(samples_needed(percentile))
+    leaf = f"{percentile:.5f}".rstrip("0").rstrip(".")
+    basis = (
+        f"the p99 of users is based on the p{leaf} of one call, which takes {needed} requests to "
+        "know"
+    )
+    note = f" {answer.note[:1].upper()}{answer.note[1:]}." if answer.note else ""
+    return f"{text}; {basis}.{note}"
+
+
+def _fan_out_share(answer: FanOut) -> str:
+    between = answer.above_between.get(99.0, (answer.above[99.0],) * 2)
+    low, high = (f"{100 * share:.0f}" for share in between)
+    return f"{high} %" if low == high else f"{low}–{high} %"
+
+
+def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
+    """Return the section around the plot: slider, sentence and table."""
+    if not model:
+        return ""
+    mixed = any(row["mixed"] for row in model)
+    legend = (
+        "Solid: all calls of a user fall into the same moment, as they do (mixed by the steps of "
+        "the timeline). Dashed: as if slow calls came independently of each other."
+        if mixed
+        else "As if slow calls came independently of each other: a source without time does not "
+        "show when they came together."
+    )
+    choice = ""
+    if len(model) > 1:
+        options = "".join(
+            f"<option value='{k}'>{esc(row['name'], 60)}</option>" for k, row in enumerate(model)
+        )
+        choice = f"<p><label>Series <select id='fan-out-series'>{options}</select></label></p>"
+    calls = [row["n"] for row in model[0]["rows"]]
+    first = calls.index(_FIRST)
+    slider = (
+        "<p class='slider'><label for='fan-out-slider'>calls "
+        f"<b id='fan-out-n'>{_FIRST}</b></label><input type='range' id='fan-out-slider' "
+        f"min='0' max='{len(calls) - 1}' value='{first}'></p>"
+    )
+    words = esc(model[0]["rows"][first]["words"], 500)
+    columns = ["users'", *(["in one moment"] if mixed else []), "if independent"]
+    return section(
+        "fan-out",
+        "Fan-out",
+        f"<p class='quiet'>{legend}</p>",
+        choice,
+        slider,
+        f"<p id='fan-out-words' aria-live='polite'>{words}</p>",
+        "<div id='plot-fanOut' class='plot'></div>",
+        table(columns, [], name="fan-out-table"),
+    )

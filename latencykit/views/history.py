@@ -1,0 +1,313 @@
+"""Runs judged by a history, and the trends of a history: records, tables and a comment."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+import numpy as np
+
+from latencykit._text import markdown_text, printable
+from latencykit.views.tables import Table
+from latencykit.views.values import number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.history.history import HistoryRow, HistoryVerdict
+    from latencykit.history.run_file import StoredRun
+    from latencykit.history.trend import Trend
+    from latencykit.views.tables import Cell
+
+_BARS = "▁▂▃▄▅▆▇█"
+_COMMENT_ROWS = 12  # of a comment: one screen
+_SPARK = 30  # runs of a line of bars
+_MARKS = {"worse": "🔴 worse", "better": "🟢 better", "confirm": "🟡 confirm"}
+
+
+class HistoryRunRecord(TypedDict):
+    """A run of the history."""
+
+    run: str
+    commit: str | None
+    branch: str | None
+    time: float
+    """Seconds since the epoch."""
+
+
+class HistoryRowRecord(TypedDict):
+    """A statistic of a series, judged: times in nanoseconds."""
+
+    series: str
+    statistic: str
+    unit: str
+    verdict: Literal["same", "better", "worse", "confirm", "unknown"]
+    missing: int
+    """Earlier runs that are missing for a verdict."""
+    runs: int
+    """Earlier runs that it was compared with."""
+    value: float | None
+    level: float | None
+    """Median of the runs since the last change."""
+    low: float | None
+    high: float | None
+    """The band in which 95 of 100 unchanged runs lie."""
+    change: float | None
+    """Relative deviation from the level."""
+    since: HistoryRunRecord | None
+    """The first run at this level; null if the level never changed."""
+
+
+class HistoryCheckRecord(TypedDict):
+    """A run judged by its history."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    verdict: Literal["same", "better", "worse", "confirm", "unknown"]
+    """The gravest of all rows."""
+    reruns: int
+    """Runs of --confirm."""
+    rows: list[HistoryRowRecord]
+    left_out: list[str]
+    """Files of the store that cannot be read."""
+    notes: list[str]
+
+
+class HistoryChangeRecord(TypedDict):
+    """A change of a level, which happened between two runs."""
+
+    first: HistoryRunRecord
+    """The last run that is surely before it."""
+    last: HistoryRunRecord
+    """The first run that is surely after it."""
+    before: float
+    after: float
+    change: float
+
+
+class HistoryTrendRecord(TypedDict):
+    """A statistic of a series over the runs of one set of labels: times in nanoseconds."""
+
+    series: str
+    statistic: str
+    unit: str
+    labels: dict[str, str]
+    runs: int
+    latest: float | None
+    level: float | None
+    low: float | None
+    high: float | None
+    changes: list[HistoryChangeRecord]
+
+
+class HistoryShowRecord(TypedDict):
+    """The trends of a history."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    runs: int
+    trends: list[HistoryTrendRecord]
+    left_out: list[str]
+    """Files of the store that cannot be read."""
+
+
+def run_record(run: StoredRun) -> HistoryRunRecord:
+    """Return a run as plain values."""
+    return {"run": run.name, "commit": run.commit, "branch": run.branch, "time": run.time}
+
+
+def check_record(
+    judged: HistoryVerdict, left_out: Sequence[str], reruns: int = 0
+) -> HistoryCheckRecord:
+    """Return a verdict as plain values."""
+    rows: list[HistoryRowRecord] = [
+        {
+            "series": row.series,
+            "statistic": row.statistic,
+            "unit": row.unit,
+            "verdict": row.verdict,
+            "missing": row.missing,
+            "runs": row.runs,
+            "value": number(row.value),
+            "level": number(row.level),
+            "low": number(row.low),
+            "high": number(row.high),
+            "change": number(row.change),
+            "since": None if row.since is None else run_record(row.since),
+        }
+        for row in judged.rows
+    ]
+    return {
+        "schema_version": 1,
+        "verdict": judged.verdict,
+        "reruns": reruns,
+        "rows": rows,
+        "left_out": list(left_out),
+        "notes": list(judged.notes),
+    }
+
+
+def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row per series and statistic; as Markdown a comment of one screen."""
+    rows = list(judged.rows)
+    hidden: list[HistoryRow] = []
+    if style == "markdown":
+        order = ("worse", "confirm", "better", "unknown", "same")
+        rows.sort(key=lambda row: (order.index(row.verdict), -abs(row.change)))
+        rows, hidden = rows[:_COMMENT_ROWS], rows[_COMMENT_ROWS:]
+    table = Table(style, out_unit)
+    for row in rows:
+        table.add(_cells(row, table, style))
+    text = table.render(left=2)
+    if style == "csv":
+        return text
+    above = [f"**{markdown_text(sentence(judged))}**", ""] if style == "markdown" else []
+    lines = [*above, text]
+    if hidden:
+        lines += ["", f"{len(hidden)} further rows: {_counted(hidden)}."]
+    if style == "markdown" and judged.notes:
+        lines += ["", *(f"- {markdown_text(printable(note, 300))}" for note in judged.notes)]
+    return "\n".join(lines)
+
+
+def _cells(row: HistoryRow, table: Table, style: str) -> dict[str, Cell]:
+    band = (table.value(number(end), row.unit) for end in (row.low, row.high))
+    low, high = band
+    verdict: str = row.verdict
+    if verdict == "unknown" and style != "csv":
+        verdict = f"unknown ({row.missing} more runs)"
+    if style == "markdown":
+        verdict = _MARKS.get(verdict, verdict)
+    since = "" if row.since is None else row.since.label
+    cells: dict[str, Cell] = {
+        "series": row.series,
+        "statistic": row.statistic,
+        "value": table.value(row.value, row.unit),
+        "level": table.value(number(row.level), row.unit),
+        "change": table.either(number(row.change), _change(row.change)),
+    }
+    if style == "csv":
+        return cells | {
+            "low": low, "high": high, "since": since, "runs": row.runs, "missing": row.missing,
+            "verdict": verdict,
+        }  # fmt: skip
+    between = f"{low} … {high}" if math.isfinite(row.low) else ""
+    return cells | {"95 % of runs": between, "level since": since, "verdict": verdict}
+
+
+def _change(change: float) -> str:
+    return f"{'+' if change > 0 else ''}{percent(change)}" if math.isfinite(change) else ""
+
+
+def sentence(judged: HistoryVerdict) -> str:
+    """Return the verdict in a sentence."""
+    rows = [row for row in judged.rows if row.verdict == judged.verdict]
+    names = ", ".join(dict.fromkeys(f"{row.series} {row.statistic}" for row in rows[:3]))
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return {
+        "worse": f"Worse: {names}{more}",
+        "better": f"Better: {names}{more}",
+        "confirm": f"Run again to confirm: {names}{more}",
+        "same": "The same as the runs before",
+        "unknown": f"Unknown: {max((row.missing for row in rows), default=0)} more runs are needed",
+    }[judged.verdict]
+
+
+def _counted(rows: Sequence[HistoryRow]) -> str:
+    words = [row.verdict for row in rows]
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+
+
+def show_record(trends: Sequence[Trend], runs: int, left_out: Sequence[str]) -> HistoryShowRecord:
+    """Return trends as plain values."""
+    return {
+        "schema_version": 1,
+        "runs": runs,
+        "trends": [_trend_record(trend) for trend in trends],
+        "left_out": list(left_out),
+    }
+
+
+def _trend_record(trend: Trend) -> HistoryTrendRecord:
+    return {
+        "series": trend.series,
+        "statistic": trend.statistic,
+        "unit": trend.unit,
+        "labels": dict(trend.labels),
+        "runs": len(trend.runs),
+        "latest": number(float(trend.values[-1])),
+        "level": number(float(trend.level[-1])),
+        "low": number(float(trend.low[-1])),
+        "high": number(float(trend.high[-1])),
+        "changes": [
+            {
+                "first": run_record(trend.runs[change.first]),
+                "last": run_record(trend.runs[change.last]),
+                "before": change.before,
+                "after": change.after,
+                "change": change.after / change.before - 1,
+            }
+            for change in trend.changes
+        ],
+    }
+
+
+def show_text(trends: Sequence[Trend], style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row per trend, and below the changes of their levels."""
+    table = Table(style, out_unit)
+    shown = trends[:_COMMENT_ROWS] if style == "markdown" else trends
+    for trend in shown:
+        table.add(trend_cells(trend, table, style))
+    text = table.render(left=3)
+    if style == "csv":
+        return text
+    changes = changes_texts(shown)
+    if len(changes) > _COMMENT_ROWS:
+        changes = [f"{len(changes) - _COMMENT_ROWS} earlier changes", *changes[-_COMMENT_ROWS:]]
+    bullet = "- " if style == "markdown" else ""
+    lines = [text, "", *(f"{bullet}{line}" for line in changes)] if changes else [text]
+    if len(shown) < len(trends):
+        lines += ["", f"{len(trends) - len(shown)} further rows"]
+    return "\n".join(lines)
+
+
+def trend_cells(trend: Trend, table: Table, style: str = "table") -> dict[str, Cell]:
+    """Return the row of a trend."""
+    ends = [table.value(number(float(a[-1])), trend.unit) for a in (trend.low, trend.high)]
+    cells: dict[str, Cell] = {
+        "series": trend.series,
+        "statistic": trend.statistic,
+        "labels": ", ".join(f"{key}={value}" for key, value in trend.labels.items()),
+        "runs": len(trend.runs),
+        "latest": table.value(float(trend.values[-1]), trend.unit),
+        "level": table.value(number(float(trend.level[-1])), trend.unit),
+    }
+    if style == "csv":
+        return cells | {"low": ends[0], "high": ends[1], "changes": len(trend.changes)}
+    between = f"{ends[0]} … {ends[1]}" if math.isfinite(trend.low[-1]) else ""
+    return cells | {
+        "95 % of runs": between, "changes": len(trend.changes), "latest runs": spark(trend)
+    }  # fmt: skip
+
+
+def changes_texts(trends: Sequence[Trend]) -> list[str]:
+    """Return a line per change of a level."""
+    return [_change_text(trend, k) for trend in trends for k in range(len(trend.changes))]
+
+
+def _change_text(trend: Trend, k: int) -> str:
+    change = trend.changes[k]
+    first, last = trend.runs[change.first].label, trend.runs[change.last].label
+    when = f"at {last}" if first == last else f"after {first}, by {last}"
+    step = _change(change.after / change.before - 1)
+    return f"{printable(trend.series, 60)} {trend.statistic}: {step} {when}"
+
+
+def spark(trend: Trend) -> str:
+    """Return the latest runs as a line of bars, on a logarithmic scale."""
+    logs = np.log(trend.values[-_SPARK:])
+    span = float(np.ptp(logs))
+    if span < 1e-9:
+        return _BARS[0] * logs.size
+    steps = ((logs - logs.min()) / span * (len(_BARS) - 1)).round().astype(int)
+    return "".join(_BARS[step] for step in steps.tolist())

@@ -1,0 +1,56 @@
+"""The league of load generators: its table, and the list of modes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from latencykit.units import format_duration, format_range
+from latencykit.views.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.ctrlz.entries import Entry
+    from latencykit.ctrlz.records import FailureRecord, LeagueRecord, ResultRecord
+
+
+def league_text(record: LeagueRecord, style: str = "table") -> str:
+    """Return one row per mode."""
+    if not record["results"]:
+        return "no load generator is installed"
+    table = Table(style, code=True)
+    for row in record["results"]:
+        table.add(league_row(row))
+    return table.render(left=9)
+
+
+def modes_text(entries: Sequence[Entry], style: str = "table") -> str:
+    """Return one row per mode, and whether its tool is installed."""
+    table = Table(style, code=True)
+    for entry in entries:
+        installed = f"no: {entry.install}" if entry.missing else "yes"
+        table.add({"tool": entry.tool, "mode": entry.mode, "installed": installed})
+    return table.render(left=3)
+
+
+def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
+    """Return a result as a row of the table: text by heading, spreads over the runs."""
+    row = {"tool": result["tool"], "version": result["version"] or "", "mode": result["mode"]}
+    cells = ["", "", "", "", "no result"]
+    if result["error"] is None:
+        runs = result["runs"]
+        cells = [
+            result["model"],
+            _spread([run["reported"].get("99") for run in runs]) or "not reported",
+            _spread([run["truth"].get("99") for run in runs]),
+            _spread([run["reported"].get("100") for run in runs]) or "not reported",
+            result["verdict"],
+        ]
+    headings = ("model", "reported p99", "true p99", "reported max", "verdict")
+    advice = {"flags that make it honest": result["advice"]}
+    return row | dict(zip(headings, cells, strict=True)) | advice
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return format_range(min(known), max(known), format_duration) if known else ""

@@ -1,0 +1,231 @@
+"""Load curves: the record, the table and sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from latencykit.core.quantiles import highest_supported_percentile
+from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
+from latencykit.units import format_percentile
+from latencykit.views.tables import Table
+from latencykit.views.values import PercentileRecord, UnitFrom, exact_row, number, percentile_row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.analysis.capacity import LoadCurve, LoadRow, Machines
+
+
+class CapacityRecord(TypedDict):
+    """The highest load that meets the SLO, requests per second."""
+
+    rate: float | None
+    low: float | None
+    high: float | None
+    limited_by: str | None
+    reason: str
+
+
+class MachinesRecord(TypedDict):
+    """Machines that the offered load requires."""
+
+    least: int | None
+    estimate: int | None
+    most: int | None
+
+
+class ScalabilityRecord(TypedDict):
+    """Fit of the universal scalability law."""
+
+    rate: float
+    contention: float
+    coherence: float
+    errors: list[float | None]
+    peak: float | None
+    highest: float | None
+
+
+class RunRecord(TypedDict):
+    """One run; rates are requests per second."""
+
+    series: str
+    rate: float | None
+    offered: float | None
+    achieved: float | None
+    achieved_low: float | None
+    """Interval of the rate that the system sustains."""
+    achieved_high: float | None
+    """Interval of the rate that the system sustains."""
+    saturated: bool
+    """The run achieved less than was offered."""
+    verdict: Literal["met", "missed", "unknown"] | None
+    """Whether the run meets every limit; null without an SLO."""
+    unit: str
+    count: int | None
+    unit_from: UnitFrom
+    notes: list[str]
+    percentiles: list[PercentileRecord]
+
+
+class LoadRecord(TypedDict):
+    """Runs at different loads."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    rows: list[RunRecord]
+    capacity: CapacityRecord | None
+    machines: MachinesRecord | None
+    scalability: ScalabilityRecord | None
+
+
+def load_record(
+    curve: LoadCurve,
+    percentiles: Sequence[float],
+    confidence: float = 0.95,
+    machines: Machines | None = None,
+) -> LoadRecord:
+    """Return a load curve as plain values."""
+    return {
+        "schema_version": 1,
+        "rows": [_run_record(curve, row, percentiles, confidence) for row in curve.rows],
+        "capacity": _capacity_record(curve),
+        "machines": None
+        if machines is None
+        else {
+            "least": machines.least,
+            "estimate": machines.estimate,
+            "most": machines.most,
+        },
+        "scalability": _scalability_record(curve),
+    }
+
+
+def _run_record(
+    curve: LoadCurve, row: LoadRow, percentiles: Sequence[float], confidence: float
+) -> RunRecord:
+    return {
+        "series": row.name,
+        "rate": number(row.rate),
+        "offered": number(row.offered),
+        "achieved": number(row.achieved),
+        "achieved_low": number(row.achieved_low),
+        "achieved_high": number(row.achieved_high),
+        "saturated": row.saturated,
+        "verdict": None if curve.slo is None else curve.verdict(row.name)[0],
+        "unit": row.data.unit,
+        "count": row.data.count,
+        "unit_from": row.data.run.unit_from,
+        "notes": list(row.data.run.notes),
+        "percentiles": _percentiles_of(row, percentiles, confidence),
+    }
+
+
+def _percentiles_of(
+    row: LoadRow, percentiles: Sequence[float], confidence: float
+) -> list[PercentileRecord]:
+    if not isinstance(row.data, Summary):
+        return [percentile_row(result) for result in row.percentile_rows(percentiles, confidence)]
+    reported, count = row.data.reported_percentiles, row.data.count
+    limit = None if count is None else highest_supported_percentile(count, confidence)
+    return [
+        exact_row(p, reported[p], None if limit is None else p <= limit)
+        for p in percentiles
+        if p in reported
+    ]
+
+
+def _capacity_record(curve: LoadCurve) -> CapacityRecord | None:
+    capacity = curve.capacity
+    if capacity is None:
+        return None
+    return {
+        "rate": number(capacity.rate),
+        "low": number(capacity.low),
+        "high": number(capacity.high),
+        "limited_by": curve.limited_by,
+        "reason": capacity.reason,
+    }
+
+
+def _scalability_record(curve: LoadCurve) -> ScalabilityRecord | None:
+    try:
+        law = curve.scalability()
+    except InvalidArgumentError:  # fewer than six numbers of connections do not determine the law
+        return None
+    return {
+        "rate": law.rate,
+        "contention": law.contention,
+        "coherence": law.coherence,
+        "errors": law.errors.tolist(),
+        "peak": number(law.peak),
+        "highest": law.highest,
+    }
+
+
+def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = None) -> str:
+    """Return one row per run, by load."""
+    percentiles = sorted(
+        {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
+    )
+    table = Table(style, out_unit)
+    for row in record["rows"]:
+        cells = {cell["percentile"]: cell for cell in row["percentiles"]}
+        table.add(
+            {
+                "series": row["series"],
+                "offered": table.either(row["offered"], rate_text(row["offered"])),
+                "achieved": table.either(row["achieved"], rate_text(row["achieved"])),
+                **{
+                    f"p{format_percentile(p)}": table.percentile(cells.get(p), row["unit"])
+                    for p in percentiles
+                },
+                "saturated": table.either(row["saturated"], "yes" if row["saturated"] else ""),
+                **table.flags(cells[p] for p in percentiles if p in cells),
+            }
+        )
+    return table.render()
+
+
+def rate_text(rate: float | None) -> str:
+    """Return requests per second; empty if unknown."""
+    if rate is None or not math.isfinite(rate):
+        return ""
+    return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"
+
+
+def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
+    """Return the findings: the largest load within the SLO, and what limits it."""
+    from latencykit.analysis.capacity import overload_text
+
+    lines = []
+    capacity = curve.capacity
+    if capacity is not None and curve.slo is not None:
+        rate, low, high = (rate_text(end) for end in (capacity.rate, capacity.low, capacity.high))
+        largest = f"{curve.slo}: the largest load is about {rate}"
+        if curve.passed is False and math.isnan(capacity.rate):
+            lines.append(f"no load measured meets {curve.slo}: {capacity.reason}")
+        elif math.isnan(capacity.rate):
+            lines.append(f"no load measured surely meets {curve.slo}: {capacity.reason}")
+        elif not capacity.low and math.isinf(capacity.high):
+            lines.append(f"no load measured surely meets or misses {curve.slo}: {capacity.reason}")
+        elif not capacity.low:
+            lines.append(f"{largest}; {high} misses it; {capacity.reason}")
+        elif math.isinf(capacity.high):
+            lines.append(f"{curve.slo}: met up to {low}; {capacity.reason}")
+        else:
+            bracket = f"between {low} (met) and {high} (not met)"
+            lines.append(f"{largest}, {bracket}; limited by {curve.limited_by}")
+            lines += [capacity.reason] if capacity.reason else []
+    saturated = [row for row in curve.rows if row.saturated]
+    if saturated:
+        offered = rate_text(saturated[0].offered)
+        lines.append(f"saturated from {offered} offered: {overload_text(saturated[0])}")
+    if machines is not None:
+        least, estimate, most = (
+            "unknown" if end is None else str(end)
+            for end in (machines.least, machines.estimate, machines.most)
+        )
+        lines.append(f"machines needed: {estimate} (at least {least}, at most {most})")
+    return lines

@@ -1,0 +1,483 @@
+"""From data types to what a page draws: counts by time bin, a curve, or reported points."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit.core.distribution import Distribution
+from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
+from latencykit.core.histogram_percentiles import brackets_at
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.summary import Summary
+from latencykit.plot.curves import curve_of, place_of
+from latencykit.plot.style import BLUE, COLOURS, RED, series_styles, shorten
+from latencykit.units import format_count
+from latencykit.views.page_data import (
+    FINE,
+    LEAST_FINE,
+    MOST,
+    PageBins,
+    numbers,
+    packed,
+    page_bins,
+    script_json,
+    started,
+)
+from latencykit.views.summary import SeriesRecord, model_record, series_record
+from latencykit.views.values import PercentileRecord, exact_row, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from latencykit._typing import Floats, Ints
+    from latencykit.core import Data
+
+PAGE_SIZE = 2_000_000
+"""Usual limit of a page in bytes: slots grow wider where it would be longer."""
+
+_MOST_FINER = 3000
+"""Most slots of a page that may be longer."""
+
+_CHOSEN = 12
+"""Percentiles that somebody chose to report; more are the rows of a spectrum."""
+
+_SHORT, _LABEL = 60, 14
+"""Most characters of a series' name in a table, and beside a curve."""
+
+_BAND, _POINTS, _A_NINE = 80, 4000, 1000
+"""Points of the band along a curve, most points of a curve, and those of a nine kept of more."""
+
+
+@record(eq=False)
+class PageSeries:
+    """One series of a page.
+
+    Attributes
+    ----------
+    name : str
+    data : Samples, HistogramLog, Histogram, Summary or Distribution
+    counted : Histogram, Summary or Distribution
+        All of it, at full resolution.
+    slots : PageBins or None
+        None where the source knows no time.
+    look : tuple of str
+        Classes of its colour and of its dash.
+    shadow : bool
+        Derived from another one (corrected): a curve and numbers, but no timeline of its own.
+    supplied : tuple of float and str, optional
+        The percentile above which a correction supplies the values, and what it is derived from.
+    over_time : HistogramLog, optional
+        What a corrected series' slots are made of.
+    short, label : str
+        The name for tables and legends, and the one beside a curve; distinct on a page.
+    """
+
+    name: str
+    data: Data | Distribution
+    counted: Histogram | Summary | Distribution
+    slots: PageBins | None
+    look: tuple[str, str]
+    shadow: bool = False
+    supplied: tuple[float, str] | None = None
+    over_time: HistogramLog | None = None
+    short: str = ""
+    label: str = ""
+
+    @cached_property
+    def packed(self) -> dict[str, Any] | None:
+        """The slots as the page unpacks them, with failures where their time is known."""
+        if self.slots is None:
+            return None
+        # A stall began before the interval in which it is recorded.
+        reaching = isinstance(self.data, HistogramLog) and self.data.unit == "ns"
+        text = packed(self.slots) | {"reaching": reaching}
+        samples = self.samples
+        if samples is not None and samples.outcome is not None:
+            place, size = _slot_at(self.slots, samples.offsets), self.slots.start.size
+            text["failed"] = np.bincount(place[~samples.good], minlength=size).tolist()
+            late = samples.outcome == OUTCOMES.index("timeout")
+            if late.any():
+                slot, bound = place[late], np.full(size, np.inf)
+                np.minimum.at(bound, slot, samples.values[late].astype(np.float64))
+                text["timeouts"] = np.bincount(slot, minlength=size).tolist()
+                text["bound"] = numbers(bound)
+        return text
+
+    @cached_property
+    def packed_size(self) -> int:
+        """Characters that the slots take in a page."""
+        return len(script_json(self.packed)) if self.packed else 0
+
+    @property
+    def samples(self) -> Samples | None:
+        """Requests with their times, if that is what the source has."""
+        if isinstance(self.data, Samples) and self.data.start is not None and len(self.data):
+            return self.data
+        return None
+
+    @property
+    def begin(self) -> float:
+        """The first request on the time axis of the whole run, in seconds: the origin of stalls."""
+        return 0.0 if self.samples is None else float(self.samples.offsets.min())
+
+    @property
+    def timed(self) -> Data | Distribution:
+        """The measurement with its times, in the page's unit; its counts where it has no times."""
+        if not isinstance(self.data, HistogramLog | Samples) or not len(self.data):
+            return self.counted
+        same = self.data.unit == self.counted.unit
+        return self.data if same else self.data.to_unit(self.counted.unit)
+
+    @cached_property
+    def numbers(self) -> SeriesRecord:
+        """The record of the whole run, as `latencykit summary` prints it."""
+        if isinstance(self.data, Distribution):
+            return model_record(self.name, self.data)
+        histogram = self.counted if isinstance(self.counted, Histogram) else None
+        return series_record(self.name, self.data, histogram=histogram)
+
+    def rows(self, percentiles: Sequence[float]) -> dict[float, PercentileRecord]:
+        """Percentile → row of the whole run, of those that the source knows."""
+        rows = {row["percentile"]: row for row in self.numbers["percentiles"]}
+        if isinstance(self.counted, Summary) and "max" in self.counted.stats:
+            rows.setdefault(100.0, exact_row(100.0, self.counted.stats["max"]))
+        further = [p for p in percentiles if p not in rows]
+        if (
+            further
+            and not isinstance(self.data, Distribution)
+            and isinstance(self.counted, Histogram)
+            and self.counted.count + self.counted.censored
+        ):
+            record = series_record(self.name, self.data, further, histogram=self.counted)
+            rows |= {row["percentile"]: row for row in record["percentiles"]}
+        return rows
+
+    @property
+    def late(self) -> int:
+        """Requests that timed out."""
+        censored = self.counted.censored if isinstance(self.counted, Histogram) else 0
+        return self.counted.run.timeouts or censored
+
+    @property
+    def further_statistics(self) -> dict[str, float]:
+        """Statistics that a tool reports besides those that every record has."""
+        stats = self.counted.stats if isinstance(self.counted, Summary) else {}
+        return {
+            name: value
+            for name, value in stats.items()
+            if name not in ("mean", "std", "min", "max")
+        }
+
+    @property
+    def reported_percentiles(self) -> list[tuple[float, float]]:
+        """Chosen percentiles that the tool reports, and their values; a spectrum has none."""
+        if isinstance(self.counted, Summary):
+            return sorted(self.counted.reported_percentiles.items())
+        rows = (
+            list(zip(*self.counted.reported_percentiles, strict=True))
+            if isinstance(self.counted, Histogram)
+            else []
+        )
+        return rows if len(rows) <= _CHOSEN else []
+
+    @property
+    def reason(self) -> str:
+        """The reason why a curve is missing; empty where there is one."""
+        counted = self.counted
+        if isinstance(counted, Summary):
+            if counted.reported_percentiles:
+                return ""
+            *others, last = counted.stats or ("a count",)
+            names = f"{', '.join(others)} and {last}" if others else last
+            return f"The source reports only {names}: it has no distribution to draw."
+        if isinstance(counted, Histogram) and not counted.count:
+            timed_out = f" {format_count(counted.censored)} timed out." if counted.censored else ""
+            return f"No request was answered, so there is nothing to draw.{timed_out}"
+        return ""
+
+    def record(self) -> dict[str, Any]:
+        """Return what the page's script needs of this series."""
+        slots = {} if self.packed is None else {"packed": self.packed}
+        return {**self.curve_record, **slots, "short": self.short, "label": self.label}
+
+    @cached_property
+    def curve_record(self) -> dict[str, Any]:
+        """The series without its slots: look, reported percentiles, the curve of the whole run."""
+        counted = self.counted
+        record: dict[str, Any] = {
+            "name": self.name,
+            "cls": self.look[0],
+            "dash": self.look[1],
+            "shadow": self.shadow,
+            "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
+            "reason": self.reason,
+        }
+        if self.reason or isinstance(counted, Summary):
+            return record
+        exact: dict[str, float | None] = {"mean": number(counted.mean), "limit": 100, "solid": 100}
+        if isinstance(counted, Distribution):
+            curve = curve_of(counted)
+            points = _points(curve.percentile[1:], curve.value[1:], curve.low[1:])
+            return record | {"curve": points | {"count": None, "late": 0, "top": curve.top} | exact}
+        evidence: Any = counted.evidence()
+        if isinstance(self.data, Samples | HistogramLog):
+            evidence = self.data.evidence(counted)
+        percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
+        if self.slots is not None and self.supplied is None:
+            percentile, words = evidence.solid_up_to()
+        limits = {"limit": counted.sample_limit(), "solid": percentile}
+        record["curve"] = _curve(counted) | exact | limits
+        if counted.run.corrected not in ("us", "tool"):
+            record["band"] = _band(evidence, counted.sample_limit())
+        return record | {"rests": words}
+
+
+def _band(evidence: Any, limit: float) -> list[list[float | int | None]]:
+    """Confidence intervals along the curve, as far as the sample bounds it."""
+    last = -np.log10(max(1 - limit / 100, 1e-12))
+    percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
+    rows, _ = evidence.rows(percentiles.tolist(), 0.95)
+    return [
+        [row.percentile, number(row.low), number(row.high)]
+        for row in rows
+        if math.isfinite(row.low) and math.isfinite(row.high)
+    ]
+
+
+def most_slots(series: int, page_size: int) -> tuple[int, int]:
+    """Return how many slots each series of a page may have, and how many counts in them."""
+    share = max(1.0, page_size / PAGE_SIZE)
+    fine = max(FINE / max(series, 1), LEAST_FINE) * share
+    return int(min(MOST * share, _MOST_FINER)), int(fine)
+
+
+def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[PageSeries]:
+    """Return the series of a page, those over time in slots: more of them on a longer page."""
+    styles = series_styles(named)
+    most, fine = most_slots(len(named), page_size)
+    series = []
+    for label, data in named.items():
+        slots, counted = None, data
+        if isinstance(data, Samples):
+            counted = data.histogram()
+            if data.start is not None and len(data) and len(log := started(data, most)):
+                slots = replace(page_bins(log, most, fine)[0], width=float(log.lengths[0]))
+                slots = replace(slots, max=_maxima(data, slots))
+        elif isinstance(data, HistogramLog):
+            slots, counted = page_bins(data, most, fine) if len(data) else (None, data.histogram())
+        look = _look(styles[label])
+        series.append(PageSeries(label or "all requests", data, counted, slots, look))
+    return series
+
+
+def fitted(series: list[PageSeries], limit: float = PAGE_SIZE) -> list[PageSeries]:
+    """Return the series with slots coarse enough, and then wide enough, for a limit in bytes."""
+    while sum(part.packed_size for part in series) > limit:
+        largest = max(series, key=lambda part: part.packed_size)
+        if largest.slots is None:
+            break
+        if largest.slots.rough is None and largest.slots.start.size <= 20:
+            break
+        smaller = replace(
+            largest,
+            slots=largest.slots.wider() if largest.slots.rough is None else largest.slots.coarser(),
+        )
+        series = [smaller if part is largest else part for part in series]
+    return series
+
+
+def with_short_names(series: Sequence[PageSeries]) -> list[PageSeries]:
+    """Return the series with the short names that distinguish them on this page."""
+    names = [part.name for part in series]
+    apart = zip(series, short_names(names, _SHORT), short_names(names, _LABEL), strict=True)
+    return [replace(part, short=short, label=label) for part, short, label in apart]
+
+
+def short_names(names: Sequence[str], limit: int) -> list[str]:
+    """Return names of at most `limit` characters, distinct where the names are."""
+    if all(len(name) <= limit for name in names):
+        return list(names)
+    # What lies between the beginning and the end that all of them share.
+    head = 0 if len(names) == 1 else _shared(names)
+    tail = 0 if len(names) == 1 else _shared([name[head:][::-1] for name in names])
+    cores = [
+        ("…" if head else "") + name[head : len(name) - tail] + ("…" if tail else "")
+        for name in names
+    ]
+    short = [shorten(name, limit) for name in cores]
+    if len(set(short)) < len(set(names)):
+        width = len(str(len(cores))) + 2
+        short = [f"{shorten(name, limit - width)} #{k}" for k, name in enumerate(cores, 1)]
+    return short
+
+
+def _shared(names: Sequence[str]) -> int:
+    """The length of the beginning that all names share, up to the end of a word.
+
+    None where one of the names is this beginning: little would be left of it.
+    """
+    columns = enumerate(zip(*names, strict=False))
+    size = next((k for k, letters in columns if len(set(letters)) > 1), 0)
+    while size and names[0][size - 1].isalnum():
+        size -= 1
+    return size
+
+
+def finer(series: Mapping[str, Any], start: float, end: float) -> dict[str, Any]:
+    """Return the time from `start` to `end` in slots of its own, down to single intervals.
+
+    The script draws them in place of the run's slots where the timeline shows no more than this.
+    Of series without times, which may be None, it draws what it has.
+    """
+    parts = [
+        page_series({name: data.between(start, end)})[0]
+        if isinstance(data, HistogramLog) or (isinstance(data, Samples) and data.start is not None)
+        else None
+        for name, data in series.items()
+    ]
+    timed = [part for part in parts if part is not None and part.slots is not None]
+    edges, first, last = edges_of(timed), start, end
+    if any(part.slots is not None and part.slots.width for part in timed):
+        # Slots on a grid may begin before the span, or end after it: of these a part is missing.
+        inside = [edge for edge in edges if start <= edge <= end]
+        if inside:
+            first = inside[0] if edges[0] < start else start
+            last = inside[-1] if edges[-1] > end else end
+        edges = inside
+    return {
+        "span": [first, last],
+        "bin": bin_width(timed),
+        "edges": edges,
+        "series": [part.packed if part is not None else None for part in parts],
+    }
+
+
+def bin_width(series: Sequence[PageSeries]) -> float:
+    """Return the usual length in seconds of the longest time bins; 0 without any."""
+    slots = [part.slots for part in series if part.slots is not None and part.slots.start.size]
+    return max(
+        (part.width or float(np.median(part.end - part.start)) for part in slots), default=0.0
+    )
+
+
+def finest(series: Sequence[PageSeries]) -> float:
+    """Return the length in seconds of the shortest time bins that the data have; 0 without any."""
+    lengths = [0.0]
+    for part in series:
+        if isinstance(part.data, HistogramLog) and len(part.data):
+            lengths.append(float(np.median(part.data.lengths)))
+        elif part.samples is not None and not part.shadow:
+            # A hundred requests or so, as `started` counts them.
+            lengths.append(100 * float(np.ptp(part.samples.offsets)) / len(part.samples))
+    return min((length for length in lengths if length > 0), default=0.0)
+
+
+def edges_of(series: Sequence[PageSeries]) -> list[float]:
+    """Return the moments at which a selection may begin and end, ascending.
+
+    Between two of them lie entire slots of every series, and exactly those of its intervals that
+    start there. They are the shortest such decimal numbers, so that they can be copied.
+    """
+    timed = [part.slots for part in series if part.slots is not None]
+    if not timed:
+        return []
+    starts = np.unique(np.concatenate([slots.start for slots in timed]))
+    widths = [round(slots.width * 1e9) for slots in timed if slots.width is not None]
+    if not widths:
+        usual = (
+            float(np.median(np.concatenate([slots.end - slots.start for slots in timed]))) or 1.0
+        )
+        end, last = max(float(slots.end.max()) for slots in timed), float(starts[-1])
+        return [
+            *_written(starts, usual / 100).tolist(),
+            round(end, 9) if round(end, 9) > last else round(last + usual, 9),
+        ]
+    width = math.lcm(*widths)
+    most = 2 * max(MOST, *(slots.start.size for slots in timed))
+    width *= math.ceil((starts[-1] - starts[0]) / most / (width / 1e9)) or 1
+    first, last = slot_numbers(starts[[0, -1]], width / 1e9).tolist()
+    edges: list[float] = slot_edges(
+        np.arange(first, last + 2, dtype=np.float64), width / 1e9
+    ).tolist()
+    return edges
+
+
+def _written(starts: Floats, near: float) -> Floats:
+    """The shortest decimals at or before each start, after the one before, within `near` of it."""
+    decimals, before = starts.copy(), np.append(-np.inf, starts[:-1])
+    for digits in range(9, -1, -1):
+        short = np.round(starts, digits)
+        short = np.where(short > starts, np.round(short - 10.0**-digits, digits), short)
+        valid = (short <= starts) & (short > before) & (starts - short <= near)
+        decimals = np.where(valid, short, decimals)
+    return decimals
+
+
+def _look(style: dict[str, Any]) -> tuple[str, str]:
+    """Classes of the style sheet for a chart's colour and dash."""
+    colour, dash = style["color"], style["linestyle"]
+    place = COLOURS.index(colour) if colour in COLOURS else 0
+    name = {RED: "raw", BLUE: "c0"}.get(colour, f"c{place}")
+    if dash == "solid":
+        return name, ""
+    _, pattern = dash
+    kind = {2: 1, 4: 2}.get(len(pattern), 1) if pattern[0] > 3 else 3
+    return name, f"dash{kind}"
+
+
+def _curve(counted: Histogram) -> dict[str, Any]:
+    """The exact curve of the whole run: the value up to each percentile, and its lower edge."""
+    total = counted.count + counted.censored
+    cumulative = counted.cumulative
+    if counted.censored:
+        high = counted.buckets.high(counted.index)
+        below = int(counted.counts[high <= counted.censored_at].sum())
+        above = cumulative > below
+        cumulative = np.concatenate(
+            (cumulative[~above], [below + counted.censored], cumulative[above] + counted.censored)
+        )
+    reported = [p for p in counted.reported_percentiles[0] if 0 < p <= 100]
+    percentile = np.unique(np.append(100.0 * cumulative / total, reported))
+    percentile = percentile[percentile > 0]
+    middle = (percentile + np.append(0.0, percentile[:-1])) / 2
+    value, low, _, beyond = brackets_at(counted, middle)
+    kept = np.ones(percentile.size, np.bool_)
+    if percentile.size > _POINTS:
+        # More than a screen shows: the first and the last of each place, and the familiar ones.
+        new = np.diff(np.floor(place_of(percentile) * _A_NINE)) > 0
+        kept = np.append(new, True) | np.append(True, new)
+        kept[np.searchsorted(percentile, STANDARD_PERCENTILES)] = True
+    return _points(percentile[kept], value[kept], low[kept]) | {
+        "known": int((~beyond[kept]).sum()),
+        "count": counted.count,
+        "late": counted.censored,
+        "top": number(max(counted.max, float(value[-1]))),
+    }
+
+
+def _points(percentile: Floats, value: Floats, low: Floats) -> dict[str, Any]:
+    return {
+        "percentile": numbers(percentile),
+        "value": numbers(value),
+        "low": numbers(low),
+    }
+
+
+def _slot_at(slots: PageBins, moments: Floats) -> Ints:
+    """The slot of each moment; the first and the last reach to the ends."""
+    return np.clip(np.searchsorted(slots.start, moments, "right") - 1, 0, slots.start.size - 1)
+
+
+def _maxima(samples: Samples, slots: PageBins) -> Floats:
+    """The maxima of the requests of each slot, in place of those of their buckets."""
+    largest = np.full(slots.start.size, -np.inf)
+    values = samples.values[samples.good].astype(np.float64)
+    np.maximum.at(largest, _slot_at(slots, samples.offsets[samples.good]), values)
+    return np.where(np.isfinite(largest), largest, np.nan)

@@ -1,0 +1,884 @@
+"""A series and its key numbers: the record, tables, sentences, and the page's sections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, overload
+
+import numpy as np
+
+from latencykit._text import printable
+from latencykit.analysis.steadiness import drift
+from latencykit.analysis.timeouts import suspected_timeout
+from latencykit.core.distribution import Distribution
+from latencykit.core.evidence import Tails, TailsByRequest
+from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.histogram_percentiles import highest_pinned_down
+from latencykit.core.key_statistics import statistic_text
+from latencykit.core.quantiles import highest_supported_percentile, is_resolved
+from latencykit.core.samples import Samples
+from latencykit.core.summary import Summary
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    format_percentile,
+    format_range,
+    format_row,
+    format_value,
+    sure_percentile,
+)
+from latencykit.views.markup import as_sentence, esc, table
+from latencykit.views.tables import Table
+from latencykit.views.values import (
+    PercentileRecord,
+    Span,
+    UnitFrom,
+    exact_row,
+    in_nanoseconds,
+    number,
+    percentile_name,
+    percentile_row,
+    value_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from latencykit._typing import PercentileName
+    from latencykit.core import Data
+    from latencykit.core.histogram_log import IntervalSeries
+    from latencykit.core.run import Run
+    from latencykit.views.page_series import PageSeries
+
+_AT_ONCE = 4096  # intervals whose records are made together
+
+_CHOSEN = 12
+"""Percentiles that a tool reports because somebody chose them; more are the rows of a spectrum."""
+
+TRIMMED = {"tm95": 0.05, "tm99": 0.01, "tm99.9": 0.001}
+"""Two-sided trimmed means: the share that is left out on each side."""
+
+
+DataType = Literal["log", "samples", "histogram", "summary"]
+
+Statistic = Literal["min", "max", "mean", "std"]
+
+_RUNGS: dict[type, DataType] = {Samples: "samples", HistogramLog: "log", Histogram: "histogram"}
+
+
+class TrimmedRecord(TypedDict):
+    """A trimmed statistic."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    resolved: bool
+    definition: str
+    """The ranks or values that are kept."""
+    leaves_out: str
+    """The requests that are left out."""
+
+
+class IntervalRecord(TypedDict):
+    """One interval of a log or time bin; times in seconds since the start."""
+
+    start: float
+    length: float
+    count: int
+    max: float | None
+    percentiles: dict[PercentileName, float | None]
+    """Value by percentile."""
+    supported_up_to: float
+    """The highest percentile that the requests of this interval bound from above."""
+    ranges: dict[str, Span]
+    """Values that the buckets do not pin down within a tenth, by percentile or max."""
+
+
+class RunRecord(TypedDict):
+    """What the source says about the measurement."""
+
+    tool: str | None
+    version: str | None
+    command: str | None
+    loop: Literal["open", "paced", "closed", "unknown"]
+    measure: Literal["service", "response", "unknown"]
+    """Latency type: service time or response time."""
+    corrected: Literal["none", "tool", "schedule", "us", "unknown"]
+    """Whether and how coordinated omission has been corrected."""
+    rate: float | None
+    """Requests per second that were to be sent."""
+    achieved: float | None
+    """Requests per second that were answered."""
+    connections: int | None
+    dropped: int
+    """Requests that were due and never sent."""
+    unfinished: int
+    """Requests without an answer at the end."""
+
+
+class SeriesRecord(TypedDict):
+    """One series: a file, a tag, or an operation of a tool.
+
+    Values are in nanoseconds unless unit says otherwise.
+    """
+
+    name: str
+    source: str | None
+    """File name."""
+    format: str | None
+    rung: DataType
+    """The data type."""
+    unit: Literal["ns", "none"]
+    unit_from: UnitFrom
+    aggregate: bool
+    """The tool adds up its other series in this one."""
+    tags: list[str]
+    count: int | None
+    """Good requests."""
+    failed: int | None
+    timeouts: int | None
+    min: float | None
+    max: float | None
+    ranges: dict[Statistic, Span]
+    """Statistics that the source does not pin down within a tenth."""
+    max_is_lower_bound: bool
+    """Some requests are only known to be slower than max."""
+    mean: float | None
+    std: float | None
+    start: float | None
+    """Seconds since the epoch."""
+    duration: float | None
+    """Seconds."""
+    percentiles: list[PercentileRecord]
+    trimmed_means: dict[str, float | None]
+    """Two-sided trimmed means; null where they are a range."""
+    trimmed: dict[str, TrimmedRecord]
+    """Trimmed statistics by specification."""
+    highest_supported_percentile: float | None
+    supported_up_to: float | None
+    """The highest percentile that the independent events support, whatever the buckets."""
+    tail_note: str | None
+    """The independent events that the tail is based on."""
+    findings: list[str]
+    """Signs that the numbers may mislead: drift, timeouts, averages, requests counted twice."""
+    run: RunRecord
+    notes: list[str]
+    intervals: NotRequired[Sequence[IntervalRecord]]
+
+
+class SummaryRecord(TypedDict):
+    """All series."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    series: list[SeriesRecord]
+
+
+_ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
+
+
+def _findings(data: Any, evidence: Any) -> list[str]:
+    """Signs that the numbers are not what they seem, a sentence each."""
+    histogram: Histogram = evidence.whole
+    sentences = []
+    if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
+        moved = drift(evidence)
+        sentences += [] if moved is None else [moved.words]
+    timeout = suspected_timeout(histogram)
+    if timeout is not None:
+        share = timeout[1] / histogram.count
+        sentences.append(
+            f"{format_count(timeout[1])} requests ({100 * share:.3g} %) took "
+            f"{format_value(timeout[0], histogram.unit)}, the maximum: a timeout? or "
+            "the highest value that the recorder tracks? percentiles above "
+            f"p{format_percentile(sure_percentile(100 * (1 - share)))} are then lower bounds"
+        )
+    if isinstance(data, Samples) and data.start is not None and data.start.size >= _ROWS:
+        steps = np.diff(np.sort(data.start))
+        if steps[0] >= _SLOW_STEP and np.ptp(steps) <= _EXACTLY * steps[0]:
+            sentences.append(
+                f"one row every {format_duration(float(steps[0]))}: if the rows are averages, as "
+                "dashboards export them, the percentiles of requests are unknown"
+            )
+    repeats = histogram.counted.repeats
+    if repeats > 1:
+        sentences.append(
+            f"all counts are multiples of {format_count(repeats)}: requests that were answered "
+            "together (a pipeline), repeated rows, or samples scaled up; confidence intervals "
+            "count each group once"
+        )
+    return sentences
+
+
+def series_record(
+    name: str,
+    data: Data,
+    percentiles: Sequence[float] | None = None,
+    confidence: float = 0.95,
+    histogram: Histogram | None = None,
+    trims: Sequence[str] = (),
+    *,
+    brief: bool = False,
+) -> SeriesRecord:
+    """Return one series as a dictionary of plain values.
+
+    With `brief` only those that tables show, which saves most of the time of thousands of series.
+    """
+    data = in_nanoseconds(data)
+    if isinstance(data, Summary):
+        return _of_summary(name, data, percentiles, confidence)
+    evidence: Any
+    if histogram is None or isinstance(data, Histogram):
+        evidence = data.evidence()
+    else:
+        evidence = data.evidence(in_nanoseconds(histogram))
+    counted: Histogram = evidence.whole
+    if percentiles is None:
+        percentiles = default_percentiles(counted)
+    notes: tuple[str, ...] = ()
+    record = _frame(name, _RUNGS[type(data)], counted.unit, counted.run) | {
+        "count": counted.requests,
+        "min": number(counted.min),
+        "max": number(counted.max),
+        "mean": number(counted.mean),
+        "std": number(counted.std),
+        # Of some requests only a lower bound is known.
+        "max_is_lower_bound": counted.requests > counted.count,
+        "highest_supported_percentile": number(highest_pinned_down(counted, 0.0)),
+        "supported_up_to": 0,
+    }
+    if counted.count + counted.censored:
+        if brief:
+            rows = evidence.supported_rows(percentiles, confidence)
+        else:
+            rows, notes = evidence.rows(percentiles, confidence)
+        limit = evidence.solid_up_to(confidence)[0]
+        record |= {
+            "percentiles": [percentile_row(row) for row in rows],
+            "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
+            "supported_up_to": number(limit),
+            "tail_note": _tail_note(evidence, percentiles, confidence),
+            "findings": _findings(data, evidence),
+        }
+    if counted.count:
+        notes += _add_means(record, counted, trims, brief=brief)
+    record["notes"] = list(counted.run.with_notes(*notes).notes)
+    return record
+
+
+def _add_means(
+    record: SeriesRecord, counted: Histogram, trims: Sequence[str], *, brief: bool
+) -> tuple[str, ...]:
+    """Add trimmed statistics, and ranges of what the buckets leave open; return a note on these."""
+    ranges = _ranges(counted, ("max", "mean") if brief else ("min", "max", "mean", "std"))
+    trimmed = _trimmed(counted, (*(("tm99",) if brief else TRIMMED), *trims))
+    means = {spec: trimmed[spec]["value"] for spec in TRIMMED if spec in trimmed}
+    record |= {"ranges": ranges, "trimmed_means": means, "trimmed": trimmed}
+    # A mean that the buckets leave open is unknown, not its bound.
+    if "mean" in ranges:
+        record["mean"] = None
+    if "std" in ranges:
+        record["std"] = None
+    wide = [
+        *(key for key in ranges if key in ("mean", "std")),
+        *(spec for spec, value in means.items() if value is None),
+    ]
+    return (f"the source gives only bounds for {', '.join(wide)}",) if wide else ()
+
+
+def model_record(name: str, model: Distribution) -> SeriesRecord:
+    """Return a model as a series: it has neither a count nor confidence intervals."""
+    return _frame(name, "summary", model.unit, model.run) | {
+        "mean": number(model.mean),
+        "percentiles": [
+            exact_row(p, float(model.percentile(p))) for p in STANDARD_PERCENTILES[:-1]
+        ],
+        "highest_supported_percentile": 100.0,
+        "supported_up_to": 100.0,
+    }
+
+
+def _tail_note(evidence: Any, percentiles: Sequence[float], confidence: float) -> str | None:
+    """What the highest percentile is based on that as many independent requests would support."""
+    if evidence.dependence is None:
+        return None
+    most = evidence.whole.sample_limit(confidence=confidence)
+    last = [float(p) for p in percentiles if 50 <= p <= most][-1:]
+    return evidence.events(last)[0].words if last else None
+
+
+def _ranges(counted: Histogram, statistics: Iterable[Statistic]) -> dict[Statistic, Span]:
+    """Statistics that the buckets do not pin down within a tenth."""
+    ends = {name: counted.bracket(name) for name in statistics}
+    return {
+        name: {"low": number(low), "high": number(high)}
+        for name, (low, high) in ends.items()
+        if not is_resolved(low, high)
+    }
+
+
+def _trimmed(counted: Histogram, specs: Iterable[str]) -> dict[str, TrimmedRecord]:
+    """Trimmed statistics by their specification, with bounds and meaning."""
+    means = {spec: counted.trimmed(spec) for spec in specs}
+    return {
+        spec: {
+            "value": number(mean.value) if mean.resolved else None,
+            "low": number(mean.low),
+            "high": number(mean.high),
+            "resolved": mean.resolved,
+            "definition": mean.definition,
+            "leaves_out": mean.leaves_out,
+        }
+        for spec, mean in means.items()
+    }
+
+
+def default_percentiles(histogram: Histogram) -> Sequence[float]:
+    """Return the usual percentiles, or those that the tool reports where it leaves these open."""
+    reported = [p for p in histogram.reported_percentiles[0] if 0 < p < 100]
+    if not 0 < len(reported) <= _CHOSEN or all(
+        row.resolved for row in histogram.percentile_rows(STANDARD_PERCENTILES)
+    ):
+        return STANDARD_PERCENTILES
+    return [*reported, 100.0]
+
+
+def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
+    """The keys that every record has, whatever the data type."""
+    return {
+        "name": name,
+        "source": run.source,
+        "format": run.format,
+        "rung": data,
+        "unit": "none" if unit == "none" else "ns",
+        "unit_from": run.unit_from,
+        "aggregate": run.aggregate,
+        "tags": list(run.tags),
+        "count": None,
+        "failed": run.failed,
+        "timeouts": run.timeouts,
+        "min": None,
+        "max": None,
+        "ranges": {},
+        "max_is_lower_bound": False,
+        "mean": None,
+        "std": None,
+        "start": number(run.start),
+        "duration": number(run.duration),
+        "percentiles": [],
+        "trimmed_means": {},
+        "trimmed": {},
+        "highest_supported_percentile": None,
+        "supported_up_to": None,
+        "tail_note": None,
+        "findings": [],
+        "run": {
+            "tool": run.tool,
+            "version": run.version,
+            "command": run.command,
+            "loop": run.loop,
+            "measure": run.measure,
+            "corrected": run.corrected,
+            "rate": number(run.rate),
+            "achieved": number(run.achieved),
+            "connections": run.connections,
+            "dropped": run.dropped,
+            "unfinished": run.unfinished,
+        },
+        "notes": list(run.notes),
+    }
+
+
+def _of_summary(
+    name: str, summary: Summary, percentiles: Sequence[float] | None, confidence: float
+) -> SeriesRecord:
+    """Only what the tool reports; the sample is judged where it also reports a count."""
+    reported = {
+        p: v for p, v in summary.reported_percentiles.items() if percentiles and p in percentiles
+    } or dict(summary.reported_percentiles)
+    count = summary.count
+    limit = None if count is None else highest_supported_percentile(count, confidence)
+    rows = [
+        exact_row(p, value, None if limit is None else p <= limit)
+        for p, value in sorted(reported.items())
+    ]
+    return _frame(name, "summary", summary.unit, summary.run) | {
+        "count": count,
+        "min": number(summary.stats.get("min")),
+        "max": number(summary.stats.get("max")),
+        "mean": number(summary.stats.get("mean")),
+        "std": number(summary.stats.get("std")),
+        "percentiles": rows,
+        "highest_supported_percentile": max(
+            (row["percentile"] for row in rows if row["supported"]), default=None
+        ),
+        "supported_up_to": limit,
+    }
+
+
+def interval_records(series: IntervalSeries, confidence: float = 0.95) -> IntervalRecords:
+    """Return one dictionary per interval: start, length, count, max and percentiles.
+
+    ``supported_up_to`` is the highest percentile that the requests of the interval bound from
+    above, and ``ranges`` has the bounds of those that its buckets do not resolve.
+    """
+    return IntervalRecords(series, confidence)
+
+
+class IntervalRecords(Sequence[IntervalRecord]):
+    """What `interval_records` returns: made when it is looked at, for a day has many intervals."""
+
+    def __init__(self, series: IntervalSeries, confidence: float) -> None:
+        self._series = series
+        sizes, which = np.unique(series.count, return_inverse=True)
+        limits = [highest_supported_percentile(size, confidence) for size in sizes.tolist()]
+        self._limits = np.array(limits)[which.reshape(-1)]
+
+    def __len__(self) -> int:
+        return int(self._series.count.size)
+
+    def __iter__(self) -> Iterator[IntervalRecord]:
+        for first in range(0, len(self), _AT_ONCE):
+            yield from self[first : first + _AT_ONCE]
+
+    @overload
+    def __getitem__(self, which: int) -> IntervalRecord: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[IntervalRecord]: ...
+    def __getitem__(self, which: int | slice) -> IntervalRecord | list[IntervalRecord]:
+        rows = np.arange(len(self))[which]
+        records = self._records(np.atleast_1d(rows))
+        return records if isinstance(which, slice) else records[0]
+
+    def _records(self, rows: NDArray[np.int64]) -> list[IntervalRecord]:
+        series = self._series
+        names = [format_percentile(p) for p in series.percentiles]
+        percentiles = series.values[rows]
+        values = np.column_stack(
+            [series.max[rows], np.where(np.isfinite(percentiles), percentiles, np.nan)]
+        )
+        lows = series.lows[rows]
+        ranges: list[dict[str, Span]] = [{} for _ in values]
+        wide = ~is_resolved(lows, values) & np.isfinite(values)
+        for row, column in zip(*np.nonzero(wide), strict=True):
+            low, high = number(lows[row, column]), number(values[row, column])
+            ranges[row][("max", *names)[column]] = {"low": low, "high": high}
+        columns = (
+            *map(_numbers, (series.start[rows], series.length[rows])),
+            series.count[rows].tolist(),
+            zip(*map(_numbers, values.T), strict=True),
+            self._limits[rows].tolist(),
+            ranges,
+        )
+        return [
+            {
+                "start": start,
+                "length": length,
+                "count": count,
+                "max": largest,
+                "percentiles": dict(zip(names, row, strict=True)),
+                "supported_up_to": limit,
+                "ranges": known,
+            }
+            for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
+        ]
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:
+    """Each value as `number` returns it; at once where all are integers."""
+    if (np.abs(values) < 2.0**53).all() and (values == np.rint(values)).all():
+        return list(values.astype(np.int64).tolist())
+    return [number(value) for value in values.tolist()]
+
+
+_FEW = 6
+"""Of more series, only the statistics that were asked for are explained below the table."""
+
+
+def summary_text(
+    records: Sequence[SeriesRecord], style: str = "table", out_unit: str | None = None
+) -> str:
+    """Return one row per series: counts, percentiles, maximum and means.
+
+    A percentile in brackets is not supported by the sample: it is one of its largest values. Where
+    the source gives a range, CSV has its upper end.
+    """
+    percentiles = sorted({row["percentile"] for record in records for row in record["percentiles"]})
+    failures = any(record["failed"] or record["timeouts"] for record in records)
+    suffix = _csv_unit(records, style, out_unit)
+    table = Table(style, out_unit)
+    for record in records:
+        unit, count = record["unit"], record["count"]
+        rows = {row["percentile"]: row for row in record["percentiles"]}
+        largest = table.bounded(record["max"], record["ranges"].get("max"), unit)
+        if record["max_is_lower_bound"] and "max" not in record["ranges"]:
+            largest = table.either(largest, f"≥ {largest}")
+        trim = record["trimmed"].get("tm99")
+        supported = record["highest_supported_percentile"]
+        table.add(
+            {
+                "series": record["name"],
+                "requests": table.either(count, None if count is None else format_count(count)),
+                **({key: record[key] for key in ("failed", "timeouts")} if failures else {}),
+                **{
+                    f"p{format_percentile(p)}{suffix}": table.percentile(rows.get(p), unit)
+                    for p in percentiles
+                    if p < 100
+                },
+                f"max{suffix}": largest,
+                f"mean{suffix}": table.bounded(record["mean"], record["ranges"].get("mean"), unit),
+                f"tm99{suffix}": table.bounded(
+                    record["trimmed_means"].get("tm99"),
+                    trim if trim and not trim["resolved"] else None,
+                    unit,
+                ),
+                "highest supported": table.either(
+                    None if supported is None else f"{supported:.6f}",
+                    f"p{format_percentile(sure_percentile(supported))}" if supported else "",
+                ),
+                **table.flags(row for _, row in sorted(rows.items())),
+            }
+        )
+    text = table.render(legend=True)
+    if style != "table":
+        return text
+    return "\n".join([text, *_explanations(records, out_unit)])
+
+
+def _csv_unit(records: Sequence[SeriesRecord], style: str, out_unit: str | None) -> str:
+    """The unit of a CSV's numbers, for its header."""
+    if style != "csv":
+        return ""
+    units = {
+        out_unit if out_unit and record["unit"] in NANOSECONDS else record["unit"]
+        for record in records
+    }
+    return f" ({'/'.join(sorted(unit if unit in NANOSECONDS else 'no unit' for unit in units))})"
+
+
+def _explanations(records: Sequence[SeriesRecord], out_unit: str | None) -> list[str]:
+    """Notes on the evidence of the tails, and on what trimmed statistics leave out."""
+    lines = []
+    for record in records:
+        name = f"{printable(record['name'])}: " if len(records) > 1 else ""
+        if record["tail_note"] and len(records) <= _FEW:
+            lines.append(f"{name}{record['tail_note']}")
+        if len(records) <= _FEW:
+            lines += [f"{name}{text}" for text in record["findings"]]
+        for spec, trim in record["trimmed"].items():
+            if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
+                value = _trim_text(trim, record["unit"], out_unit)
+                form, _, meaning = trim["definition"].partition(": ")
+                lines.append(
+                    f"{name}{spec} = {value}, the {meaning} ({form}); "
+                    f"leaves out {trim['leaves_out']}"
+                )
+    with_findings = sum(bool(record["findings"]) for record in records)
+    if with_findings and len(records) > _FEW:
+        lines.append(
+            f"findings on {with_findings} of {len(records)} series (not steady, a timeout, "
+            "averages …): see --format json, or select with --series"
+        )
+    return lines
+
+
+def _trim_text(trim: TrimmedRecord, unit: str, out_unit: str | None) -> str:
+    """A trimmed statistic: a number where it is known within a tenth, otherwise a range."""
+    value, low, high = trim["value"], trim["low"], trim["high"]
+    if value is None and low is None and high is None:
+        return "nothing"
+    if trim["definition"].startswith("PR"):
+        # The rest up to 100 % is as much of a statement as the share itself.
+        exact = trim["resolved"] and is_resolved(100 - (high or 0), 100 - (low or 0))
+        text = f"{value:.4g}" if exact else format_range(low, high, lambda end: f"{end:.4g}")
+        return f"{text} %"
+    counted = trim["definition"].startswith("TC")
+    show = partial(value_text, unit="none" if counted else unit, out_unit=out_unit)
+    return show(value) if trim["resolved"] else format_range(low, high, show)
+
+
+def intervals_text(
+    records: Sequence[SeriesRecord], style: str = "table", out_unit: str | None = None
+) -> str:
+    """Return one row per interval of every series; see `summary_text` for brackets and ranges."""
+    names = list(
+        dict.fromkeys(
+            p for record in records for row in record["intervals"] for p in row["percentiles"]
+        )
+    )
+    suffix = _csv_unit(records, style, out_unit)
+    header = ["series", "start", "length", "requests", *(f"p{name}{suffix}" for name in names)]
+    flags = ["supported", "resolved"] if style == "csv" else []
+    table = Table(style, out_unit, header=[*header, f"max{suffix}", *flags])
+    for record in records:
+        for row in record["intervals"]:
+            cells = {name: _interval_row(row, name) for name in (*names, "max")}
+            start, length, count = row["start"], row["length"], row["count"]
+            table.add(
+                {
+                    "series": record["name"],
+                    "start": table.either(start, f"{start:.3f}"),
+                    "length": table.either(length, f"{length:.3f}"),
+                    "requests": table.either(count, format_count(count)),
+                    **{
+                        f"{'' if name == 'max' else 'p'}{name}{suffix}": table.percentile(
+                            cell, record["unit"]
+                        )
+                        for name, cell in cells.items()
+                    },
+                    **table.flags(
+                        cells[name] for name in names if cells[name]["value"] is not None
+                    ),
+                }
+            )
+    return table.render(legend=True)
+
+
+def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:
+    """A percentile, or the maximum, of an interval as a row of percentiles has it."""
+    value = row["max"] if name == "max" else row["percentiles"].get(name)
+    ends = row["ranges"].get(name)
+    percentile = 100.0 if name == "max" else float(name)
+    return {
+        "percentile": percentile,
+        "value": value,
+        "low": None,
+        "high": None,
+        "bucket_low": ends["low"] if ends else value,
+        "bucket_high": ends["high"] if ends else value,
+        "resolved": ends is None,
+        "supported": name == "max" or percentile <= row["supported_up_to"],
+        "events": None,
+    }
+
+
+_RARE = ((99.9, "one in a thousand"), (99.0, "one in a hundred"), (90.0, "one in ten"))
+
+_NEAR, _NONE, _HARDLY_ANY = 0.3, 0.005, 0.1
+"""The mean describes requests within 30 % of it; smaller shares than these are none and few."""
+
+
+def headline(data: Any, limit: float | None = None) -> str:
+    """Return the finding in one sentence of everyday words."""
+
+    def show(value: float) -> str:
+        return format_value(value, data.unit)
+
+    if isinstance(data, Summary):
+        values = [f"{name} {show(value)}" for name, value in data.stats.items()]
+        values += [
+            f"{percentile_name(p)} {show(v)}" for p, v in sorted(data.reported_percentiles.items())
+        ]
+        of = "" if data.count is None else f" of {format_count(data.count)} requests"
+        return (
+            f"The source reports {', '.join(values) or 'no statistic'}{of}; "
+            "it does not contain the rest of the distribution."
+        )
+    if isinstance(data, Histogram) and not data.count:
+        return (
+            f"No request was answered; {format_count(data.censored)} timed out."
+            if data.censored
+            else "Nothing was counted."
+        )
+    if isinstance(data, Distribution):
+        half, rare = (show(float(data.percentile(p))) for p in (50, 99))
+        return f"Half of the users wait {half} or less, one in a hundred over {rare}."
+    if data.index.size == 1 and not data.censored and is_resolved(data.min, data.max):
+        return f"All {format_count(data.requests)} requests took {show(data.max)}."
+    # "or less" is also true of an upper bound.
+    median = data.percentile_rows([50.0])[0]
+    took = f"at least {show(median.value)}"
+    if math.isfinite(median.bucket_high):
+        took = f"{show(median.value)} or less"
+    parts = [f"Half of the {format_count(data.requests)} requests took {took}"]
+    highest = data.sample_limit() if limit is None else limit
+    for row in data.percentile_rows([p for p, _ in _RARE]):
+        unbounded = math.isinf(row.bucket_high)
+        if row.percentile <= highest and (row.supported or unbounded):
+            over = "at least" if unbounded else "over"
+            value = show(row.value if row.resolved else row.bucket_low)
+            parts.append(f"{dict(_RARE)[row.percentile]} {over} {value}")
+            break
+    parts.append(f"the worst {statistic_text(data, 'max')}")
+    late = max(data.censored - (data.requests - data.count), 0)
+    if late:
+        parts.append(f"and {format_count(late)} gave no answer within {show(data.censored_at)}")
+    return f"{', '.join(parts)}; {_mean_sentence(data)}."
+
+
+def _mean_sentence(histogram: Histogram) -> str:
+    """Say what the mean describes: how many requests may have taken about as long."""
+    text = statistic_text(histogram, "mean")
+    mean, low, high = histogram.mean, histogram.counted.low, histogram.counted.high
+    if is_resolved(*histogram.bracket("mean")):
+        near = (low <= (1 + _NEAR) * mean) & (high >= (1 - _NEAR) * mean)
+        share = float(histogram.counts[near].sum()) / histogram.count
+        if share < _HARDLY_ANY:
+            few = "none" if share < _NONE else "hardly any"
+            return f"the mean, {text}, describes {few} of them"
+    return f"the mean is {text}"
+
+
+def trust(data: Any, record: SeriesRecord) -> list[str]:
+    """Return what limits the numbers, one sentence each; `record` is that of ``summary``."""
+    run, sentences = data.run, []
+    limit = record["highest_supported_percentile"]
+    if isinstance(data, Histogram) and data.count and limit:
+        highest = f"p{format_percentile(sure_percentile(limit))}"
+        sentences.append(
+            f"Highest supported percentile of {format_count(data.requests)} requests: {highest}. "
+            "Others are in brackets."
+        )
+    if record["tail_note"]:
+        sentences.append(as_sentence(record["tail_note"]))
+    if isinstance(data, Distribution):
+        sentences.append("A model, not a measurement: it has no confidence intervals.")
+    if run.unit_note is not None and run.unit_note not in run.notes:
+        sentences.append(as_sentence(run.unit_note))
+    if run.corrected == "unknown" and run.loop in ("closed", "paced"):
+        sentences.append(
+            "A closed loop waits for each reply before it sends the next request: "
+            "during a stall it measures nothing."
+        )
+    if run.corrected in ("us", "tool"):
+        sentences.append(
+            "Corrected for coordinated omission: added values follow from those measured, "
+            "so no confidence is claimed."
+        )
+    others = {
+        "failed": run.failed,
+        "timed out": run.timeouts,
+        "dropped": run.dropped,
+        "unfinished": run.unfinished,
+    }
+    counts = [f"{format_count(number)} {word}" for word, number in others.items() if number]
+    if counts:
+        sentences.append(f"Not counted among the answered requests: {', '.join(counts)}.")
+    return [*sentences, *(as_sentence(note) for note in record["notes"])]
+
+
+_FAMILIAR = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
+
+_FURTHER = 8
+"""Further percentiles of a tool that fit into the table."""
+
+
+def shown_percentiles(series: Sequence[PageSeries]) -> list[float]:
+    """Return the columns beside the curve: familiar percentiles, and those that tools report."""
+    reported = {p for entry in series for p, _ in entry.reported_percentiles} - set(_FAMILIAR)
+    known = {p for entry in series for p in entry.rows(_FAMILIAR)} & set(_FAMILIAR)
+    return sorted(known | (reported if len(reported) <= _FURTHER else set()))
+
+
+def numbers_table(series: Sequence[PageSeries], percentiles: Sequence[float]) -> str:
+    """Return the table beside the curve with the numbers of the whole run; the script fills it."""
+    names = ["series", "requests", *map(percentile_name, percentiles), "mean"]
+    columns = "".join(f"<th scope='col'>{name}</th>" for name in names)
+    body = []
+    for position, entry in enumerate(series):
+        record, rows = entry.numbers, entry.rows(percentiles)
+        count = record["count"]
+        text = "not reported" if count is None else format_count(count)
+        text = "model" if isinstance(entry.counted, Distribution) else text
+        cells = [f"<td data-count='{'' if count is None else count}'>{text}</td>"]
+        for p in percentiles:
+            row = rows.get(p)
+            bare = "" if row is None or row["value"] is None else float(row["value"])
+            value = "" if bare == "" else f" data-value='{bare!r}'"
+            text = "" if row is None else _cell(row, record)
+            cells.append(f"<td data-percentile='{format_percentile(p)}'{value}>{text}</td>")
+        cells.append(f"<td>{_statistic(record, 'mean')}</td>")
+        swatch, name = (
+            f"<i class='swatch {' '.join(entry.look)}'></i>",
+            esc(entry.short or entry.name),
+        )
+        head = f"<th scope='row'>{swatch}{name}</th>"
+        body.append(f"<tr data-series='{position}'>{head}{''.join(cells)}</tr>")
+    return (
+        f"<div class='scroll' tabindex='0'><table><thead><tr>{columns}</tr></thead>"
+        f"<tbody id='numbers'>{''.join(body)}</tbody></table></div>"
+    )
+
+
+_ABREAST = 7  # series: more are cut off on paper
+
+
+def key_table(series: Sequence[PageSeries]) -> str:
+    """Return the table: one row per statistic, one column per series; of many, several tables."""
+    columns = [_column(entry) for entry in series]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    caption = (
+        "Small: the 95 % confidence interval, joined with the bucket. "
+        "In brackets: uncertain (few requests or intervals, one stall, or drift)."
+    )
+    trimmed = {name: f"{100 * share:g} %" for name, share in TRIMMED.items() if name in names}
+    if trimmed:
+        shares = ", ".join(trimmed.values())
+        caption += f" {', '.join(trimmed)}: the mean without the lowest and the highest {shares}."
+    tables: list[str] = []
+    for part in np.array_split(np.arange(len(series)), math.ceil(len(series) / _ABREAST)):
+        header = ["", *(esc(series[k].short or series[k].name) for k in part)]
+        rows = [[esc(name), *(columns[k].get(name, "") for k in part)] for name in names]
+        tables.append(table(header, rows, "" if tables else caption))
+    return "".join(tables)
+
+
+def _column(series: PageSeries) -> dict[str, str]:
+    """Statistic → cell of one series."""
+    record, show = series.numbers, _show(series.numbers)
+    counts = {
+        "requests": record["count"],
+        "failed": record["failed"] or None,
+        "timed out": series.late or None,
+    }
+    cells = {name: format_count(count) for name, count in counts.items() if count is not None}
+    for row in series.rows([]).values():
+        if row["value"] is not None and row["percentile"] < 100:
+            interval = ""
+            if row["low"] is not None:
+                low, cell = show(row["low"]), _cell(row, record)
+                high = f"to {show(row['high'])}" if row["high"] is not None else "or more"
+                if high != f"to {low}" or esc(low) != cell:  # else it says nothing more
+                    interval = f"<small>{esc(low)} {esc(high)}</small>"
+            cells[percentile_name(row["percentile"])] = _cell(row, record) + interval
+    largest = series.rows([100.0]).get(100.0)
+    stated = {
+        "max": "" if largest is None else _cell(largest, record),
+        "mean": _statistic(record, "mean"),
+        "standard deviation": _statistic(record, "std"),
+        "min": _statistic(record, "min"),
+    }
+    stated |= {name: esc(show(value)) for name, value in series.further_statistics.items()}
+    for name in TRIMMED:
+        trim = record["trimmed"].get(name)
+        if trim is not None and trim["high"] is not None:
+            stated[name] = esc(
+                show(trim["value"])
+                if trim["resolved"] and trim["value"] is not None
+                else format_range(trim["low"], trim["high"], show)
+            )
+    return cells | {name: text for name, text in stated.items() if text}
+
+
+def _show(record: SeriesRecord) -> Callable[[float], str]:
+    return lambda value: format_value(value, record["unit"])
+
+
+def _cell(row: PercentileRecord, record: SeriesRecord) -> str:
+    if row["percentile"] >= 100:  # a maximum needs no support
+        row = row | {"supported": None}
+    return esc(format_row(row, _show(record)))
+
+
+def _statistic(record: SeriesRecord, name: Statistic) -> str:
+    """A mean or an extreme, or its range where the source gives only that."""
+    bounds, value = record["ranges"].get(name), record[name]
+    if bounds is not None:
+        return esc(format_range(bounds["low"], bounds["high"], _show(record)))
+    return "" if value is None else esc(_show(record)(value))

@@ -1,0 +1,149 @@
+"""Sweeps over loads: the record, the table and sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+
+from latencykit._text import format_items
+from latencykit.units import format_percentile
+from latencykit.views.load import CapacityRecord, RunRecord, load_record, load_words, rate_text
+from latencykit.views.tables import Table
+from latencykit.views.values import PercentileRecord, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.ctrlz.sweep import Sweep, SweepRun
+
+
+class SweepRunRecord(TypedDict):
+    """One run of a sweep; rates are requests per second."""
+
+    number: Annotated[int, ("minimum", 1)]
+    series: str
+    rate: float
+    duration: float
+    """Seconds."""
+    purpose: Literal["warm-up", "double", "bisect", "longer", "repeat", "retest"]
+    verdict: Literal["met", "missed", "unknown", "void"]
+    reason: str
+    hiccup: float | None
+    """Longest delay of the load generator by its own machine, ns."""
+    unit: str
+    achieved: float | None
+    achieved_low: float | None
+    achieved_high: float | None
+    saturated: bool
+    count: int | None
+    percentiles: list[PercentileRecord]
+
+
+class SweepRecord(TypedDict):
+    """A search for the highest load that meets an SLO; rates are requests per second."""
+
+    schema_version: Literal[1]
+    """Grows when a key changes its meaning or goes away."""
+    passed: bool | None
+    """Whether some load surely meets the SLO; null if undecided."""
+    slo: str
+    capacity: CapacityRecord | None
+    stopped: str
+    """Why the search ended."""
+    complete: bool
+    """False if more runs or time would narrow the bracket."""
+    hysteresis: list[float]
+    """Loads that met the SLO in one run and missed it in another."""
+    command: list[str]
+    folder: str | None
+    """Outputs of all runs."""
+    notes: list[str]
+    rows: list[SweepRunRecord]
+    """Runs in their order."""
+
+
+def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> SweepRecord:
+    """Return a sweep as plain values: the keys of `load_record`, with the rows in their order."""
+    load = None
+    if sweep.curve is not None:
+        load = load_record(sweep.curve, percentiles, sweep.confidence)
+    rows = {} if load is None else {row["series"]: row for row in load["rows"]}
+    return {
+        "schema_version": 1,
+        "passed": sweep.passed,
+        "slo": str(sweep.slo),
+        "capacity": None if load is None else load["capacity"],
+        "stopped": sweep.stopped,
+        "complete": sweep.complete,
+        "hysteresis": list(sweep.hysteresis),
+        "command": list(sweep.command),
+        "folder": None if sweep.folder is None else str(sweep.folder),
+        "notes": list(sweep.notes),
+        "rows": [_run_record(run, rows.get(run.name)) for run in sweep.runs],
+    }
+
+
+def _run_record(run: SweepRun, measured: RunRecord | None) -> SweepRunRecord:
+    return {
+        "number": run.number,
+        "series": run.name,
+        "rate": run.rate,
+        "duration": run.duration,
+        "purpose": run.purpose,
+        "verdict": run.verdict,
+        "reason": run.reason,
+        "hiccup": number(run.hiccup),
+        "unit": "ns",
+        "achieved": None if measured is None else measured["achieved"],
+        "achieved_low": None if measured is None else measured["achieved_low"],
+        "achieved_high": None if measured is None else measured["achieved_high"],
+        "saturated": measured is not None and measured["saturated"],
+        "count": None if measured is None else measured["count"],
+        "percentiles": [] if measured is None else measured["percentiles"],
+    }
+
+
+def sweep_text(record: SweepRecord, style: str = "table") -> str:
+    """Return one row per run, in their order."""
+    percentiles = sorted(
+        {cell["percentile"] for row in record["rows"] for cell in row["percentiles"]}
+    )
+    table = Table(style)
+    for row in record["rows"]:
+        cells = {cell["percentile"]: cell for cell in row["percentiles"]}
+        table.add(
+            {
+                "run": row["number"] if style == "csv" else str(row["number"]),
+                "offered": table.either(row["rate"], rate_text(row["rate"])),
+                "achieved": table.either(row["achieved"], rate_text(row["achieved"])),
+                "seconds": table.either(row["duration"], f"{row['duration']:g}"),
+                **{
+                    f"p{format_percentile(p)}": table.percentile(cells.get(p), row["unit"])
+                    for p in percentiles
+                },
+                "purpose": row["purpose"],
+                "verdict": "no verdict" if row["verdict"] == "void" else row["verdict"],
+                **table.flags(cells[p] for p in percentiles if p in cells),
+            }
+        )
+    return table.render()
+
+
+def sweep_words(sweep: Sweep) -> list[str]:
+    """Return the findings of a sweep: the bracket, why it ended, and what to know of it."""
+    lines = []
+    if sweep.curve is not None:
+        lines += load_words(sweep.curve)
+    else:
+        lines.append(f"{sweep.slo}: no run has a verdict")
+    for rate in sweep.hysteresis:
+        lines.append(
+            f"{rate_text(rate)} met the SLO in one run and missed it in another: "
+            "the load before matters (hysteresis), or the system varies"
+        )
+    runs = format_items(len(sweep.runs), "run")
+    lines.append(f"{runs}; the search ended because {_because(sweep)}")
+    return [*lines, *sweep.notes]
+
+
+def _because(sweep: Sweep) -> str:
+    return "it was interrupted" if sweep.stopped == "interrupted" else sweep.stopped

@@ -1,0 +1,119 @@
+"""Single values as JSON and as text: numbers, percentiles with their intervals, shares."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from latencykit.units import NANOSECONDS, format_percentile, format_value
+
+if TYPE_CHECKING:
+    from latencykit._typing import Percentile
+    from latencykit.core.quantiles import PercentileRow
+
+
+UnitFrom = Literal["file", "format", "option", "assumed"]
+
+
+class Span(TypedDict):
+    """Bounds of a value that the source does not pin down; null is unbounded."""
+
+    low: float | None
+    high: float | None
+
+
+class PercentileRecord(TypedDict):
+    """A percentile.
+
+    low and high are the confidence interval joined with the bucket; null is unbounded or unknown.
+    """
+
+    percentile: Percentile
+    value: float | None
+    """The highest equivalent value of the bucket; an upper bound where resolved is false."""
+    low: float | None
+    high: float | None
+    bucket_low: float | None
+    bucket_high: float | None
+    resolved: bool
+    """False where the edges of the bucket differ by more than a tenth."""
+    supported: bool | None
+    """Whether enough independent events lie above the percentile to bound it; null is unknown."""
+    events: int | None
+    """Independent events above the percentile, where requests depend on each other."""
+
+
+def number(value: float | None) -> float | int | None:
+    """Return a number as JSON has it: integers where exact, null where unbounded or unknown."""
+    if value is None or not math.isfinite(value):
+        return None
+    return plain(value)
+
+
+def plain(value: float) -> float | int:
+    """Return a finite number as JSON has it: an integer where exact."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def percentile_row(row: PercentileRow) -> PercentileRecord:
+    """Return a percentile, its confidence interval and its bucket."""
+    return {
+        "percentile": row.percentile,
+        "value": number(row.value),
+        "low": number(row.low),
+        "high": number(row.high),
+        "bucket_low": number(row.bucket_low),
+        "bucket_high": number(row.bucket_high),
+        "resolved": row.resolved,
+        "supported": row.supported,
+        "events": row.events,
+    }
+
+
+def exact_row(percentile: float, value: float, supported: bool | None = None) -> PercentileRecord:
+    """Return a percentile that a tool reports or a model gives: no interval and no bucket."""
+    exact = number(value)
+    return {
+        "percentile": percentile,
+        "value": exact,
+        "low": None,
+        "high": None,
+        "bucket_low": exact,
+        "bucket_high": exact,
+        "resolved": True,
+        "supported": supported,
+        "events": None,
+    }
+
+
+def in_nanoseconds(data: Any) -> Any:
+    """Return the data in nanoseconds, or unchanged where the values have no unit."""
+    return data.to_unit("ns") if data.unit in NANOSECONDS else data
+
+
+def percentile_name(percentile: float) -> str:
+    """Return ``p99.9``, or ``max`` for 100."""
+    return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; empty if unknown."""
+    return "" if share is None else f"{100 * share:.3g} %"
+
+
+def value_text(value: float | None, unit: str, out_unit: str | None = None) -> str:
+    """Return a value with its unit, which is `out_unit` or the one that suits the value."""
+    bare = bare_value(value, unit, out_unit)
+    if bare is None or value is None:
+        return ""
+    in_out_unit = out_unit is not None and unit in NANOSECONDS
+    return f"{bare:,.6g} {out_unit}" if in_out_unit else format_value(value, unit)
+
+
+def bare_value(value: float | None, unit: str, out_unit: str | None = None) -> float | None:
+    """Return a value as a number, in `out_unit` if it is a time."""
+    if value is None or math.isnan(value):
+        return None
+    if out_unit is not None and unit in NANOSECONDS:
+        return value * NANOSECONDS[unit] / NANOSECONDS[out_unit]
+    return value

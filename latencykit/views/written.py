@@ -1,0 +1,94 @@
+"""What commands print of the files that they wrote, and of the formats that can be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict, cast
+
+from latencykit.views.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from latencykit.io.source import Format
+    from latencykit.views.summary import DataType, SeriesRecord
+
+
+class ConvertRecord(TypedDict):
+    """A converted file."""
+
+    output: str
+    """The file that was written."""
+
+
+class ReportRecord(TypedDict):
+    """A page."""
+
+    output: str
+    """The file that was written."""
+
+
+class ChartRecord(TypedDict):
+    """A chart and its series."""
+
+    output: str
+    """The file that was written."""
+    series: list[SeriesRecord]
+
+
+class HiccupRecord(TypedDict):
+    """A log of this machine's hiccups."""
+
+    output: str
+    """The file that was written."""
+    series: list[SeriesRecord]
+
+
+class MergeRecord(TypedDict):
+    """A merged log."""
+
+    output: str
+    """The file that was written."""
+    intervals: int
+    count: int
+    """Requests."""
+
+
+class FormatRecord(TypedDict):
+    """A format."""
+
+    name: str
+    title: str
+    suffixes: list[str]
+    rung: DataType
+    """The data type that the format is read as."""
+    reads: bool
+    writes: bool
+
+
+def format_record(entry: Format) -> FormatRecord:
+    """Return a format as plain values."""
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "suffixes": list(entry.suffixes),
+        "rung": cast("DataType", entry.level),
+        "reads": True,
+        "writes": entry.write is not None,
+    }
+
+
+def formats_text(formats: Sequence[Format], style: str = "table") -> str:
+    """Return one row per format."""
+    table = Table(style)
+    for entry in formats:
+        table.add(
+            {
+                "name": entry.name,
+                "what it is": entry.title,
+                "data type": entry.level,
+                "unit": entry.unit or "stated",
+                "writes": "yes" if entry.write else "",
+                "made by": entry.example,
+            }
+        )
+    return table.render(left=6)

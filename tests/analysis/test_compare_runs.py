@@ -1,0 +1,204 @@
+"""Comparison: one run per side shows little, several show more, unlike ones are refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
+
+
+def run_of(
+    seed: int, factor: float = 1.0, size: int = 4000, noise: float = 0.03, **facts
+) -> lk.Histogram:
+    rng = np.random.default_rng(seed)
+    luck = float(np.exp(rng.normal(0, noise)))
+    return lk.Histogram.of(rng.lognormal(14, 0.5, size) * factor * luck).with_run(**facts)
+
+
+def side(first: int, number: int, factor: float = 1.0, size: int = 4000) -> list[lk.Histogram]:
+    return [run_of(first + k, factor, size) for k in range(number)]
+
+
+def test_one_run_per_side_states_what_runs_of_one_system_do_not_do():
+    found = lk.compare(run_of(1), run_of(2, 3))
+    assert (found.basis, found.verdict, found.runs) == ("requests", "worse", (1, 1))
+    assert 0.3 < found.tolerates < 0.5
+    table = found.table
+    assert list(table.index)[:3] == ["p50", "p75", "p90"]
+    assert table.low["p50"] < table.change["p50"] < table.high["p50"]
+    assert 0.3 < table.tolerates["p50"] < 0.5
+    assert lk.compare(run_of(1, 3), run_of(2)).verdict == "better"
+
+
+def test_a_smaller_change_names_the_runs_that_would_decide():
+    found = lk.compare(run_of(1), run_of(2, 1.3))
+    assert (found.verdict, found.tolerates) == ("inconclusive", None)
+    assert found.reasons[0].startswith("changed in these runs: p50, p75")
+    assert "4 runs per side would decide" in found.reasons[0]
+    assert "(run_noise=0.03)" in found.reasons[0]
+    assert "--" not in found.reasons[0]
+    assert 0.05 < found.table.tolerates["p50"] < 0.12
+    same = lk.compare(run_of(1, noise=0), run_of(2, noise=0))
+    assert same.reasons[0].startswith("no change in these runs")
+
+
+def test_sides_that_were_not_alternated_are_warned_of():
+    rng = np.random.default_rng(8)
+    level = np.exp(0.05 * np.cumsum(rng.normal(size=10)))
+    runs = [run_of(50 + k, level[k], noise=0.0, start=1.7e9 + 60 * k) for k in range(10)]
+    apart, mixed = lk.compare(runs[:5], runs[5:]), lk.compare(runs[::2], runs[1::2])
+    assert "alternate the sides" in apart.reasons[0]
+    assert not mixed.reasons
+    assert apart.verdict == "inconclusive"
+    slower = [run_of(70 + k, 3, noise=0.02, start=1.8e9 + 60 * k) for k in range(5)]
+    base = [run_of(80 + k, noise=0.02, start=1.7e9 + 60 * k) for k in range(5)]
+    assert lk.compare(base, slower).verdict == "worse"
+
+
+def test_run_noise_counts_with_several_runs_too():
+    few = side(10, 2), side(20, 2, 1.5)
+    assert lk.compare(*few).verdict == "inconclusive"
+    assert lk.compare(*few, run_noise=0.03).verdict == "worse"
+    assert lk.compare(*few, run_noise=0.3).verdict == "inconclusive"
+    assert lk.compare(side(10, 6), side(20, 6, 1.25), run_noise=0.3).verdict == "inconclusive"
+
+
+def test_only_supported_percentiles_are_compared_unasked():
+    names = list(lk.compare(run_of(1), run_of(2)).table.index)
+    assert "p99.9" in names  # 4,000 requests support p99.908
+    assert "p99.99" not in names
+    assert {"p100", "mean", "tm99"} <= set(names)
+    asked = lk.compare(run_of(1), run_of(2), percentiles=[99.99]).changes[0]
+    assert asked.statistic == "p99.99"
+    assert not asked.significant
+    assert (asked.low, asked.high) == (-1.0, math.inf)
+
+
+@pytest.mark.slow
+def test_noise_makes_it_a_verdict():
+    assert lk.compare(run_of(1), run_of(2, 1.5), run_noise=0.03).verdict == "worse"
+    assert lk.compare(run_of(1, 1.5), run_of(2), run_noise=0.03).verdict == "better"
+    assert lk.compare(run_of(1), run_of(2), run_noise=0.03).verdict == "inconclusive"
+    wide = lk.compare(
+        run_of(1, size=40_000, noise=0),
+        run_of(2, size=40_000, noise=0),
+        run_noise=0.005,
+        percentiles=[50],
+        margin=0.1,
+    )
+    assert wide.verdict == "same"
+
+
+def test_runs_are_the_samples():
+    found = lk.compare(side(10, 6), side(20, 6, 1.25))
+    assert (found.basis, found.verdict, found.runs) == ("runs", "worse", (6, 6))
+    assert lk.compare(side(10, 6), side(20, 6)).verdict != "worse"
+    few = lk.compare(side(10, 3), side(20, 3, 3.0))
+    assert few.verdict == "inconclusive"
+    assert "at least 4 runs" in few.reasons[0]
+
+
+@pytest.mark.slow
+def test_identical_systems_rarely_alarm():
+    """3 % between runs, one run with a stall: at most 5 % of comparisons report a change."""
+    alarms = 0
+    for k in range(60):
+        base, new = side(1000 + 20 * k, 5, size=1000), side(1010 + 20 * k, 5, size=1000)
+        new[k % 5] = new[k % 5] + lk.Histogram.of(np.linspace(1e6, 2e9, 200))
+        alarms += lk.compare(base, new, means=("mean",), percentiles=[50, 90, 99]).verdict in (
+            "worse",
+            "better",
+            "mixed",
+        )
+    assert alarms <= 6  # 5 % of 60, and what chance adds (p < 0.05)
+
+
+def test_conditions_fire_on_the_bound():
+    found = lk.compare(run_of(1), run_of(2, 1.5))
+    assert found.failed(["p50 > +5%", "p50 > +500%", "mean > +1us"]) == ["p50 > +5%", "mean > +1us"]
+    assert found.failed(["p50 < -5%"]) == []
+    with pytest.raises(InvalidArgumentError, match="was not compared"):
+        found.failed(["p99.9999 > 5%"])
+
+
+@pytest.mark.slow
+def test_what_else_differs_is_said():
+    base = run_of(1, rate=500.0, connections=10, measure="service")
+    new = run_of(2, rate=1000.0, connections=20, measure="response")
+    warned = " ".join(lk.compare(base, new).warnings)
+    assert "rate" in warned
+    assert "connections" in warned
+    assert "response" in warned
+    assert lk.compare(base, base).warnings == ("both sides have the very same numbers",)
+    among = lk.compare([base, new], [base, base]).warnings
+    assert any(text.startswith("among the base runs") for text in among)
+
+
+def test_copies_of_a_run_are_not_further_runs():
+    runs = side(1, 3)
+    (said,) = lk.compare([*runs, runs[0], runs[1]], side(11, 3)).warnings
+    assert said.startswith("2 of the 5 base runs repeat another's very numbers")
+    assert lk.compare(runs, side(11, 3)).warnings == ()
+    reported_percentiles = [lk.Summary({"mean": 5.0, "p50": 4.0}, unit="ms", count=10)] * 2
+    assert lk.compare(reported_percentiles, reported_percentiles).warnings == ()
+
+
+def test_run_noise_decides_between_corrected_counts():
+    found = lk.compare(
+        run_of(1, corrected="tool"), run_of(2, 1.5, corrected="tool"), run_noise=0.01
+    )
+    assert found.verdict == "worse"
+    assert any("corrected" in text for text in found.reasons)
+
+
+def test_units_meet_or_not():
+    micro = lk.Histogram.of(np.arange(1000, 3000), unit="us")
+    nano = lk.Histogram.of(np.arange(1000, 3000) * 1000, unit="ns")
+    assert lk.compare(micro, nano).table.change["p50"] == pytest.approx(0, abs=2e-3)
+    with pytest.raises(IncompatibleDataError):
+        lk.compare(nano, lk.Histogram.of([1, 2, 3], unit="none"))
+
+
+def test_printed_numbers_are_compared_as_they_are():
+    base, new = (lk.Summary({"mean": mean}, {50.0: 2 * mean}, 10) for mean in (10.0, 12.0))
+    found = lk.compare(base, new)
+    assert [row.statistic for row in found.changes] == ["p50", "mean"]
+    assert found.changes[1].change == pytest.approx(0.2)
+    assert found.verdict == "inconclusive"
+    several = lk.compare(
+        [lk.Summary({"mean": 10.0 + k}) for k in range(5)],
+        [lk.Summary({"mean": 20.0 + k}) for k in range(5)],
+    )
+    assert several.verdict == "worse"
+    with pytest.raises(DataNotAvailableError, match="no statistic in common"):
+        lk.compare(lk.Summary({"mean": 1.0}), lk.Summary({}, {50.0: 1.0}))
+
+
+@pytest.mark.parametrize(
+    "options", [{"confidence": 1.0}, {"run_noise": -0.1}, {"run_noise": 3}, {"margin": -1}]
+)
+def test_impossible_options(options):
+    with pytest.raises(InvalidArgumentError):
+        lk.compare(run_of(1), run_of(2), **options)
+
+
+def test_empty_sides():
+    with pytest.raises(InvalidArgumentError, match="new side is empty"):
+        lk.compare(run_of(1), [])
+    with pytest.raises(DataNotAvailableError):
+        lk.compare(run_of(1), lk.Histogram.of([]))
+
+
+def test_change_points_of_runs():
+    runs = side(100, 15) + side(200, 15, 1.3)
+    for statistic in ("p50", 90, "mean", "tm99"):
+        (found,) = lk.change_points(runs, statistic)
+        assert abs(found.position - 15) <= 1
+        assert found.change == pytest.approx(0.3, abs=0.1)
+    assert lk.change_points(side(100, 20), "p50") == []
+    with pytest.raises(DataNotAvailableError, match=r"does not support p99\.999"):
+        lk.change_points(runs, "p99.999")

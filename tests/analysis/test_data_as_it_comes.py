@@ -1,0 +1,246 @@
+"""Data sets as users have them, whose truth is known: no sentence about them may be false."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.fan_out import fan_out
+from latencykit.analysis.slo import SLO
+from latencykit.analysis.timeouts import suspected_timeout
+from latencykit.core.histogram_log import in_succession
+from latencykit.core.quantiles import repeats_of
+from latencykit.views.summary import series_record
+
+EPOCH = 1_770_000_000.0
+
+
+def arrivals(rng: np.random.Generator, rate: float, span: float) -> np.ndarray:
+    """Random moments, seconds."""
+    return np.sort(rng.random(rng.poisson(rate * span))) * span
+
+
+def usual(rng: np.random.Generator, number: int, median: float = 5e-3) -> np.ndarray:
+    """Latencies of a healthy service, seconds."""
+    return median * rng.lognormal(0, 0.5, number)
+
+
+def samples(start: np.ndarray, latency: np.ndarray, **columns: object) -> lk.Samples:
+    """Requests with their times, seconds."""
+    rows = lk.Samples(start=np.rint((EPOCH + start) * 1e9).astype(np.int64), duration=latency * 1e9)
+    return rows.with_columns(columns) if columns else rows
+
+
+# ---------------------------------------------------------------- hosts side by side
+
+
+@pytest.fixture(scope="module")
+def hosts() -> lk.HistogramLog:
+    """Four hosts of one service for ten minutes, one of which dies halfway."""
+    logs = []
+    for host in range(4):
+        rng = np.random.default_rng([3, host])
+        start = arrivals(rng, 50, 300.0 if host == 2 else 600.0) + 0.2 * host
+        logs.append(samples(start, usual(rng, start.size)).to_log("1s"))
+    return lk.merge(logs)
+
+
+def test_seconds_of_hosts_side_by_side_are_not_added_up(hosts: lk.HistogramLog) -> None:
+    (events,) = hosts.events([99.9])
+    assert 595 <= events.of_intervals <= 602
+    assert 600 <= hosts.evidence().jackknife.seconds <= 602
+
+
+def test_the_rate_of_hosts_side_by_side_is_that_of_all(hosts: lk.HistogramLog) -> None:
+    found = lk.diagnose(hosts)
+    assert found.rate is not None
+    assert 150 < found.rate < 210
+    assert hosts.histogram().count == found.raw.count
+
+
+def test_one_host_after_the_other_stays_as_it_is() -> None:
+    rng = np.random.default_rng(1)
+    start = arrivals(rng, 50, 60.0)
+    log = samples(start, usual(rng, start.size)).to_log("1s")
+    assert in_succession(log) is log
+
+
+# ---------------------------------------------------------------- requests counted again
+
+
+def test_requests_that_were_counted_again_make_nothing_surer() -> None:
+    rng = np.random.default_rng(4)
+    truth = 5e6 * math.exp(0.5 * 2.3263479)
+    wrong = 0
+    for _ in range(100):
+        values = 5e6 * rng.lognormal(0, 0.5, 2000)
+        again = lk.Histogram.of(np.repeat(values, 50))
+        for factor in (0.98, 1.02):
+            (row,) = SLO.parse(f"99={factor * truth:.0f}ns").check(again)
+            wrong += row.bounded == ("met" if factor < 1 else "missed")
+            assert not row.sure
+    assert wrong <= 8  # of 200
+    once, often = lk.Histogram.of(values), lk.Histogram.of(np.repeat(values, 50))
+    for ours, theirs in zip(
+        once.percentile_rows([50, 99]), often.percentile_rows([50, 99]), strict=True
+    ):
+        assert (ours.low, ours.high) == (theirs.low, theirs.high)
+    assert often.highest_supported_percentile() == once.highest_supported_percentile()
+
+
+def test_counts_share_a_divisor_by_chance_only_where_they_are_few() -> None:
+    assert repeats_of(np.array([10, 20, 30])) == 1
+    assert repeats_of(np.full(40, 6), 9) == 3
+    assert repeats_of(np.append(np.full(40, 6), 7)) == 1
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_shares_of_a_round_number_of_requests_are_not_repeats(together: bool) -> None:
+    percentiles = np.arange(1.0, 101.0)
+    one, other = (
+        lk.Histogram.from_percentiles(percentiles, scale * 1.03**percentiles, count)
+        for scale, count in ((1e6, 1000), (1.1e6, 4000))
+    )
+    data = lk.merge([one, other]) if together else one
+    assert np.gcd.reduce(data.counts) > 1
+    assert data.sample_limit() == lk.Histogram.of(np.arange(data.count) + 1.0).sample_limit()
+    assert series_record("shares", data)["findings"] == []
+
+
+@pytest.mark.slow
+def test_a_run_and_its_copy_are_not_different() -> None:
+    """Pairs of one system, of which the new side was counted twenty times."""
+    alarms = 0
+    for k in range(8):
+        rng = np.random.default_rng([6, k])
+        base, new = (5e6 * rng.lognormal(0, 0.5, 2000) for _ in range(2))
+        found = lk.compare(lk.Histogram.of(base), lk.Histogram.of(np.repeat(new, 20)))
+        alarms += bool(found.failed(["p50 > 0.1%", "p99 > 0.1%"]))
+    assert alarms <= 1
+
+
+# ---------------------------------------------------------------- users who wait for many calls
+
+
+def test_fan_out_trusts_one_call_no_further_than_its_summary() -> None:
+    """A cache warms up: requests of the first minute are slow together."""
+    rng = np.random.default_rng(5)
+    start = arrivals(rng, 100, 300.0)
+    warm = samples(start, usual(rng, start.size) * (1 + 9 * np.exp(-start / 30)))
+    (one,) = fan_out(warm, [1])
+    for row in warm.evidence().rows([50, 90, 99])[0]:
+        assert one.supported(row.percentile) == row.supported
+    assert not one.rows([99])[0].supported
+
+
+# ---------------------------------------------------------------- timeouts, averages, coarse clocks
+
+
+def given_up(rng: np.random.Generator, at: float, share: float = 0.02) -> lk.Samples:
+    """A client that gives up after `at` seconds and records that latency."""
+    start = arrivals(rng, 20, 1800.0)
+    slow = rng.random(start.size) < share
+    latency = np.where(slow, rng.exponential(2 * at, start.size), usual(rng, start.size, 0.1))
+    return samples(start, np.minimum(latency, at))
+
+
+@pytest.mark.parametrize("at", [2.0, 5.0, 30.0])
+def test_what_a_timeout_hides_is_unknown(at: float) -> None:
+    requests = given_up(np.random.default_rng([7, int(at)]), at)
+    for data in (requests, requests.histogram()):
+        (row,) = SLO.parse(f"99.5={1.2 * at}s").check(data)
+        assert row.outcome == "unknown"  # true: more than twice that
+        assert "if that is a timeout" in row.reason
+    (row,) = SLO.parse(f"90={1.2 * at}s").check(requests)
+    assert row.outcome == "met"
+
+
+def test_a_tail_without_a_pile_is_not_a_timeout() -> None:
+    rng = np.random.default_rng(8)
+    start = arrivals(rng, 20, 1800.0)
+    for latency in (
+        usual(rng, start.size, 0.1),
+        0.01 * (1 - rng.random(start.size)) ** (-1 / 1.1),
+        np.where(rng.random(start.size) < 0.6, 1.0, usual(rng, start.size, 0.1)),
+    ):
+        histogram = samples(start, latency).histogram()
+        assert suspected_timeout(histogram) is None
+
+
+def test_one_row_every_ten_seconds_may_be_an_average() -> None:
+    rng = np.random.default_rng(9)
+    means = samples(np.arange(360.0) * 10, usual(rng, 360))
+    assert any("if the rows are averages" in text for text in series_record("", means)["findings"])
+    start = arrivals(rng, 0.1, 3600.0)
+    single = samples(start, usual(rng, start.size))
+    assert series_record("", single)["findings"] == []
+
+
+def test_the_mean_of_latencies_that_are_rounded_down_is_not_exact() -> None:
+    """Whole milliseconds of 2.5 on average, all rounded down."""
+    rng = np.random.default_rng(10)
+    start = arrivals(rng, 40, 1800.0)
+    whole = samples(start, np.floor(usual(rng, start.size, 2.2e-3) * 1e3) / 1e3)
+    (row,) = SLO.parse("mean=2.3ms").check(whole)
+    assert row.outcome == "unknown"
+
+
+# ---------------------------------------------------------------- what a diagnosis says
+
+
+def test_a_pause_of_the_traffic_is_named() -> None:
+    rng = np.random.default_rng(11)
+    start = arrivals(rng, 100, 120.0)
+    start = start[(start < 50) | (start > 75)]
+    rows = samples(start, usual(rng, start.size))
+    for data in (rows, rows.to_log("1s")):
+        found = lk.diagnose(data)
+        assert found.verdict == "unknown"
+        assert found.findings == ()
+        assert "nothing was recorded for 2" in found.summary
+        assert found.rate == pytest.approx(100, rel=0.05)
+
+
+def test_bursts_are_not_reported_as_pauses() -> None:
+    rng = np.random.default_rng(12)
+    start = np.sort((np.arange(60) * 3.0)[:, None] + rng.random((60, 40)), axis=None)
+    assert "nothing was recorded" not in lk.diagnose(samples(start, usual(rng, 2400))).summary
+
+
+def test_short_requests_that_may_have_kept_others_waiting_are_not_harmless() -> None:
+    """One request of a hundred was kept of a service that stalls for half a second."""
+    rng = np.random.default_rng(13)
+    start = arrivals(rng, 10, 1200.0)
+    latency = usual(rng, start.size)
+    for begin in arrivals(rng, 1 / 30, 1190.0):
+        hit = (start >= begin) & (start < begin + 0.5)
+        latency[hit] += begin + 0.5 - start[hit]
+    found = lk.diagnose(samples(start, latency))
+    assert "nothing-to-omit" not in found.findings
+    assert "too short for an omission to show" in found.summary
+    quiet = lk.diagnose(samples(start, usual(rng, start.size)))
+    assert quiet.findings == ("nothing-to-omit",)
+
+
+@pytest.mark.parametrize("step", [0.3, 0.7])
+def test_a_clock_that_may_have_been_set_forward_is_named(step: float) -> None:
+    rng = np.random.default_rng(14)
+    start = arrivals(rng, 100, 300.0)
+    end = start + usual(rng, start.size, 15e-3)
+    start, end = (at + step * (at >= 150.0) for at in (start, end))
+    found = lk.diagnose(samples(start, end - start))
+    assert found.verdict == "unknown"
+    assert "clock" in found.summary + " ".join(found.stalls.attrs["notes"])
+
+
+def test_what_a_list_of_percentiles_does_not_say_is_unknown(tmp_path) -> None:
+    path = tmp_path / "percentiles.csv"
+    path.write_text("percentile,latency_ms\n50,5\n90,9.5\n99,16\n99.9,25\n")
+    found = lk.diagnose(lk.read(path), rate=100, duration=60)
+    assert (found.verdict, found.findings) == ("unknown", ())
+    assert found.summary == (
+        "how many requests there were, or how long the longest took, is not reported"
+    )

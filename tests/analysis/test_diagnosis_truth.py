@@ -1,0 +1,360 @@
+"""A diagnosis is never clean of a loop that waited, never omits of an honest run.
+
+The worlds are the benchmark's (`tests.benchmarks.truth_diagnosis`), a few seeds of each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.stalls import period_of, stalls_of
+from latencykit.core.run import Run
+from latencykit.core.samples import OUTCOMES
+from tests.benchmarks.truth_diagnosis import (
+    HONEST,
+    World,
+    closed_world,
+    data_types,
+    honest_world,
+    one_queue,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOOPS = [
+    ("catch-up", 50, 500.0, "bimodal"),
+    ("catch-up", 20, 200.0, "bimodal"),
+    ("paced", 100, 500.0, "bimodal"),
+    ("paced", 50, 500.0, "lognormal"),
+    ("grid", 64, 800.0, "bimodal"),
+    ("batch", 20, 200.0, "exponential"),
+    ("full speed", 8, 1200.0, "lognormal"),
+]
+
+
+def bare(start: np.ndarray, took: np.ndarray, **known: object) -> lk.Samples:
+    """Seconds as samples of an unknown tool."""
+    order = np.argsort(start, kind="stable")
+    return lk.Samples(
+        start=start[order] * 1e9, duration=took[order] * 1e9, run=Run(measure="service", **known)
+    )
+
+
+def frozen(sent: np.ndarray, begin: float, end: float, work: float = 2e-3) -> np.ndarray:
+    """How long requests take of a server that is stopped for a while."""
+    return np.where((sent < end) & (sent + work > begin), np.maximum(end - sent, 0) + work, work)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", LOOPS, ids=lambda cell: f"{cell[0]} {cell[1]}")
+@pytest.mark.parametrize("steps", [1.5, 3, 6, 10])
+def test_a_loop_that_waited_is_never_clean(cell: tuple[str, int, float, str], steps: float) -> None:
+    world = closed_world(cell, steps, seed=5)
+    for form, data, known in data_types(world):
+        assert lk.diagnose(data, **known).verdict != "clean", form
+        if world.material and steps >= 3:
+            assert lk.diagnose(data, **known).verdict != "no stall", form
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "cell",
+    [*LOOPS, ("think time", 40, 300.0, "lognormal")],
+    ids=lambda cell: f"{cell[0]} {cell[1]}",
+)
+def test_long_stalls_of_a_loop_that_waited_are_found(cell: tuple[str, int, float, str]) -> None:
+    samples = next(
+        data for form, data, _ in data_types(closed_world(cell, 30, seed=4)) if form == "samples"
+    )
+    found = lk.diagnose(samples)
+    assert found.verdict == "omits"
+    assert "coordinated omission detected" in found.summary
+    missing = int(found.stalls["missing"].sum())
+    assert f"about {missing:,} requests" in found.summary, (
+        "the sentence and the list of stalls say one number"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HONEST)
+def test_the_honest_are_never_accused(name: str) -> None:
+    for form, data, known in data_types(honest_world(name, seed=3)):
+        assert lk.diagnose(data, **known).verdict != "omits", form
+
+
+@pytest.mark.slow
+def test_a_stall_that_nobody_waited_for_is_clean() -> None:
+    verdicts = [
+        lk.diagnose(data, **known).verdict
+        for seed in range(4)
+        for form, data, known in data_types(honest_world("one stall", seed))
+        if form in ("samples", "log 0.1 s", "log 1 s", "histogram")
+    ]
+    assert verdicts.count("clean") >= 14
+
+
+def test_a_summary_clears_nobody_whose_loop_is_not_known() -> None:
+    rate, connections, seconds = 4000.0, 8, 60.0
+    stats = {"mean": connections / rate * 1e9, "max": 0.4e9, "p50": 1.5e6}
+    count = int(rate * seconds)
+    assert stats["mean"] / 1e9 * count >= rate * 0.4**2 / 2, (
+        "a loop at full speed always has room for its stall"
+    )
+    bound = lk.Summary(stats, count=count, unit="ns")
+    assert lk.diagnose(bound, rate=rate, duration=seconds).verdict == "unknown"
+    waited, honest = (
+        lk.diagnose(bound.with_run(corrected=by), rate=rate, duration=seconds).evidence[0]
+        for by in ("unknown", "schedule")
+    )
+    assert (waited.test, waited.honest, honest.honest) == ("area", False, True)
+
+
+def test_many_short_omissions_do_not_add_up_to_an_honest_histogram() -> None:
+    rng = np.random.default_rng(1)
+    work = rng.lognormal(np.log(1e6), 0.3, 60_000)
+    # 50 connections in three stalls of five intervals
+    late = np.repeat(0.5e9, 50 * 3) * rng.uniform(0.9, 1.0, 150)
+    histogram = lk.Histogram.of(np.concatenate((work, late)).astype(np.int64))
+    assert (late > 0.25e9).sum() > 0.8 * 500 * 0.25, (
+        "as many as one stall leaves, but all near the top"
+    )
+    assert lk.diagnose(histogram, rate=500, duration="120s").verdict == "unknown"
+    once = lk.Histogram.of(
+        np.concatenate((work, 0.5e9 * (np.arange(250) + 0.5) / 250)).astype(np.int64)
+    )
+    assert lk.diagnose(once, rate=once.count / 120, duration="120s").verdict == "clean"
+    assert lk.diagnose(once, rate=600, duration="120s").verdict == "unknown", (
+        "an honest phase does not clear one that omitted requests"
+    )
+
+
+# ---------------------------------------------------------------- one witness is not enough
+
+
+def test_a_clock_set_forward_with_one_request_in_flight(tmp_path: Path) -> None:
+    sent = np.arange(3000) / 100
+    took = np.random.default_rng(2).exponential(1e-3, sent.size)
+    at = sent[1550] + took[1550] / 2
+    start, end = sent + 5.0 * (sent > at), sent + took + 5.0 * (sent + took > at)
+    assert lk.diagnose(bare(start, end - start)).verdict == "unknown"
+    # a logger that runs meanwhile writes one long interval
+    lk.write(bare(sent, end - start).to_log("1s"), path := tmp_path / "step.hlog")
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    stepped = []
+    for fields in rows:
+        if len(fields) == 4 and fields[0][0].isdigit():
+            first = float(fields[0])
+            fields[0] = f"{first + 5.0 * (first > at):.3f}"
+            fields[1] = f"{float(fields[1]) + 5.0 * (first < at < first + 1):.3f}"
+        stepped.append(",".join(fields))
+    path.write_text("\n".join(stepped) + "\n")
+    log = lk.read(path)
+    assert log.lengths.max() == 6.0
+    assert lk.diagnose(log).verdict == "unknown"
+
+
+@pytest.mark.parametrize(("stop", "verdict"), [(1.5, "unknown"), (2.3, "unknown"), (4.5, "omits")])
+def test_intervals_without_replies_rule_out_a_clock_step(stop: float, verdict: str) -> None:
+    sent, took = alone(stop)
+    assert lk.diagnose(bare(sent, took).to_log("1s")).verdict == verdict
+
+
+def alone(stop: float, number: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """One connection that sends every 20 ms, and waits for a server that stops after 10.3 s."""
+    took = np.random.default_rng(1).exponential(2e-3, number)
+    took[515] = stop
+    step = np.maximum(took, 0.02)
+    return np.cumsum(step) - step, took
+
+
+def test_several_requests_as_slow_are_a_mode_of_the_service() -> None:
+    took = np.random.default_rng(4).gamma(8.0, 2e-4, 6000)
+    took[[1000, 2500, 4300]] = [0.202, 0.179, 0.178]
+    step = np.maximum(took, 4e-3)
+    assert lk.diagnose(bare(np.cumsum(step) - step, took)).verdict == "unknown"
+    took[[2500, 4300]] = 2e-3
+    step = np.maximum(took, 4e-3)
+    assert lk.diagnose(bare(np.cumsum(step) - step, took)).verdict == "omits"
+
+
+@pytest.mark.parametrize("form", ["samples", "histogram"])
+def test_nothing_is_due_while_the_last_reply_is_awaited(form: str) -> None:
+    sent = np.arange(1200) / 100
+    samples = bare(sent, frozen(sent, 9.0, 14.0)).with_run(
+        loop="open", corrected="schedule", rate=100, duration=14.002, measure="response"
+    )
+    assert lk.diagnose(samples if form == "samples" else samples.histogram()).verdict == "clean"
+
+
+def test_percentiles_without_support_do_not_withhold_a_verdict() -> None:
+    took = np.full(3190, 1.6e-3)
+    took[:31] = np.linspace(1.8e-3, 3.1e-3, 31)
+    took[:3] = [27.7e-3, 14.5e-3, 14.5e-3]
+    known = {"loop": "closed", "corrected": "none", "tool": "hey", "duration": 8.01}
+    histogram = bare(np.arange(3190) / 398, took).histogram().with_run(**known)
+    assert lk.diagnose(histogram).verdict == "no stall"
+    one = bare(np.arange(40) / 2, np.r_[0.9, np.full(39, 1e-3)])
+    assert "implies 1 request slower" in repr(lk.diagnose(one.histogram(), rate=2, duration="20s"))
+    took[0] = 0.5
+    longer = bare(np.arange(3190) / 398, took).histogram().with_run(**known)
+    assert lk.diagnose(longer).verdict == "unknown"
+
+
+@pytest.mark.parametrize("back", [0.0, 1e-3, 0.2])
+def test_a_node_that_a_balancer_takes_out(back: float) -> None:
+    rng = np.random.default_rng(3)
+    sent = np.sort(rng.uniform(0, 30, 9000))
+    took = frozen(sent, 12.0, 17.0)
+    kept = (sent < 12.1) | (sent > 17.0 + back)
+    samples = bare(sent[kept], took[kept])
+    assert [
+        lk.diagnose(one).verdict for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))
+    ] == ["unknown"] * 3
+
+
+def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
+    sent = np.arange(6000) / 200
+    took = frozen(sent, 10.0, 14.0)
+    inside = (sent >= 10.0) & (sent < 14.0)
+    refused = inside & (np.cumsum(inside) > 16)
+    outcome = np.where(refused, OUTCOMES.index("error"), 0).astype(np.int8)
+    samples = lk.Samples(
+        start=sent * 1e9,
+        duration=np.where(refused, 2e-4, took) * 1e9,
+        outcome=outcome,
+        run=Run(measure="service"),
+    )
+    for data in (samples, samples.to_log("1s"), samples.to_log("100ms"), samples.histogram()):
+        found = lk.diagnose(data, rate=200, duration="30s")
+        assert (found.verdict, "failed-in-stalls" in found.findings) == ("unknown", True), data
+    without = lk.diagnose(samples.to_log("1s").with_run(failed=0))
+    assert without.verdict == "omits", (
+        "the same counts with nothing that failed are those of sixteen connections that waited"
+    )
+
+
+def test_a_lull_with_one_slow_request() -> None:
+    rng = np.random.default_rng(4)
+    sent = np.sort(rng.uniform(0, 30, 6000))
+    kept = (sent < 12) | (sent > 15)
+    took = np.full(sent.size, 2e-3)
+    took[np.flatnonzero(sent < 12)[-1]] = 3.0
+    assert lk.diagnose(bare(sent[kept], took[kept])).verdict == "unknown"
+
+
+# ---------------------------------------------------------------- stalls
+
+
+def test_three_slow_requests_among_thousands_are_not_a_stall() -> None:
+    rng = np.random.default_rng(5)
+    sent = np.sort(rng.uniform(0, 10, 100_000))
+    took = rng.lognormal(np.log(1e-3), 0.4, sent.size)
+    took[[30_000, 50_000, 70_000]] = (0.4, 2.0, 1.1)
+    samples = bare(sent, took)
+    for data in (samples, samples.to_log("1s"), samples.to_log("100ms")):
+        assert len(lk.find_stalls(data)) == 0
+    assert "not a stall" in lk.find_stalls(samples.to_log("1s")).attrs["notes"][0]
+
+
+def test_a_slow_mode_is_not_a_stall() -> None:
+    rng = np.random.default_rng(6)
+    sent = np.sort(rng.uniform(0, 30, 60_000))
+    took = np.where(rng.random(sent.size) < 0.05, rng.gamma(20, 2e-3, sent.size), 1e-3)
+    for interval in ("1s", "100ms"):
+        assert len(lk.find_stalls(bare(sent, took).to_log(interval))) == 0
+
+
+@pytest.mark.parametrize("form", ["samples", "1s", "100ms"])
+def test_a_warm_up_is_named_and_a_freeze_at_the_begin_is_a_stall(form: str) -> None:
+    sent = np.arange(12_000) / 400
+    warm = bare(sent, 2e-3 + 0.6 * np.exp(-sent))
+    cold = bare(sent, frozen(sent, 0.0, 2.0))
+    found, stalled = (one if form == "samples" else one.to_log(form) for one in (warm, cold))
+    assert len(lk.find_stalls(found)) == 0
+    assert any(note.startswith("warm-up") for note in lk.find_stalls(found).attrs["notes"])
+    assert lk.find_stalls(stalled)["duration"].tolist() == pytest.approx([2.0], rel=0.05)
+
+
+def test_slow_requests_that_outlast_the_run_are_not_a_stall() -> None:
+    rng = np.random.default_rng(7)
+    sent = np.sort(rng.uniform(0, 20, 8000))
+    took = np.where(rng.random(sent.size) < 0.02, rng.uniform(0.2, 3, sent.size), 2e-3)
+    samples = bare(sent, took)
+    assert all(
+        len(lk.find_stalls(one)) == 0
+        for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))
+    )
+
+
+def test_a_backlog_that_drains_is_part_of_its_stall_in_a_log_too() -> None:
+    rng = np.random.default_rng(8)
+    sent = np.sort(rng.uniform(0, 40, 8000))
+    end = one_queue(sent, np.full(sent.size, 3e-3), [(20.0, 22.0)])
+    for interval in ("1s", "100ms"):
+        found = lk.find_stalls(bare(sent, end - sent).to_log(interval))
+        assert found["duration"].tolist() == pytest.approx([2.0], rel=0.05)
+        assert found["missing"].sum() == 0
+
+
+def test_what_chance_leaves_out_is_not_missing() -> None:
+    rng = np.random.default_rng(9)
+    sent = np.sort(rng.uniform(0, 30, 9000))
+    samples = bare(sent, frozen(sent, 10.0, 13.0))
+    for data in (samples, samples.to_log("1s"), samples.to_log("100ms")):
+        found = lk.diagnose(data)
+        assert (found.verdict, found.stalls["missing"].tolist()) == ("clean", [0]), found
+
+
+def test_a_period_takes_more_than_two_of_itself() -> None:
+    rng = np.random.default_rng(10)
+    three = np.sort(
+        np.concatenate([centre + rng.normal(0, 1, 12) for centre in (50.0, 350.0, 650.0)])
+    )
+    assert period_of(three, 700.0) is None
+    assert period_of(np.arange(10) * 300.0 + rng.normal(0, 3, 10), 3000.0).seconds == pytest.approx(
+        300, rel=0.02
+    )
+
+
+@pytest.mark.slow
+def test_as_many_stalls_as_one_likes_cost_no_more_than_their_number() -> None:
+    begin = np.arange(3000) * 1.0 + 0.5
+    sent = np.arange(300_000) / 100
+    late = (sent % 1 >= 0.5) & (sent % 1 < 0.7)
+    took = np.where(late, np.floor(sent) + 0.7 - sent, 0) + 1e-3
+    found = stalls_of(bare(sent, took))
+    assert len(found) == begin.size
+    assert np.abs(found.start - begin).max() < 0.02
+    assert found.worst / 1e9 == pytest.approx(np.full(begin.size, 0.201), abs=0.011)
+
+
+def test_the_worst_request_of_each_stall() -> None:
+    rng = np.random.default_rng(11)
+    sent = np.sort(rng.uniform(0, 60, 12_000))
+    edges = [(5, 5.5), (12, 14), (30, 30.4), (31, 33), (50, 51)]
+    took = np.full(sent.size, 1e-3)
+    for begin, end in edges:
+        took = np.maximum(took, np.where((sent >= begin) & (sent < end), end - sent + 1e-3, 0))
+    took[np.searchsorted(sent, 4.0)] = 40.0  # under way across the first four
+    found = stalls_of(bare(sent, took))
+    by_hand = [
+        took[(sent <= b) & (sent + took >= a)].max()
+        for a, b in zip(found.start, found.end, strict=True)
+    ]
+    assert len(found) == len(edges)
+    assert found.worst / 1e9 == pytest.approx(by_hand)
+
+
+def test_the_worlds_are_what_they_say() -> None:
+    assert isinstance(honest_world("one stall", 0), World)
+    lost = closed_world(("paced", 10, 200.0, "exponential"), 30, 0)
+    assert lost.closed
+    assert lost.material
+    assert lost.start.size < 200 * lost.duration - 0.8 * 200 * lost.stall
+    late = closed_world(("catch-up", 10, 200.0, "exponential"), 30, 0)
+    assert late.start.size == pytest.approx(200 * late.duration, rel=0.01)

@@ -1,0 +1,275 @@
+"""Fan-out of data types: logs mixed by interval, others independent, and their support."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latencykit as lk
+from latencykit.analysis.fan_out import fan_out, sequential
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from tests.conftest import DATA, log_of_values
+
+SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+
+
+def log_of(
+    *intervals: np.ndarray, tags: list[int] | None = None, digits: int = 3
+) -> lk.HistogramLog:
+    """A log of one-second intervals."""
+    names = ("",) if tags is None else ("a", "b")
+    where = np.arange(len(intervals)) if tags is None else np.arange(len(intervals)) // 2
+    return log_of_values(intervals, where, digits=digits, tag_code=tags, tag_names=names)
+
+
+def test_a_stall_hits_few_users_but_all_their_calls():
+    log = lk.read(SCHEDULED)
+    mixed, apart = fan_out(log, [100])[0], fan_out(log, [100], independent=True)[0]
+    assert (mixed.model, apart.model) == ("mixture", "independent")
+    assert mixed.above[99] == pytest.approx(0.30, abs=0.01)  # a log that was stopped for 6 s
+    assert apart.above[99] == pytest.approx(1 - 0.99**100)
+
+
+def test_one_call_is_the_source_itself():
+    log = lk.read(SCHEDULED)
+    whole = log.histogram()
+    for p in (1, 50, 75, 90, 99, 99.9, 100):
+        assert lk.fan_out(log, 1).percentile(p) == whole.percentile(p)
+        assert lk.fan_out(whole, 1).percentile(p) == whole.percentile(p)
+
+
+def test_several_numbers_are_answered_at_once():
+    log = lk.read(SCHEDULED)
+    one, ten = lk.fan_out(log, [1, 10])
+    assert ten.percentile(90) == lk.fan_out(log, 10).percentile(90) > one.percentile(90)
+
+
+def test_mixture_agrees_with_drawing_calls():
+    rng = np.random.default_rng(2)
+    parts = [rng.lognormal(13 + (k == 3), 0.5, 500) for k in range(6)]
+    found = lk.fan_out(log_of(*parts), 20)
+    drawn = np.concatenate([rng.choice(part, (20_000, 20)).max(1) for part in parts])
+    for p in (10, 50, 90):
+        assert found.percentile(p) == pytest.approx(np.percentile(drawn, p), rel=0.02)
+
+
+def test_unlike_layouts_meet_in_one():
+    rng = np.random.default_rng(2)
+    parts = [rng.lognormal(13, 0.5, 500) for _ in range(4)]
+    fine, coarse = log_of(*parts), log_of(*parts, digits=2)
+    both = lk.fan_out(fine + coarse, 10)
+    assert both.percentile(99) == pytest.approx(lk.fan_out(fine, 10).percentile(99), rel=0.02)
+
+
+def test_few_requests_per_interval_are_not_flattering():
+    """The slowest of a hundred draws from five requests is one of the five: intervals widen."""
+    rng = np.random.default_rng(5)
+    log = log_of(*[rng.lognormal(13, 0.5, 5) for _ in range(800)])
+    found = fan_out(log, [100])[0]
+    assert found.interval == 64  # 1 s, doubled until there are three requests per call
+    assert "1.07 min" in found.note or "64 s" in found.note
+    assert found.above[99] > 0.5  # 63 % if independent, as these are; 5 % from five requests each
+    alone = fan_out(log, [5000])[0]
+    assert alone.model == "independent"
+    assert alone.note
+
+
+def test_tags_of_one_second_are_one_interval():
+    rng = np.random.default_rng(5)
+    parts = [rng.lognormal(13 + k % 2, 0.5, 400) for k in range(8)]
+    tagged = log_of(*parts, tags=[0, 1] * 4)
+    merged = log_of(*[np.concatenate(parts[k : k + 2]) for k in range(0, 8, 2)])
+    assert lk.fan_out(tagged, 10).percentile(90) == lk.fan_out(merged, 10).percentile(90)
+
+
+def test_quorum_and_hedge_and_correlation():
+    one = lk.Histogram.of(np.random.default_rng(1).lognormal(13, 0.7, 20_000))
+    all_of_them, most = fan_out(one, [10])[0], fan_out(one, [10], quorum=9)[0]
+    assert most.percentile(99) < all_of_them.percentile(99)
+    pair = fan_out(one, [10], hedge=95)[0]
+    assert pair.added_load == pytest.approx(0.05, abs=0.001)
+    assert pair.percentile(99) < all_of_them.percentile(99)
+    alike = lk.fan_out(one, 10, correlation=1.0)
+    assert alike.percentile(99) == one.percentile(99)
+
+
+def test_shared_stalls_defeat_a_hedge():
+    rng = np.random.default_rng(3)
+    parts = [rng.lognormal(13, 0.3, 2000) for _ in range(40)]
+    parts[7] = parts[7] + 1e9  # one second in which every server is stopped
+    log = log_of(*parts)
+    together, apart = (lk.fan_out(log, 1, hedge=95, independent=flag) for flag in (False, True))
+    assert together.percentile(99) > 1e9
+    assert apart.percentile(99) < 1e8
+
+
+def test_support_is_that_of_one_call():
+    found = fan_out(lk.Histogram.of(np.arange(1, 37_001)), [100])[0]
+    assert found.leaf_percentile(99) == pytest.approx(99.98995, abs=1e-5)
+    assert found.supported(99)  # it takes 36,700 requests
+    assert not found.supported(99.9)
+    assert not found.supported(100)
+    assert not fan_out(lk.Histogram.of(np.arange(1, 36_001)), [100])[0].supported(99)
+
+
+def test_timeouts_are_slower_than_anything_known():
+    durations = np.where(np.arange(1000) < 20, 2000.0, 5.0)
+    requests = lk.Samples(
+        start=np.arange(1000),
+        duration=durations,
+        outcome=["timeout"] * 20 + ["ok"] * 980,
+        unit="ms",
+    )
+    found = fan_out(requests, [1, 100])
+    assert not found[0].at_least(90)
+    assert found[1].at_least(50)
+    assert not found[1].supported(50)
+    assert found[1].to_unit("ms").percentile(50) == pytest.approx(2000.0, rel=1e-3)
+
+
+def test_samples_know_when():
+    slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
+    requests = lk.Samples(start=np.arange(20_000), duration=slow, unit="ms")
+    assert fan_out(requests, [100])[0].model == "mixture"
+    assert fan_out(requests.select(np.arange(20_000)), [100], independent=True)[0].above[
+        99
+    ] == pytest.approx(0.634, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_a_sequence_of_calls():
+    found = sequential(lk.Histogram.of([1_000] * 99 + [1_000_000]), 100)
+    assert found.min <= 100_000 <= found.percentile(1)
+    assert 1.09e6 < found.percentile(50) < 1.11e6  # 63 % have at least one slow call
+    assert found.percentile(30) < 1.2e5
+    assert not found.supported(99)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options"),
+    [([0], {}), ([-3], {}), ([], {}), ([3], {"quorum": 4}), ([3], {"quorum": 0}),
+     ([3], {"correlation": 2}),
+     ([3], {"hedge": 101}), ([3], {"hedge": -1})],
+)  # fmt: skip
+def test_impossible_questions(numbers, options):
+    with pytest.raises(InvalidArgumentError):
+        fan_out(lk.Histogram.of([1, 2, 3]), numbers, **options)
+
+
+def test_nothing_to_fan_out():
+    with pytest.raises(DataNotAvailableError, match="full distribution"):
+        lk.fan_out(lk.Summary({"mean": 1.0}), 10)
+    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
+        lk.fan_out(lk.Histogram.of([]), 10)
+    with pytest.raises(InvalidArgumentError, match="takes data"):
+        lk.fan_out([1, 2, 3], 10)
+    with pytest.raises(InvalidArgumentError, match="which calls are slow together"):
+        lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
+        sequential(lk.Histogram.of([1]), 0)
+
+
+def test_a_model_answers_as_a_histogram_does():
+    one = lk.Histogram.of(np.random.default_rng(1).lognormal(13, 0.7, 20_000))
+    same = lk.fan_out(one, 1)
+    for name in ("min", "max", "mean", "std"):
+        assert getattr(same, name) == pytest.approx(getattr(one, name), rel=1e-3)
+    assert same.percentile_of(1e6) == pytest.approx(one.percentile_of(1e6))
+    assert same.percentiles([50, 99]).value.tolist() == one.percentile([50, 99]).tolist()
+    assert same.table.resolved.all()
+    assert repr(same).startswith("FanOut(slowest of 1 call, independent, p50 ")
+
+
+LOGS = st.lists(
+    st.lists(st.sampled_from([0, 1000, 1001, 50_000, 10**6, 3 * 10**9]), max_size=9),
+    min_size=1,
+    max_size=12,
+).filter(any)
+NUMBERS = st.lists(st.integers(1, 300), min_size=2, max_size=2, unique=True).map(sorted)
+GRID = [0.0, 1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 100.0]
+
+
+def is_slower(few: lk.FanOut, many: lk.FanOut) -> bool:
+    """Whether users of `many` are at least as slow in every percentile and share."""
+    slower = (many.percentile(GRID) >= few.percentile(GRID)).all()
+    shares = all(many.above[p] >= few.above[p] - 1e-12 for p in few.above)
+    return bool(slower and shares)
+
+
+@pytest.mark.slow
+@given(LOGS, LOGS, NUMBERS, st.sampled_from([None, 0.0, 50.0, 90.0]))
+@settings(max_examples=150, deadline=None)
+def test_waiting_for_more_calls_is_never_faster(fine, coarse, numbers, hedge):
+    log = log_of(*map(np.array, fine)) + log_of(*map(np.array, coarse), digits=2)
+    few, many = (lk.fan_out(log, n, hedge=hedge) for n in numbers)
+    assert is_slower(few, many)
+    assert [few, many] == lk.fan_out(log, numbers, hedge=hedge)  # whatever else is asked
+    few, many = lk.fan_out(log, numbers, hedge=hedge, independent=True)
+    assert is_slower(few, many)
+
+
+@pytest.mark.slow
+@given(LOGS, NUMBERS)
+@settings(max_examples=60, deadline=None)
+def test_waiting_for_more_of_the_calls_is_never_faster(values, numbers):
+    log = log_of(*map(np.array, values))
+    k, n = numbers
+    for independent in (False, True):
+        few, many = (
+            lk.fan_out(log, n, quorum=quorum, independent=independent) for quorum in (k, None)
+        )
+        assert is_slower(few, many)
+
+
+@pytest.mark.slow
+@given(LOGS, st.integers(1, 12))
+@settings(max_examples=25, deadline=None)
+def test_another_call_in_a_sequence_is_never_faster(values, n):
+    one = lk.Histogram.of(np.concatenate(list(map(np.array, values))))
+    assert is_slower(lk.sequential(one, n), lk.sequential(one, n + 1))
+
+
+def test_the_page_that_showed_it():
+    """Six thousand requests, a slow spell: p90 of 150 calls was below that of 120."""
+    rng = np.random.default_rng(8)
+    parts = [rng.exponential(5e6 if 20 <= k < 26 else 2e6, 100) for k in range(60)]
+    results = lk.fan_out(log_of(*parts), list(range(100, 200, 10)))
+    assert (np.diff([result.percentile(90) for result in results]) >= 0).all()
+    assert (np.diff([result.above[99.0] for result in results]) >= 0).all()
+
+
+def test_a_fan_out_is_a_distribution_a_table_and_html():
+    log = lk.read(SCHEDULED)
+    for result in (lk.fan_out(log, 100), lk.sequential(log, 3)):
+        assert isinstance(result, lk.Distribution)
+        assert result.table.supported.tolist() == [result.supported(p) for p in result.table.index]
+        assert result.table.value.tolist() == result.percentile(result.table.index).tolist()
+        assert "p99" in result._repr_html_()
+        milliseconds = result.to_unit("ms")
+        assert milliseconds.table.value.to_numpy() == pytest.approx(result.table.value / 1e6)
+        assert milliseconds.table.supported.equals(result.table.supported)
+
+
+def test_support_is_the_rule_of_single_calls_applied_to_users():
+    rng = np.random.default_rng(4)
+    steady = log_of(*[rng.lognormal(13, 0.5, 800) for _ in range(60)])
+    one, ten = lk.fan_out(steady, [1, 10])
+    asked = [50.0, 90.0, 99.0, 99.9, 99.99]
+    assert one.percentiles(asked).supported.tolist() == steady.evidence().supported(asked).tolist()
+    assert ten.supported(50)
+    assert not ten.supported(99.99)
+    stalled = log_of(*[rng.lognormal(13 + 4 * (20 <= k < 35), 0.5, 800) for k in range(60)])
+    assert not lk.fan_out(stalled, 10).supported(90)  # one stall decides it
+
+
+def test_nobody_waits_longer_than_the_slowest_call_took():
+    log = log_of(*[np.array([1_000_000.0] * 3 + [5_000_001.0]) for _ in range(40)])
+    for n in (1, 2, 30, 5000):
+        users = lk.fan_out(log, n)
+        assert users.percentile(100) == log.percentile(100)
+        assert users.rows([100.0])[0].bucket_high == log.percentile(100)
+    alone = lk.fan_out(log, 5000)
+    assert alone.model == "independent"
+    assert alone.above[99.0] == pytest.approx(1 - 0.99**5000)

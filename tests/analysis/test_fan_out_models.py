@@ -1,0 +1,187 @@
+"""The slowest of n: published tables, other models, and logs whose intervals are mixed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy
+
+import latencykit as lk
+from latencykit.analysis import fan_out as fanout
+from latencykit.core.evidence import tail_counts, tail_shares
+from latencykit.core.histogram_log import blocks_of
+from latencykit.errors import InvalidArgumentError
+
+LOGS = Path(__file__).parents[1] / "data" / "hlog"
+
+# Tene, "MOST page loads will experience the 99%'ile server response": requests per page, share that
+# sees worse
+PAGES = {
+    "amazon.com": (190, 85.2), "kohls.com": (204, 87.1), "jcrew.com": (112, 67.6),
+    "saksfifthavenue.com": (109, 66.56),
+    "nytimes.com": (173, 82.4), "cnn.com": (279, 93.9), "facebook.com": (178, 83.3),
+    "google.com": (31, 26.77),
+    "google.com search": (76, 53.4), "twitter.com": (87, 58.3), "pinterest.com": (84, 57.0),
+    "the tip's own page": (119, 69.8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("site", PAGES)
+def test_pages_that_meet_the_99th_percentile(site: str) -> None:
+    requests, published = PAGES[site]
+    assert 100 * fanout.probability_of_slow(99, requests) == pytest.approx(published, abs=0.06)
+
+
+def test_sixty_nine_requests_make_p99_the_majority() -> None:
+    assert fanout.probability_of_slow(99, 68) < 0.5 < fanout.probability_of_slow(99, 69)
+    assert 1 - fanout.probability_of_slow(99.9, 690) == pytest.approx(0.50, abs=0.002)
+
+
+def test_a_session_of_two_hundred_resources() -> None:
+    none_worse = 1 - fanout.probability_of_slow([95, 99.9, 99.97, 99.995], 200)
+    assert none_worse == pytest.approx([3.505e-5, 0.81865, 0.9418, 0.99005], rel=2e-4)
+    # the article says "more than 95 %" of p99.97; that takes p99.974
+    assert fanout.leaf_percentile(95, 200) == pytest.approx(99.97436, abs=1e-5)
+    # and "99.9999999999 %" is the share of pages of 40 requests with one worse than the median
+    assert fanout.probability_of_slow(50, 40) == pytest.approx(0.9999999999990905, abs=1e-15)
+    # five pages of forty resources are one session of two hundred
+    pages = fanout.probability_of_slow(99.9, 5 * 40)
+    assert pages == fanout.probability_of_slow(99.9, 200)
+
+
+@pytest.mark.parametrize(
+    ("n", "landings"),
+    [(1, (99, 99.9, 99.99)), (10, (90.44, 99.00, 99.90)), (20, (81.79, 98.02, 99.80)),
+     (50, (60.50, 95.12, 99.50)), (100, (36.60, 90.48, 99.005)), (200, (13.40, 81.87, 98.02)),
+     (500, (0.66, 60.64, 95.12)), (1000, (0.004, 36.77, 90.48))],
+)  # fmt: skip
+def test_where_a_percentile_lands(n: int, landings: tuple[float, ...]) -> None:
+    assert fanout.landing_percentile([99, 99.9, 99.99], n) == pytest.approx(landings, abs=0.006)
+
+
+def test_hundred_calls_with_one_bad_in_a_thousand() -> None:
+    # so p90 stays fast
+    assert 100 * fanout.probability_of_slow(99.9, 100) == pytest.approx(9.5208, abs=1e-4)
+    assert fanout.landing_percentile(99.9, 105) > 90 > fanout.landing_percentile(99.9, 106)
+
+
+@pytest.mark.parametrize(
+    ("n", "half", "most"),
+    [(10, 93.30, 99.8995), (40, 98.28, 99.9749), (100, 99.309, 99.98995), (1000, 99.931, 99.99899)],
+)
+def test_the_inverse(n: int, half: float, most: float) -> None:
+    assert fanout.leaf_percentile([50, 99], n) == pytest.approx([half, most], abs=5e-3)
+    assert fanout.landing_percentile(fanout.leaf_percentile([50, 99], n), n) == pytest.approx(
+        [50, 99]
+    )
+
+
+def test_samples_needed() -> None:
+    two = [fanout.samples_needed(p) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
+    one = [fanout.samples_needed(p, two_sided=False) for p in (99, 99.9, 99.99, 99.999, 99.9999)]
+    assert two == [368, 3_688, 36_887, 368_887, 3_688_878]
+    assert one == [299, 2_995, 29_956, 299_572, 2_995_731]
+    assert fanout.samples_needed(float(fanout.leaf_percentile(99, 100))) == pytest.approx(
+        36_700, rel=2e-3
+    )
+
+
+def test_tail_at_scale() -> None:
+    assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=5e-4)
+    assert fanout.probability_of_slow(99.99, 2000) == pytest.approx(0.181, abs=5e-4)
+    assert fanout.probability_of_slow(99, 100, correlation=1.0) == pytest.approx(0.01)
+
+
+def sample() -> tuple[np.ndarray, np.ndarray]:
+    values = np.sort(np.random.default_rng(12).lognormal(sigma=0.8, size=2000))
+    return values, fanout.survival(np.ones(2000, np.int64))
+
+
+def test_the_slowest_and_the_quorum_agree_with_drawing() -> None:
+    values, above = sample()
+    draws = np.sort(np.random.default_rng(0).choice(values, (40_000, 50)), axis=1)
+    for found, drawn in (
+        (fanout.slowest(above, 50), draws[:, -1]),
+        (fanout.quorum(above, 45, 50), draws[:, 44]),
+    ):
+        p99 = values[np.searchsorted(-found, -0.01, "left")]
+        assert p99 == pytest.approx(np.quantile(drawn, 0.99), rel=0.03)
+
+
+def test_quorum_is_the_binomial_tail() -> None:
+    above = np.array([0.9, 0.3, 1e-3, 0.0])
+    expected = 1 - scipy.stats.binom.sf(44, 50, 1 - above)
+    assert fanout.quorum(above, 45, 50) == pytest.approx(expected, abs=1e-12)
+    assert fanout.quorum(above, 50, 50) == pytest.approx(fanout.slowest(above, 50), rel=1e-9)
+    assert fanout.quorum(above, 1, 2) == pytest.approx(above**2, rel=1e-9)
+    assert fanout.leaf_percentile(99, 50, k=45) == pytest.approx(
+        100 * (1 - scipy.stats.beta.isf(0.99, 6, 45)), abs=1e-6
+    )
+
+
+def test_tails_keep_their_precision() -> None:
+    assert fanout.slowest([1e-18], 100) == pytest.approx([1e-16], rel=1e-12)
+
+
+def test_unlike_services_and_mixtures() -> None:
+    _, above = sample()
+    assert fanout.all_of([above], [7]) == pytest.approx(fanout.slowest(above, 7))
+    assert fanout.all_of([above, above], [3, 4]) == pytest.approx(fanout.slowest(above, 7))
+    assert fanout.mixture([above, above], [1, 3]) == pytest.approx(above)
+    assert fanout.probabilities(above).sum() == pytest.approx(1)
+
+
+def test_correlation_moves_between_the_bounds() -> None:
+    _, above = sample()
+    low, middle, high = (fanout.slowest(above, 100, c) for c in (0.0, 0.5, 1.0))
+    assert (low >= middle).all()
+    assert (middle >= high).all()
+    assert high == pytest.approx(above)
+
+
+def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None:
+    rng = np.random.default_rng(9)
+    row = rng.multinomial(900, [0.7, 0.2, 0.1])
+    indptr, index = np.array([0, 3, 6]), np.tile(np.arange(3), 2)
+    mixed = fanout.by_interval(indptr, index, np.tile(row, 2), 20, 3)
+    assert mixed == pytest.approx(fanout.probabilities(fanout.slowest(fanout.survival(row), 20)))
+    halves = [
+        fanout.by_interval(np.array([0, 3]), np.arange(3), row, 20, 3, total=1800) for _ in range(2)
+    ]
+    assert sum(halves) == pytest.approx(mixed)
+    quorum = fanout.by_interval(indptr, index, np.tile(row, 2), 20, 3, k=15)
+    assert quorum == pytest.approx(
+        fanout.probabilities(fanout.quorum(fanout.survival(row), 15, 20))
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("hdrhistogram-java-ctrlz-a/scheduled", 0.30), ("jhiccup-gc-serial/hiccup", 0.31)],
+)
+def test_stalls_hit_fewer_users_than_independence_says(name: str, expected: float) -> None:
+    log = lk.read(LOGS / f"{name}.hlog")
+    total = log.histogram()
+    at, share = tail_shares(total.counts, [99])
+    cut = total.index[at]
+    tail = np.concatenate(
+        [tail_counts(b.indptr, b.index, b.counts, cut, share) for b in blocks_of(log)]
+    )
+    count = np.concatenate(
+        [np.diff(np.r_[0, np.cumsum(b.counts)][b.indptr]) for b in blocks_of(log)]
+    )
+    assert fanout.share_above(tail, count, 100) == pytest.approx([expected], abs=0.01)
+    assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=1e-3)
+
+
+def test_refuses_what_means_nothing() -> None:
+    for wrong in (
+        lambda: fanout.slowest([0.1], 0),
+        lambda: fanout.slowest([0.1], 5, correlation=1.5),
+        lambda: fanout.quorum([0.1], 6, 5),
+        lambda: fanout.samples_needed(100),
+    ):
+        with pytest.raises(InvalidArgumentError):
+            wrong()

@@ -1,0 +1,214 @@
+"""Findings of `summary`: a run that is not steady, and timeouts among the latencies; no false alarms."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import latencykit as lk
+from latencykit.analysis.steadiness import drift
+from latencykit.analysis.timeouts import suspected_timeout
+from latencykit.cli import cli
+
+
+def ar(n: int, rho: float, spread: float, rng: np.random.Generator) -> np.ndarray:
+    """A median per second whose logarithm is correlated from second to second."""
+    steps = rng.standard_normal(n) * np.sqrt(1 - rho * rho)
+    steps[0] = rng.standard_normal()
+    for k in range(1, n):
+        steps[k] += rho * steps[k - 1]
+    return np.exp(spread * steps)
+
+
+def log_of(median: np.ndarray, rng: np.random.Generator, rate: int = 60) -> lk.HistogramLog:
+    counts = rng.poisson(rate, median.size)
+    second = np.repeat(np.arange(median.size), counts)
+    start = np.sort(second + rng.random(second.size))
+    took = 1e6 * np.repeat(median, counts) * np.exp(0.6 * rng.standard_normal(second.size))
+    return lk.Samples(start=start * 1e9, duration=took).to_log("1s")
+
+
+def stalls(n: int, share: float, rng: np.random.Generator) -> np.ndarray:
+    return np.where(rng.random(n) < share, rng.uniform(10, 1000, n), 1.0)
+
+
+STEADY = {
+    "independent": lambda rng: np.ones(100),
+    "correlated over ten seconds": lambda rng: ar(240, 0.9, 0.3, rng),
+    "correlated over half a minute": lambda rng: ar(400, 0.97, 0.3, rng),
+    "rare stalls": lambda rng: stalls(200, 0.01, rng),
+    "many stalls": lambda rng: stalls(200, 0.05, rng),
+    "one stall": lambda rng: np.where(np.arange(120) // 8 == 13, 300.0, 1.0),
+    "one batch, perhaps at the end": lambda rng: np.where(
+        (np.arange(400) - rng.integers(395)) // 5 == 0, 9.0, 1.0
+    ),
+    "a short run, correlated over half a minute": lambda rng: ar(64, 0.9, 0.5, rng),
+    "correlated over a sixth of the run": lambda rng: ar(600, 0.99, 0.3, rng),
+    "correlated over a third of the run": lambda rng: ar(600, 0.995, 0.6, rng),
+    "two regimes": lambda rng: np.where(np.cumsum(rng.random(300) < 0.15) % 2 == 1, 3.0, 1.0),
+}
+DRIFTING = {
+    "step": lambda: np.where(np.arange(200) < 100, 1, 1.4),
+    "step at two fifths": lambda: np.where(np.arange(200) < 80, 1, 1.6),
+    "step at a quarter": lambda: np.where(np.arange(200) < 50, 1, 2),
+    "ramp": lambda: np.linspace(1, 1.6, 200),
+    "it gets faster": lambda: np.linspace(3, 1, 64),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", STEADY)
+def test_steady_runs_are_not_said_to_drift(world):
+    found = [
+        drift(log_of(STEADY[world](rng), rng, 30).evidence())
+        for rng in map(np.random.default_rng, range(100))
+    ]
+    assert sum(one is not None for one in found) <= 1
+
+
+@pytest.mark.parametrize("world", DRIFTING)
+def test_a_drift_is_found_with_its_size(world):
+    rng = np.random.default_rng(3)
+    log = log_of(DRIFTING[world](), rng)
+    found = drift(log.evidence())
+    assert found is not None
+    end = len(log) // 2
+    halves = [log[:end].percentile(found.percentile), log[end:].percentile(found.percentile)]
+    assert [found.first, found.second] == pytest.approx(halves, rel=0.03)
+    assert "the run is not steady: p" in found.words
+
+
+def test_a_run_that_is_too_short_shows_nothing():
+    rng = np.random.default_rng(3)
+    assert drift(log_of(np.repeat([1.0, 9.0], 30), rng).evidence()) is None
+
+
+@pytest.mark.parametrize("where", [0, 195])
+def test_one_batch_at_an_end_is_not_drift(where):
+    rng = np.random.default_rng(11)
+    log = log_of(np.where((np.arange(200) - where) // 5 == 0, 9.0, 1.0), rng)
+    assert drift(log.evidence()) is None
+
+
+def test_percentiles_that_differ_little_are_not_worth_a_word():
+    rng = np.random.default_rng(3)
+    assert drift(log_of(np.repeat([1.0, 1.05], 200), rng, 200).evidence()) is None
+
+
+def latencies(rng: np.random.Generator, n: int = 5000, median: float = 0.05) -> np.ndarray:
+    return median * np.exp(rng.standard_normal(n))
+
+
+TIMEOUTS = {
+    "thirty seconds": (lambda rng: np.r_[latencies(rng), np.full(20, 30.0)], 30.0, 20),
+    "a little late": (lambda rng: np.r_[latencies(rng), 30 + rng.uniform(0, 0.02, 25)], 30.0, 25),
+    "of a busy tail": (lambda rng: np.minimum(latencies(rng, 20000, 0.3), 5), 5.0, None),
+    "clock of a millisecond": (
+        lambda rng: np.round(np.minimum(latencies(rng, 20000, 0.1), 1), 3), 1.0, None,
+    ),
+}  # fmt: skip
+OTHERS = {
+    "heavy tail": lambda rng: 0.01 * (1 + rng.pareto(1.2, 20000)),
+    "clock of a second": lambda rng: np.round(np.exp(rng.normal(1, 1, 20000))).clip(0, 30),
+    "clock of a hundredth": lambda rng: np.round(rng.gamma(3, 0.01, 20000), 2).clip(0, 0.1),
+    "a second on purpose": lambda rng: 1 + rng.uniform(0, 1e-3, 5000),
+    "even up to ten": lambda rng: rng.uniform(0, 10, 20000),
+    "no round time": lambda rng: np.r_[latencies(rng), np.full(50, 17.3)],
+    "four of them": lambda rng: np.r_[latencies(rng), np.full(4, 30.0)],
+    "not the maximum": lambda rng: np.r_[latencies(rng), np.full(50, 30.0), 41.0],
+}
+
+
+@pytest.mark.parametrize("digits", [2, 3])
+@pytest.mark.parametrize("world", TIMEOUTS)
+def test_many_requests_at_a_round_maximum_are_a_question(world, digits):
+    draw, timeout, number = TIMEOUTS[world]
+    values = draw(np.random.default_rng(1))
+    expected = int((values >= timeout).sum()) if number is None else number
+    assert suspected_timeout(lk.Histogram.of(values, digits=digits, unit="s")) == (
+        pytest.approx(timeout), pytest.approx(expected, rel=0.05),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+@pytest.mark.parametrize("world", OTHERS)
+def test_others_are_not(world, digits):
+    values = OTHERS[world](np.random.default_rng(1))
+    assert suspected_timeout(lk.Histogram.of(values, digits=digits, unit="s")) is None
+
+
+@pytest.mark.slow
+def test_no_tail_of_any_shape_looks_like_a_timeout():
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        values = np.exp(rng.normal(rng.uniform(-5, 1), rng.uniform(0.2, 1.5), 5000))
+        rounded = np.round(values, rng.integers(0, 4)) + 1e-3
+        even = rng.uniform(0, rng.choice([1, 2, 5, 10, 30]), 5000)
+        for one in (values, rounded, even):
+            assert suspected_timeout(lk.Histogram.of(one, unit="s")) is None
+
+
+def test_summary_says_both_below_the_table_and_in_json(tmp_path):
+    rng = np.random.default_rng(5)
+    log = log_of(np.repeat([1.0, 3.0], 100), rng)
+    late = lk.Samples(start=rng.uniform(0, 199e9, 30), duration=np.full(30, 2_000_000_000))
+    path = tmp_path / "run.hlog"
+    lk.write(log + late.to_log("1s"), path)
+    text = CliRunner().invoke(cli, ["summary", str(path)]).output
+    assert "the run is not steady: p50 is about 1 ms in the first half, about 3 ms in the" in text
+    assert "took 2 s, the maximum: a timeout?" in text
+    record = json.loads(CliRunner().invoke(cli, ["summary", str(path), "--format", "json"]).stdout)
+    assert len(record["series"][0]["findings"]) == 2
+
+
+def test_latencies_that_a_recorder_clips_are_not_called_short(tmp_path):
+    """Stalls of a second, of which the highest value that is tracked leaves a twentieth."""
+    rng = np.random.default_rng(6)
+    start = np.sort(rng.random(30_000)) * 300
+    took = 2e-3 * np.exp(0.5 * rng.standard_normal(start.size))
+    for at in range(10, 290, 20):
+        within = (start > at) & (start < at + 1)
+        took[within] = at + 1 - start[within]
+    path = tmp_path / "run.hlog"
+    for highest in (0.05, 0.1):
+        lk.write(
+            lk.Samples(start=start * 1e9, duration=np.minimum(took, highest) * 1e9).to_log("1s"),
+            path,
+        )
+        found = lk.diagnose(lk.read(path, unit="ns"))
+        assert "clipped" in found.findings
+        assert "highest value that the recorder tracks" in found.summary
+        assert "would have shown" not in found.advice
+        limit = f"99={1.5 * highest}s"
+        output = (
+            CliRunner().invoke(cli, ["check", str(path), "--unit", "ns", "--slo", limit]).output
+        )
+        assert "unknown" in output
+        assert "met" not in output.split()
+
+
+@pytest.mark.filterwarnings("error")
+def test_requests_that_began_at_once_are_judged_as_without_times(run, tmp_path):
+    took = latencies(np.random.default_rng(2), 2000) * 1e9
+    at_once = lk.Samples(start=np.full(2000, 5 * 10**9), duration=took)
+    ranges = at_once.percentiles([50, 99], confidence=0.95)
+    assert ranges.equals(lk.Samples(duration=took).percentiles([50, 99], confidence=0.95))
+    assert lk.diagnose(at_once).verdict == "unknown"
+    path = tmp_path / "calls.csv"
+    path.write_text("start_s,duration_ns\n" + "".join(f"5,{ns:.0f}\n" for ns in took))
+    assert "intervals of" not in run("summary", path)[1]
+
+
+def test_summary_of_many_series_counts_those_with_findings(tmp_path):
+    rng = np.random.default_rng(1)
+    paths = [tmp_path / f"{k}.txt" for k in range(8)]
+    for k, path in enumerate(paths):
+        np.savetxt(path, np.r_[rng.exponential(0.1, 2000), np.full(20 * (k < 2), 30.0)])
+    arguments = ["summary", "--unit", "s", *map(str, paths)]
+    text = CliRunner().invoke(cli, arguments).output
+    assert "findings on 2 of 8 series" in text
+    assert "a timeout?" not in text
+    assert "a timeout?" in CliRunner().invoke(cli, arguments[:6]).output

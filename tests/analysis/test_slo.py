@@ -1,0 +1,386 @@
+"""SLOs: notations, files of other tools, and outcomes that admit what cannot be decided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.slo import SLO, Limit, passed, slo_from_text
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.errors import InvalidArgumentError
+
+MS = 1_000_000
+
+
+def histogram(n: int = 10_000, **run: object) -> lk.Histogram:
+    """1 to 10 ms, evenly."""
+    return lk.Histogram.of(np.linspace(1 * MS, 10 * MS, n).astype(np.int64), run=Run(**run))
+
+
+def outcomes(text: str, source: object) -> list[str]:
+    return [row.outcome for row in SLO.parse(text).check(source)]
+
+
+def test_notations() -> None:
+    slo = SLO.parse(
+        "99.9=20ms, p99<15 ms; 50% <= 2ms, max=1s\nmean: 2ms  # a comment\nfailed=0.1%, tm99=3ms"
+    )
+    assert [limit.statistic for limit in slo.limits] == [
+        "p99.9",
+        "p99",
+        "p50",
+        "max",
+        "mean",
+        "failed",
+        "tm99",
+    ]
+    assert [limit.limit for limit in slo.limits] == [
+        20 * MS,
+        15 * MS,
+        2 * MS,
+        1e9,
+        2 * MS,
+        0.001,
+        3 * MS,
+    ]
+    assert (
+        str(slo) == "p99.9=20 ms, p99=15 ms, p50=2 ms, max=1 s, mean=2 ms, failed=0.1%, tm99=3 ms"
+    )
+    assert SLO.parse(str(slo)) == slo
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "no limit"),
+        ("p99", "is not a valid limit"),
+        ("p99 > 20ms", "lower limit"),
+        ("p101=20ms", "not a valid percentile"),
+        ("p99=fast", "not a valid duration"),
+        ("tc99=3ms", "a count or a sum"),
+        ("p99=-1ms", "negative value"),
+        ("p99=1ms, 99.0=2ms", "p99 twice"),
+        ("failed=3", "in percent"),
+        ("failed=200%", "in percent"),
+    ],
+)
+def test_refuses_what_states_no_limit(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=complaint):
+        SLO.parse(text)
+
+
+def drifting(minutes: float = 6, factor: float = 1.0, *, failed: float = 0.0) -> lk.Samples:
+    """Requests of 6 ms or so, 50 per second; the median of each minute is alike."""
+    rng = np.random.default_rng(3)
+    start = np.sort(rng.random(int(3000 * minutes))) * minutes * 60_000 * MS
+    words = np.where(rng.random(start.size) < failed, "error", "ok")
+    took = factor * 6 * MS * rng.lognormal(0, 0.3, start.size)
+    return lk.Samples(start=start, duration=took, outcome=words)
+
+
+def test_the_outcome_is_about_this_run_and_sure_about_traffic_like_it() -> None:
+    assert outcomes("p50=6ms, p50.1=5ms, p49=5.51ms", histogram()) == ["met", "missed", "met"]
+    (row,) = SLO.parse("p50=5.51ms").check(histogram())  # the interval is some 0.2 ms wide
+    assert (row.outcome, row.bounded, row.sure) == ("met", "unknown", False)
+    assert row.low < row.limit < row.high
+    assert "no times" in row.reason
+    assert row.margin_low < row.margin < row.margin_high
+    far, near, missed = SLO.parse("p99=20ms, p90=9ms, p50=4ms").check(drifting())
+    assert [(row.outcome, row.sure) for row in (far, missed)] == [("met", True), ("missed", True)]
+    assert far.reason == missed.reason == ""
+    assert (near.outcome, near.sure) == ("met", False)
+    assert near.reason.endswith("would decide")
+
+
+def test_a_short_run_says_what_would_break_it() -> None:
+    (row,) = SLO.parse("p99=20ms").check(drifting(1))
+    assert (row.outcome, row.sure) == ("met", False)
+    assert row.reason == (
+        "one stall longer than 600 ms would break it; 5 min instead of 60 s would decide"
+    )
+    (row,) = SLO.parse("p99=2ms").check(drifting(1))  # a miss needs no five minutes
+    assert (row.outcome, row.sure, row.reason) == ("missed", True, "")
+
+
+def test_poorer_forms_of_a_run_are_never_surer() -> None:
+    for run in (drifting(), drifting(1), drifting(6, failed=0.02)):
+        log = run.to_log("1s")
+        forms = [run, log, log.resample("10s"), log.histogram(), run.histogram().summary()]
+        for text in ("p50=4ms", "p50=6.2ms", "p50=9ms", "p99=10ms", "p99=30ms", "mean=7ms"):
+            rows = [SLO.parse(text).check(form)[0] for form in forms]
+            assert len({row.outcome for row in rows} - {"unknown"}) == 1
+            surest = [row.sure for row in rows]
+            assert surest == sorted(surest, reverse=True), text
+
+
+def test_values_that_are_all_equal_decide() -> None:
+    equal = lk.Samples(start=np.arange(600) * 1000 * MS, duration=np.full(600, 200 * MS))
+    rows = SLO.parse("p50=100ms, p99=100ms, max=100ms, mean=300ms").check(equal)
+    assert [row.outcome for row in rows] == ["missed", "missed", "missed", "met"]
+    assert all(row.sure for row in rows)
+    assert outcomes("p50=100ms, p99=200ms", equal.histogram()) == ["missed", "met"]
+
+
+def test_a_maximum_is_sure_where_the_maxima_of_parts_are_far_below() -> None:
+    run = drifting()
+    top = run.histogram().max / MS
+    missed, close, far = (
+        SLO.parse(f"max={top * part:.3f}ms").check(run)[0] for part in (0.9, 1.05, 3)
+    )
+    assert (missed.outcome, missed.sure) == ("missed", True)
+    assert (close.outcome, close.sure) == ("met", False)
+    assert "grows with the length of a run" in close.reason
+    assert (far.outcome, far.sure) == ("met", True)
+
+
+def test_failures_count_when_they_happened() -> None:
+    run = drifting(failed=0.02)
+    low, near, high, zero = (
+        SLO.parse(f"failed={limit}%").check(run)[0] for limit in (0.5, 2.1, 8, 0)
+    )
+    assert [(row.outcome, row.sure) for row in (low, high, zero)] == [
+        ("missed", True), ("met", True), ("missed", True),
+    ]  # fmt: skip
+    assert not near.sure
+    (row,) = SLO.parse("p99=1s").check(run)
+    assert (row.outcome, row.sure) == ("missed", True)
+    (row,) = SLO.parse("failed=8%").check(run.to_log("1s"))
+    assert (row.outcome, row.sure) == ("met", False)
+    assert row.reason.endswith("the source does not show when")
+
+
+def test_margins() -> None:
+    row = SLO.parse("p50=11ms").check(histogram())[0]
+    assert row.margin == pytest.approx(0.5, abs=0.001)
+    row = SLO.parse("p50=2.75ms").check(histogram())[0]
+    assert row.margin == pytest.approx(-1.0, abs=0.001)
+
+
+def test_ten_requests_above_make_a_percentile_sure() -> None:
+    few = drifting().select(np.arange(0, 18_000, 36))
+    (row,) = SLO.parse("99.9=1s").check(few)
+    assert (row.outcome, row.sure) == ("met", False)
+    assert row.reason == "0 requests lie above p99.9; 10 are needed, so 10,000 in all"
+    (row,) = SLO.parse("90=1s").check(few)
+    assert (row.outcome, row.sure) == ("met", True)
+
+
+def test_the_bucket_counts() -> None:
+    scrape = lk.Histogram.from_buckets(
+        [0, 0.1, 0.25, 0.5], [0.1, 0.25, 0.5, 1.0], [5000, 4950, 50, 0], unit="s"
+    )
+    assert outcomes("p95=250ms", scrape) == ["met"]
+    assert outcomes("p95=200ms", scrape) == ["unknown"]
+    assert outcomes("p95=99ms, p95.1=100ms", scrape) == ["missed", "missed"]
+
+
+def test_a_corrected_histogram_is_judged_by_its_buckets() -> None:
+    row = SLO.parse("p99=10ms").check(histogram(corrected="us"))[0]
+    assert row.outcome == "met"
+    assert row.high - row.low < 0.01 * row.value
+
+
+def test_failed_requests_are_slower_than_any_limit() -> None:
+    clean, failing = histogram(), histogram(failed=150)
+    assert outcomes("p99=20ms, max=20ms, failed=1%", clean) == ["met", "met", "met"]
+    rows = SLO.parse("p99=20ms, p98=20ms, max=20ms, failed=1%").check(failing)
+    assert [row.outcome for row in rows] == ["missed", "met", "missed", "missed"]
+    assert "150 of 10,150 requests failed" in rows[0].reason
+    assert math.isinf(rows[0].value)
+    assert rows[1].value > clean.percentile(98)  # the 98th of all attempts is a later success
+    assert outcomes("failed=0%", failing) == ["missed"]
+    assert outcomes("failed=0%", clean) == ["met"]
+
+
+def test_a_share_of_failures_has_an_interval() -> None:
+    row = SLO.parse("failed=0.1%").check(histogram(1500))[0]
+    assert (row.outcome, row.sure) == ("met", False)
+    assert row.high == pytest.approx(0.00246, abs=1e-5)
+    assert "0 of 1,500" in row.reason
+
+
+def test_timeouts_among_the_censored_are_failures_once() -> None:
+    samples = lk.Samples(
+        duration=[1 * MS] * 980 + [2000 * MS] * 20, outcome=["ok"] * 980 + ["timeout"] * 20
+    )
+    rows = SLO.parse("p99=5s, p95=5ms, failed=5%").check(samples)
+    assert [row.outcome for row in rows] == ["missed", "met", "met"]
+    assert rows[2].value == pytest.approx(0.02)
+
+
+def test_values_above_a_scrape_are_unknown() -> None:
+    scrape = lk.Histogram.from_buckets(
+        [0.0, 5.0], [5.0, 10.0], [9000, 500], unit="s", censored=500, censored_at=10.0
+    )
+    assert outcomes("p99=20s", scrape) == ["unknown"]
+    assert outcomes("p99=9s, max=9s", scrape) == ["missed", "missed"]
+    assert outcomes("p90=9s, max=20s, mean=1h", scrape) == ["met", "unknown", "unknown"]
+    assert outcomes("p90=10s", scrape) == ["met"]
+
+
+def test_means_and_trimmed_means() -> None:
+    assert outcomes("mean=5.6ms, tm99=5.6ms, TM(:50%)=3.4ms", histogram()) == ["met", "met", "met"]
+    assert outcomes("TM(:50%)=3.3ms", histogram()) == ["met"]  # 3.25 ms
+    assert outcomes("mean=5.4ms", histogram()) == ["missed"]
+    assert outcomes("mean=5.51ms", histogram()) == ["met"]
+    assert "did not fail" in SLO.parse("mean=6ms").check(histogram(failed=3))[0].reason
+
+
+@pytest.mark.slow
+def test_plain_numbers_and_units_do_not_mix() -> None:
+    plain = lk.Histogram.of(range(1, 5000), unit="none")
+    assert outcomes("p99=6000, max=100", plain) == ["met", "missed"]
+    with pytest.raises(InvalidArgumentError, match="bare number"):
+        outcomes("p99=20ms", plain)
+    with pytest.raises(InvalidArgumentError, match="with a unit"):
+        outcomes("p99=20", histogram())
+    assert outcomes("p99=20ms", histogram().to_unit("us")) == ["met"]
+
+
+def test_a_summary_answers_what_it_holds() -> None:
+    reported_percentiles = Summary(
+        {"mean": 2.0, "max": 30.0}, {99.0: 12.0}, 1000, "ms", Run(tool="wrk", failed=5)
+    )
+    rows = SLO.parse("p99=10ms, max=50ms, mean=1ms, p99.9=1s, tm99=1s, failed=1%").check(
+        reported_percentiles
+    )
+    assert [row.outcome for row in rows] == [
+        "missed",
+        "missed",
+        "missed",
+        "unknown",
+        "unknown",
+        "met",
+    ]
+    assert "has no p99.9" in rows[3].reason
+    nameless = Summary({"mean": 2.0}, {}, None, "ms")
+    assert "number of requests" in SLO.parse("failed=1%").check(nameless)[0].reason
+
+
+def test_nothing_measured() -> None:
+    assert outcomes("p99=1s, max=1s, mean=1s, failed=1%", lk.Histogram.of([])) == ["unknown"] * 4
+
+
+def test_all_together() -> None:
+    sure, met, missed, wide = SLO.parse("p99=20ms, p90=9ms, p50=4ms, mean=5.51ms").check(drifting())
+    unknown = replace(missed, outcome="unknown", sure=False)
+    unsure = replace(missed, sure=False)
+    assert passed([sure, met]) is True
+    assert passed([sure, unknown]) is None
+    assert passed([sure, unsure]) is False
+    assert passed([sure, unsure], sure=True) is None
+    assert passed([met, missed], sure=True) is False
+    assert passed([sure], strict=True) is True
+    assert passed([sure, met], strict=True) is False
+    assert passed([sure, unknown], strict=True) is False
+    assert wide.outcome == "missed"
+
+
+def ticking(tick: float, factor: float = 1.0) -> lk.Samples:
+    """Latencies around 5 ms as differences of two readings of a clock."""
+    rng = np.random.default_rng(4)
+    start = np.sort(rng.random(20_000)) * 300 * 1000 * MS
+    end = start + factor * 5 * MS * rng.lognormal(0, 0.5, start.size)
+    begin, end = (np.floor(time / tick) * tick for time in (start, end))
+    return lk.Samples(start=begin, duration=end - begin)
+
+
+@pytest.mark.parametrize("tick", [15.625 * MS, 10 * MS, 4 * MS])
+def test_a_coarse_clock_decides_nothing_between_its_ticks(tick: float) -> None:
+    run = ticking(tick)
+    assert outcomes(f"p90={4.4 * tick:.0f}ns", run) == ["met"]
+    judged = [
+        (factor, outcomes(f"{name}={truth * factor:.0f}ns", run)[0])
+        for name, truth in (("p50", 5 * MS), ("p90", 9.49 * MS))
+        for factor in (0.3, 0.6, 0.85, 0.97, 1.03, 1.2, 1.7, 2.6)
+    ]
+    assert all(row in ("unknown", "met" if factor > 1 else "missed") for factor, row in judged)
+    assert "unknown" in [row for _, row in judged]
+
+
+def test_a_fine_clock_and_a_limit_of_whole_ticks_are_judged() -> None:
+    assert outcomes("p50=5.5ms", ticking(0.01 * MS)) == ["met"]
+    assert outcomes("p50=4.5ms", ticking(0.01 * MS)) == ["missed"]
+    assert outcomes("p50=6ms, p50.1=5ms", ticking(1 * MS)) == ["met", "unknown"]
+    assert outcomes("p50=20ms", ticking(10 * MS)) == ["met"]
+
+
+def test_staircase() -> None:
+    percentile, limit = SLO.parse("max=1s, 99=20ms, p50=2ms, mean=1ms, failed=1%").staircase()
+    assert percentile.tolist() == [0, 50, 50, 99, 99, 100]
+    assert (limit / MS).tolist() == [2, 2, 20, 20, 1000, 1000]
+    assert SLO.parse("mean=1ms").staircase()[0].size == 0
+
+
+GNUPLOT = (
+    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n"
+    "10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
+)
+XML = """<?xml version="1.0"?>
+<SLAPercentilemaster>
+  <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>
+  <SLAPercentile acceptablehicupp_msec="2.5">99.90</SLAPercentile>
+</SLAPercentilemaster>"""
+
+
+def test_steps_for_gnuplot() -> None:
+    slo = slo_from_text(GNUPLOT)
+    assert str(slo) == "p99=10 ms, p99.99=20 ms, p99.99999=50 ms"
+    bare = "# limits\n" + "\n".join(line.rsplit(None, 1)[0] for line in GNUPLOT.splitlines())
+    assert slo_from_text(bare) == slo
+    assert slo_from_text(GNUPLOT, "us").limits[0] == Limit("p99", 10_000.0)
+    with pytest.raises(InvalidArgumentError, match="1 or more"):
+        slo_from_text("0.5 10.0")
+    with pytest.raises(InvalidArgumentError, match="their unit"):
+        slo_from_text(GNUPLOT, "none")
+
+
+def test_the_xml_of_histogram_log_analyzer() -> None:
+    assert str(slo_from_text(XML)) == "p90=1 ms, p99.9=2.5 ms"
+    assert slo_from_text("99=20ms\nmax=1s").limits[1].statistic == "max"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('<!DOCTYPE x [<!ENTITY a "1">]><x>&a;</x>', "document type"),
+        ("<x><y></x>", "well-formed"),
+        ("<x/>", "no SLAPercentile"),
+        ('<x><SLAPercentile acceptablehicupp_msec="a">90</SLAPercentile></x>', "plain numbers"),
+        ("<x><SLAPercentile>90</SLAPercentile></x>", "plain numbers"),
+        ('<x><SLAPercentile acceptablehicupp_msec="1">nan</SLAPercentile></x>', "plain numbers"),
+    ],
+)
+def test_xml_that_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=complaint):
+        slo_from_text(text)
+
+
+@pytest.mark.filterwarnings("error")
+def test_reported_percentiles_of_one_value_show_no_clock(run, tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text(
+        "    http_req_duration..............: avg=14.41ms min=1.14ms  med=1.69ms  max=5.99s "
+        "p(50)=1.69ms  p(75)=1.9ms   p(90)=2.19ms  p(95)=2.45ms  p(99)=3.8ms   p(99.9)=5.99s "
+        "p(99.99)=5.99s count=1900\n"
+    )
+    status, out, err = run("check", path, "--slo", "90=20ms")
+    assert (status, err) == (0, "")
+    assert " met" in out
+
+
+def test_failures_may_move_a_percentile_to_the_slowest_good_request() -> None:
+    """Three of 300 failed: p99 of all is the maximum of the others."""
+    outcome = np.array(["ok"] * 297 + ["error"] * 3)
+    source = lk.Samples(start=np.arange(300) * 1e7, duration=np.full(300, 2 * MS), outcome=outcome)
+    (row,) = SLO.parse("99=20ms").check(source)
+    assert (row.outcome, row.sure) == ("met", False)
+    assert row.reason == (
+        "3 of 300 requests failed and count as slower; "
+        "3 requests lie above p99; 10 are needed, so 1,000 in all"
+    )

@@ -1,0 +1,199 @@
+"""Stalls: where they lie, how many requests they cost, and what only looks like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.stalls import period_of, stalls_of
+from latencykit.errors import DataNotAvailableError
+from latencykit.simulate.generators import fixed, open_loop, paced_loop, poisson
+from latencykit.simulate.server import Server, Stall, exponential, mixture
+
+TWO = Server(exponential("1ms"), servers=8, stalls=[Stall(3, 2), Stall(12.25, 0.5)])
+
+
+@pytest.mark.parametrize("loop", ["open", "paced"])
+def test_stalls_of_samples(loop: str) -> None:
+    samples = (
+        open_loop(TWO, fixed(200, 20))
+        if loop == "open"
+        else paced_loop(TWO, 200, 20, connections=4)
+    )
+    found = lk.find_stalls(samples)
+    assert found.columns.tolist() == ["start", "end", "duration", "worst", "missing", "share"]
+    assert found["start"].tolist() == pytest.approx([3, 12.25], abs=0.03)
+    assert found["duration"].tolist() == pytest.approx([2, 0.5], abs=0.03)
+    assert (found["worst"] / 1e9).tolist() == pytest.approx([2, 0.5], abs=0.03)
+    assert found["missing"].tolist() == pytest.approx(
+        [0, 0] if loop == "open" else [396, 96], abs=4
+    )
+    assert (found["share"] > 0.9).all()
+
+
+@pytest.mark.parametrize("loop", ["open", "paced"])
+@pytest.mark.parametrize("interval", ["1s", "250ms"])
+def test_stalls_of_a_log_are_known_to_an_interval(loop: str, interval: str) -> None:
+    samples = (
+        open_loop(TWO, fixed(200, 20))
+        if loop == "open"
+        else paced_loop(TWO, 200, 20, connections=4)
+    )
+    found = lk.find_stalls(samples.to_log(interval))
+    width = 1.0 if interval == "1s" else 0.25
+    assert found["start"].tolist() == pytest.approx([3, 12.25], abs=width)
+    assert found["duration"].tolist() == pytest.approx([2, 0.5], rel=0.02)
+    assert found["missing"].tolist() == pytest.approx(
+        [0, 0] if loop == "open" else [398, 98], abs=6
+    )
+
+
+def test_a_long_stall_is_placed_by_the_intervals_that_counted_nothing() -> None:
+    server = Server("1ms", stalls=[Stall(6.89, 6)])
+    found = lk.find_stalls(paced_loop(server, 500, 20).to_log("1s"))
+    assert found["start"].tolist() == pytest.approx([6.89], abs=0.02)
+
+
+def test_one_shard_is_distinguished_from_the_whole() -> None:
+    server = Server(exponential("1ms"), servers=8, sharded=True, stalls=[Stall(10, 3, shard=2)])
+    found = lk.find_stalls(open_loop(server, poisson(200, 30, seed=4)))
+    assert found["start"].tolist() == pytest.approx([10], abs=0.1)
+    assert found["duration"].tolist() == pytest.approx([3], abs=0.1)
+    assert 0.05 < found["share"][0] < 0.25
+
+
+def test_a_backlog_that_drains_is_not_a_second_stall() -> None:
+    server = Server(exponential("1ms"), stalls=[Stall(10, 3)])
+    found = lk.find_stalls(open_loop(server, poisson(300, 30, seed=2)))
+    assert found["start"].tolist() == pytest.approx([10], abs=0.05)
+    assert found["duration"].tolist() == pytest.approx([3], abs=0.05)
+
+
+def test_independent_slow_requests_are_not_a_stall() -> None:
+    pool = Server(mixture((0.999, "2ms"), (0.001, "2s")), ideal=True)
+    assert len(lk.find_stalls(open_loop(pool, poisson(300, 30, seed=1)))) == 0
+
+
+def test_a_step_of_the_clock_is_not_a_stall() -> None:
+    start = np.arange(0, 20e9, 5e6)
+    took = np.full(start.size, 22e6)  # four or five are always under way
+    took[np.random.default_rng(1).random(start.size) < 0.02] *= 2
+    after = start + took > 10e9
+    end = start + took + np.where(after, 5e9, 0)
+    start = start + np.where(start > 10e9, 5e9, 0)
+    found = stalls_of(lk.Samples(start=start, duration=end - start))
+    assert len(found) == 0
+    assert any("clock" in note for note in found.notes)
+    assert "clock-step" in lk.diagnose(lk.Samples(start=start, duration=end - start)).findings
+
+
+def test_slow_replies_of_a_few_connections_are_not_a_step_of_the_clock() -> None:
+    rng = np.random.default_rng(6)
+    slow = 120e6 * rng.normal(1, 0.002, (4, 3000))
+    took = np.where(rng.random((4, 3000)) < 0.02, slow, rng.exponential(2e6, (4, 3000)))
+    start = np.cumsum(took, axis=1) - took
+    order = np.argsort(start.ravel())
+    samples = lk.Samples(start=start.ravel()[order], duration=took.ravel()[order])
+    assert not any("clock" in note for note in stalls_of(samples).notes)
+
+
+def test_an_interval_that_its_logger_could_not_end_in_time_is_a_stall() -> None:
+    world = open_loop(Server("1ms"), fixed(100, 10))
+    log = world.to_log("1s")
+    late = lk.HistogramLog(
+        np.where(np.arange(10) > 4, log.starts + 0.8, log.starts),
+        np.where(np.arange(10) == 4, 1.8, 1.0),
+        log._parts,
+    )
+    found = lk.find_stalls(late)
+    assert found["start"].tolist() == pytest.approx([5.0])
+    assert found["duration"].tolist() == pytest.approx([0.8])
+
+
+def test_a_period_is_named_from_eight_stalls_on() -> None:
+    rng = np.random.default_rng(3)
+    at = 10.3 * np.arange(1, 30) + rng.normal(0, 0.5, 29)
+    assert period_of(at, 310).seconds == pytest.approx(10.3, abs=0.1)
+    assert period_of(at[:7], 80) is None
+    false = sum(period_of(np.sort(rng.uniform(0, 300, 30)), 300) is not None for _ in range(100))
+    assert false <= 5
+    stalls = [Stall(2 + 3 * k, 0.3) for k in range(9)]
+    notes = lk.find_stalls(paced_loop(Server("1ms", stalls=stalls), 200, 30)).attrs["notes"]
+    assert notes[0].startswith("9 stalls occur about every 3 s")
+
+
+def test_a_stall_that_delayed_the_logger_too_is_one() -> None:
+    log = lk.read(Path(__file__).parents[2] / "data" / "jhiccup-v2.hlog", unit="ns")
+    found = lk.find_stalls(log)
+    # where the stretched intervals end
+    assert found["end"].tolist() == pytest.approx([10.883, 30.593, 50.081], abs=0.001)
+    assert found["duration"].tolist() == pytest.approx((found["worst"] / 1e9).tolist())
+
+
+def test_what_knows_no_time_is_refused() -> None:
+    with pytest.raises(DataNotAvailableError, match="start times"):
+        lk.find_stalls(lk.Histogram.of([1, 2]))
+    with pytest.raises(DataNotAvailableError):
+        lk.find_stalls(lk.Samples(duration=[1, 2]))
+    assert len(lk.find_stalls(lk.Samples(start=[0], duration=[1]))) == 0
+
+
+@pytest.mark.slow
+def test_the_period_of_many_stalls_is_found_by_the_first_thousand() -> None:
+    rng = np.random.default_rng(4)
+    found = period_of(np.arange(20_000) * 12.5 + rng.normal(0, 0.8, 20_000), 250_000)
+    assert (found.events, found.seconds) == (20_000, pytest.approx(12.5, rel=0.001))
+
+
+def of_three_lengths(rate: float, stalls: tuple[float, ...] = ()) -> lk.HistogramLog:
+    """Intervals of 1, 10 and 3 s, 300 s of each; requests that arrive during a stall of 1 s wait."""
+    rng, parts = np.random.default_rng(8), []
+    for width, first in (("1s", 0.0), ("10s", 300.0), ("3s", 600.0)):
+        start = np.sort(rng.random(rng.poisson(300 * rate))) * 300
+        took = rng.lognormal(14.5, 0.5, start.size)
+        for at in stalls:
+            within = (start > at) & (start < at + 1)
+            took[within] = (at + 1 - start[within]) * 1e9
+        log = lk.Samples(start=start * 1e9, duration=took).to_log(width)
+        parts.append(log.with_run(start=1.7e9 + first))
+    return lk.merge(parts)
+
+
+@pytest.mark.parametrize("rate", [2.0, 100.0])
+def test_intervals_that_were_meant_to_be_longer_are_not_stalls(rate: float) -> None:
+    log = of_three_lengths(rate)
+    assert np.ptp(log.lengths) > 5
+    assert not len(lk.find_stalls(log))
+    (event,) = log.events([99.0])
+    assert event.words.endswith(" intervals")
+
+
+def test_stalls_are_found_in_intervals_of_every_length() -> None:
+    at = (20.3, 104.5, 222.2)
+    found = lk.find_stalls(of_three_lengths(100.0, at))
+    expected = [first + begin for first in (0, 300, 600) for begin in at]
+    assert found["start"].tolist() == pytest.approx(expected, abs=8)
+    assert found["duration"].tolist() == pytest.approx([1.0] * 9, rel=0.05)
+    assert not found["missing"].any()
+    assert not found.attrs["notes"]
+
+
+def test_stalls_of_neighbouring_intervals_are_not_called_slow_requests() -> None:
+    found = lk.find_stalls(of_three_lengths(100.0, (104.5, 113.1)))
+    assert 3 <= len(found) <= 6
+    assert not found.attrs["notes"]
+
+
+def test_stalls_are_found_beside_intervals_without_length(tmp_path: Path) -> None:
+    path = tmp_path / "run.hlog"
+    lk.write(open_loop(TWO, fixed(200, 20)).to_log("1s"), path)
+    lines = path.read_text().split("\n")
+    place = next(at for at, line in enumerate(lines) if line.startswith("8.000,"))
+    stamp, _, rest = lines[place].split(",", 2)
+    path.write_text("\n".join([*lines[:place], f"{stamp},0.000,{rest}", *lines[place + 1 :]]))
+    log = lk.read(path, unit="ns")
+    assert log.lengths.min() == 0
+    assert lk.find_stalls(log)["start"].tolist() == pytest.approx([3, 12.25], abs=1)

@@ -1,0 +1,296 @@
+"""A unit that is only assumed is noted in every output, survives being written, and is not compared in silence."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.compare import unit_doubts
+from latencykit.core.run import Run, merge_runs
+from latencykit.errors import LatencyKitError
+from latencykit.io.writing import write_series as write
+from latencykit.plot.series import joined
+
+VALUES = np.random.default_rng(11).lognormal(14, 1, 3000)
+
+
+def bare(path, factor=1.0):
+    """A log that states no unit."""
+    samples = lk.Samples(start=np.arange(3000) * 10_000_000, duration=VALUES * factor)
+    write({"x": samples.to_log("1s").with_run(unit_from="assumed")}, path)
+    path.write_text(
+        "".join(
+            line + "\n"
+            for line in path.read_text().splitlines()
+            if not line.startswith("#[latencykit")
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def log(tmp_path):
+    return bare(tmp_path / "a.hlog")
+
+
+COMMANDS = [
+    ["summary"], ["summary", "--interval", "5s"], ["summary", "--merge"], ["fanout", "-n", "1,10"],
+    ["diagnose"],
+    ["check", "--slo", "failed=1%"], ["chart", "--term"], ["summary", "--format", "markdown"],
+    ["fanout", "-n", "2", "--format", "markdown"],
+    ["diagnose", "--format", "markdown"],
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_what_prints_for_people_says_so_where_it_prints(run, log, words):
+    if "--term" in words:
+        pytest.importorskip("plotext", reason="the extra `report` is not installed")
+    status, out, err = run("-q", *words, log)
+    assert (status, err) == (0, "")
+    assert out.count("assuming nanoseconds; override with --unit") == 1
+    status, _, err = run(*words, log)
+    assert (status, err.count("assuming nanoseconds")) == (0, 1)
+    _, out, err = run(*words, log, "--unit", "us")
+    assert "assuming" not in out + err
+
+
+@pytest.mark.parametrize(
+    "words", [["summary"], ["fanout", "-n", "2"], ["diagnose"], ["load"]], ids=" ".join
+)
+def test_json_says_where_the_unit_comes_from(run, log, words):
+    path = f"100={log}" if words == ["load"] else log
+    record = json.loads(run(*words, path, "--format", "json")[1])
+    for one in record.get("series") or record["rows"]:
+        assert one["unit_from"] == "assumed"
+        assert any("assuming nanoseconds" in note for note in one["notes"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
+)
+def test_charts_say_so(run, log, tmp_path, kind):
+    assert run("-q", "chart", log, "--kind", kind, "-o", tmp_path / "x.svg")[0] == 0
+    assert "assumed to be ns" in re.sub(r"\s+", " ", (tmp_path / "x.svg").read_text())
+
+
+def test_a_chart_of_a_guess_and_a_fact_says_which_is_which():
+    guess, fact = (
+        lk.Histogram.of(VALUES, run=Run(unit_from=origin)) for origin in ("assumed", "file")
+    )
+    assert joined({"a": guess, "b": fact}) == "values assumed to be ns in a"
+    assert joined({"a": guess, "b": guess}) == "values assumed to be ns"
+    assert joined({"b": fact}) == ""
+
+
+@pytest.mark.slow
+def test_pages_and_pictures_of_other_commands_say_so(run, log, tmp_path):
+    assert run("-q", "report", log, "-o", tmp_path / "r.html")[0] == 0
+    assert "assuming nanoseconds" in (tmp_path / "r.html").read_text()
+    for words in (
+        ["load", f"100={log}", f"200={bare(tmp_path / 'b.hlog')}"],
+        ["diagnose", log],
+        ["fanout", log, "-n", "2"],
+    ):
+        assert run("-q", *words, "-o", tmp_path / "x.svg")[0] == 0
+        assert "assumed to be ns" in (tmp_path / "x.svg").read_text()
+
+
+def test_a_limit_in_time_is_refused(run, log):
+    for words in (["check", log], ["load", f"100={log}"]):
+        status, out, err = run(*words, "--slo", "99=20ms")
+        assert (status, out) == (2, "")
+        assert "does not state the unit of its values" in err
+        assert "--unit ns" in err
+
+
+# ---------------------------------------------------------------- written and read again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".csv", ".json", ".parquet"])
+def test_a_guess_stays_a_guess_in_every_format(run, log, tmp_path, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
+    target = tmp_path / f"out{suffix}"
+    assert run("convert", log, target)[0] == 0
+    again = lk.read_all(target)
+    for one in again.values():
+        assert one.run.unit_from == "assumed"
+        assert one.run.unit_note in one.run.notes
+        assert one.histogram().percentile(50) == pytest.approx(
+            lk.read(log).histogram().percentile(50), rel=2e-3
+        )
+    assert run("check", target, "--slo", "99=1s")[0] == 2
+    # a guess gives way to the user
+    for one in lk.read_all(target, unit="s" if suffix == ".hgrm" else "us").values():
+        assert one.run.unit_from == "option"
+        assert one.histogram().to_unit("ns").percentile(50) == pytest.approx(
+            1e3 * lk.read(log).histogram().percentile(50), rel=2e-3
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".hlog", ".hgrm", ".csv", ".json"])
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_a_fact_stays_a_fact(tmp_path, suffix, unit):
+    target = tmp_path / f"out{suffix}"
+    h = lk.Histogram.of(VALUES, unit="us", run=Run(unit="us"))
+    write({"x": h}, target, **({"out_unit": unit} if suffix == ".hgrm" else {}))
+    again = lk.read(target)
+    assert again.run.unit_from != "assumed"
+    assert again.histogram().to_unit("us").percentile(90) == pytest.approx(
+        h.percentile(90), rel=2e-3 if unit != "s" else 0.3
+    )
+
+
+def test_a_guess_other_than_nanoseconds_survives_a_log(tmp_path):
+    line = '10.0.0.1 - - [21/Nov/2026:01:16:36 +0100] "GET / HTTP/1.1" 200 3 "-" "-" 250000\n'
+    (tmp_path / "access.log").write_text(line * 30)
+    found = lk.read(tmp_path / "access.log")
+    assert (found.run.unit, found.run.unit_from) == ("us", "assumed")
+    write({"x": found}, tmp_path / "x.hlog")
+    again = lk.read(tmp_path / "x.hlog")
+    assert (again.run.unit, again.run.unit_from) == ("us", "assumed")
+    assert "unit_from: assumed" in (tmp_path / "x.hlog").read_text()
+    assert again.histogram().to_unit("ns").max == pytest.approx(250e6, rel=1e-3)
+
+
+def test_bare_numbers_stay_bare(run, log, tmp_path):
+    assert run("convert", log, tmp_path / "x.hlog", "--unit", "none")[0] == 0
+    again = lk.read(tmp_path / "x.hlog")
+    assert (again.unit, again.run.unit_from) == ("none", "file")
+
+
+def test_a_distribution_without_any_sign_of_its_unit_is_assumed(tmp_path, log):
+    write({"x": lk.read(log, unit="ns")}, tmp_path / "x.hgrm")
+    text = (tmp_path / "x.hgrm").read_text()
+    assert lk.read(tmp_path / "x.hgrm").run.unit_from == "file"
+    (tmp_path / "x.hgrm").write_text(
+        "".join(line + "\n" for line in text.splitlines() if "latencykit" not in line)
+    )
+    assert lk.read(tmp_path / "x.hgrm").run.unit_from == "assumed"
+    (tmp_path / "x.hgrm").write_text(
+        re.sub(r"#\[latencykit .*\]", "", text.replace("Value ", "Value(us) ", 1))
+    )
+    assert (lk.read(tmp_path / "x.hgrm").run.unit, lk.read(tmp_path / "x.hgrm").run.unit_from) == (
+        "us",
+        "file",
+    )
+
+
+# ---------------------------------------------------------------- together
+
+
+def test_one_guess_makes_a_sum_a_guess(run, tmp_path, log):
+    origins = ("file", "format", "option", "assumed")
+    for one in origins:
+        for two in origins:
+            said = merge_runs([Run(unit_from=one), Run(unit_from=two)]).unit_from
+            assert (said == "assumed") == ("assumed" in (one, two))
+    sure = tmp_path / "sure.hlog"
+    write({"x": lk.read(log, unit="ns")}, sure)
+    assert run("merge", log, sure, "-o", tmp_path / "m.hlog")[0] == 0
+    assert lk.read(tmp_path / "m.hlog").run.unit_from == "assumed"
+
+
+@pytest.mark.slow
+def test_guesses_a_thousandfold_apart_are_warned_of(run, tmp_path, log):
+    other = bare(tmp_path / "b.hlog", 1000.0)
+    _, _, err = run("compare", log, other)
+    assert "the medians differ by a factor of" in err
+    warnings = json.loads(run("compare", log, other, "--format", "json")[1])["warnings"]
+    assert any("a unit is only assumed" in text for text in warnings)
+    assert (
+        "the medians differ by a factor of"
+        in run("merge", log, other, "-o", tmp_path / "m.hlog")[2]
+    )
+    near = bare(tmp_path / "c.hlog", 1.5)
+    assert "factor" not in run("compare", log, near)[2]
+    assert "assuming nanoseconds" in " ".join(lk.compare(lk.read(log), lk.read(near)).warnings)
+    assert "assum" not in " ".join(
+        lk.compare(lk.read(log, unit="ns"), lk.read(other, unit="ns")).warnings
+    )
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e6, 1e-3, 400.0, 2500.0])
+def test_a_factor_of_a_unit_and_some_change_is_seen(factor):
+    guess = Run(unit_from="assumed")
+    assert unit_doubts([guess, guess], [1.0, factor])
+    assert unit_doubts([guess, Run()], [1.0, factor])
+    assert not unit_doubts([Run(), Run()], [1.0, factor])
+    assert not unit_doubts([guess, guess], [1.0, 30.0])
+    assert unit_doubts([guess, guess.replace(unit="ms")], [1.0, 1.0])
+
+
+# ---------------------------------------------------------------- names and descriptions
+
+
+SCRAPE = """# HELP rpc {described}
+# TYPE rpc histogram
+rpc_bucket{{le="1"}} 5
+rpc_bucket{{le="10"}} 9
+rpc_bucket{{le="+Inf"}} 9
+rpc_sum 30
+rpc_count 9
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "described", "unit", "origin"),
+    [
+        ("rpc", "Latency of calls in milliseconds.", "ms", "file"), ("rpc", "Call latency (us)", "us", "file"),
+        ("rpc", "Time taken, microseconds", "us", "file"), ("rpc", ("How long calls take, in ms, "
+                                                                   "over a 60 second window"), "ms", "file"),
+        ("rpc", "Latency in the last 30 seconds", "s", "assumed"), ("rpc", "Latency of calls.", "s", "assumed"),
+        ("rpc_ms", "Latency of calls.", "ms", "format"), ("rpc_latency_microseconds_hist", "of calls", "us", "format"),
+        ("rpcDurationMs", "", "ms", "format"), ("rpc_seconds", "in milliseconds", "s", "format"),
+    ],
+)  # fmt: skip
+def test_a_name_or_a_description_is_believed_before_a_default(
+    tmp_path, name, described, unit, origin
+):
+    path = tmp_path / "x.prom"
+    path.write_text(
+        re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))
+    )
+    found = lk.read(path)
+    assert (found.run.unit, found.run.unit_from) == (unit, origin)
+    assert found.max == {"us": 1e3, "ms": 1e6, "s": 1e9}[unit] * 10
+    assert (found.run.unit_note is not None) == (origin == "assumed")
+
+
+@pytest.mark.parametrize(
+    "described",
+    ["Size of replies in bytes", "Payload (KiB)", "Number of rows", "Memory in kilobytes"],
+)
+@pytest.mark.parametrize("name", ["rpc", "rpc_per_second", "rpc_size", "payload_bytes_hist"])
+def test_bytes_are_not_latency(tmp_path, name, described):
+    path = tmp_path / "x.prom"
+    path.write_text(
+        re.sub(r"\brpc(?=_bucket|_sum|_count| )", name, SCRAPE.format(described=described))
+    )
+    with pytest.raises(LatencyKitError, match=r"contains no latencies"):
+        lk.read(path)
+
+
+def test_a_comparison_says_it_once_above_and_once_below(run, log, tmp_path):
+    _, out, err = run("compare", log, bare(tmp_path / "b.hlog"))
+    assert (out.count("assuming nanoseconds"), err.count("assuming nanoseconds")) == (1, 1)
+
+
+def test_streams_that_share_a_place_show_the_note_once(log):
+    command = [sys.executable, "-m", "latencykit", "summary", str(log)]
+    apart = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (apart.stdout.count("assuming"), apart.stderr.count("assuming")) == (1, 1)
+    together = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": True}
+    assert subprocess.run(command, **together).stdout.count("assuming") == 1
+    quiet = [*command[:3], "-q", *command[3:]]
+    assert subprocess.run(quiet, **together).stdout.count("assuming") == 1

@@ -1,0 +1,430 @@
+"""The command line as users see it: output, exit status, errors of one line, complete files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import latencykit as lk
+from latencykit.cli import TASKS
+from latencykit.simulate import Server, Stall, paced_loop
+from tests.conftest import DATA
+
+CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
+JHICCUP = DATA / "hlog/jhiccup-gc-serial/hiccup.hlog"
+
+
+def test_every_command_is_listed_and_has_help(run):
+    listed = run("--help")[1]
+    for commands in TASKS.values():
+        for name, _, example in commands:
+            assert name in listed
+            status, text, _ = run(name, "--help")
+            assert status == 0
+            assert f"latencykit {name}" in text
+            assert example.startswith(f"latencykit {name}")
+
+
+def test_help_loads_click_alone():
+    heavy = "('numpy', 'scipy', 'pandas', 'matplotlib')"
+    code = (
+        f"import sys, latencykit, latencykit.cli; print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("summary", "matplotlib"), ("diagnose", "matplotlib"), ("chart", "matplotlib.pyplot")],
+)
+def test_everyday_commands_do_not_load_what_takes_long(command, more, tmp_path):
+    words = [
+        "-q",
+        command,
+        str(CTRLZ),
+        *(["-o", str(tmp_path / "x.png")] if command == "chart" else []),
+    ]
+    heavy = ("scipy", "pandas", "dask", "pyarrow", more)
+    code = (
+        "import sys; from latencykit.cli import main\n"
+        f"try: main({words!r})\n"
+        f"except SystemExit: print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["chart", "--help"], 13),
+        (["chart", str(CTRLZ), "-o", "x.png"], 53),
+        (["diagnose", str(CTRLZ)], 62),
+    ],
+    ids=["help", "chart", "diagnose"],
+)
+def test_a_command_enters_few_modules(words, most, tmp_path):
+    code = (
+        "import sys; from latencykit.cli import main\n"
+        f"try: main({words!r})\n"
+        "except SystemExit: print(*[m for m in sys.modules if m.partition('.')[0] == 'latencykit'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    entered = done.stdout.splitlines()[-1].split()
+    assert len(entered) <= most, sorted(entered)
+    assert not any(name.startswith("latencykit.distributed") for name in entered)
+
+
+def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
+    status, out, err = run("summary", CTRLZ, "--format", "json")
+    record = json.loads(out)
+    (series,) = record["series"]
+    assert (status, record["schema_version"], series["unit"], series["rung"], series["format"]) == (
+        0,
+        1,
+        "ns",
+        "log",
+        "hlog",
+    )
+    assert (series["count"], series["max"], series["unit_from"]) == (6852, 6002049023, "assumed")
+    keys = {
+        "name",
+        "source",
+        "tags",
+        "failed",
+        "timeouts",
+        "min",
+        "mean",
+        "std",
+        "start",
+        "duration",
+        "trimmed_means",
+        "run",
+        "notes",
+        "aggregate",
+    }
+    assert keys <= set(series)
+    row = next(row for row in series["percentiles"] if row["percentile"] == 99.99)
+    assert (row["supported"], row["high"]) == (False, None)
+    assert "assuming nanoseconds" in err
+
+
+@pytest.mark.slow
+def test_the_unit_option_scales_to_nanoseconds(run):
+    ns = json.loads(run("summary", CTRLZ, "--format", "json")[1])["series"][0]
+    us = json.loads(run("summary", CTRLZ, "--unit", "us", "--format", "json")[1])["series"][0]
+    assert us["max"] == 1000 * ns["max"]
+
+
+@pytest.mark.slow
+def test_one_series_per_tag(run):
+    series = json.loads(run("summary", TAGGED, "--format", "json")[1])["series"]
+    assert [(one["name"], one["tags"], one["count"]) for one in series] == [
+        ("get", ["get"], 3180),
+        ("set", ["set"], 795),
+    ]
+    assert [
+        one["name"]
+        for one in json.loads(run("summary", TAGGED, "--tag", "set", "--format", "json")[1])[
+            "series"
+        ]
+    ] == ["set"]
+
+
+@pytest.mark.slow
+def test_labels_globs_and_merge(run):
+    out = run("summary", f"before={CTRLZ}", f"after={SCHEDULED}", "--format", "json")[1]
+    assert [one["name"] for one in json.loads(out)["series"]] == ["before", "after"]
+    out = run("summary", str(CTRLZ.parent / "*scheduled.hlog"), "--merge", "--format", "json")[1]
+    assert json.loads(out)["series"][0]["name"] == "all"
+    both = json.loads(run("summary", CTRLZ, SCHEDULED, "--merge", "--format", "json")[1])["series"]
+    assert [one["count"] for one in both] == [6852 + 9975]
+
+
+def test_intervals_add_up(run):
+    series = json.loads(
+        run("summary", CTRLZ, "--interval", "5s", "--percentiles", "50,99", "--format", "json")[1]
+    )["series"][0]
+    assert sum(row["count"] for row in series["intervals"]) == series["count"] == 6852
+    assert max(row["max"] or 0 for row in series["intervals"]) == series["max"]
+    assert set(series["intervals"][0]["percentiles"]) == {"50", "99"}
+
+
+def test_from_and_to_say_what_they_left_out(run):
+    status, out, err = run("summary", CTRLZ, "--to", "5", "--format", "json")
+    assert status == 0
+    assert json.loads(out)["series"][0]["count"] < 6852
+    assert "the maximum is among those left out" in err
+
+
+def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
+    (clipped,) = (DATA / "formats/redis-benchmark/clipped").glob("*.txt")
+    assert "≥ 3 s" in run("summary", clipped)[1]
+    assert (
+        json.loads(run("summary", clipped, "--format", "json")[1])["series"][0][
+            "max_is_lower_bound"
+        ]
+        is True
+    )
+    assert "≥" not in run("summary", CTRLZ)[1]
+
+
+@pytest.mark.parametrize("style", ["table", "markdown", "csv"])
+def test_tables(run, style):
+    status, out, _ = run("summary", CTRLZ, "--format", style)
+    assert status == 0
+    assert "uncorrected.hlog" in out
+    assert "p99.9" in out
+
+
+@pytest.mark.parametrize(
+    "kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
+)
+@pytest.mark.parametrize(
+    ("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_charts_of_every_kind(run, tmp_path, kind, suffix, magic):
+    out = tmp_path / f"x{suffix}"
+    assert run("-q", "chart", CTRLZ, "--kind", kind, "-o", out)[0] == 0
+    assert out.read_bytes().startswith(magic)
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+def test_the_same_input_gives_the_same_bytes(run, tmp_path):
+    for name in ("a.svg", "b.svg"):
+        run("-q", "chart", CTRLZ, "-o", tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
+    copy = tmp_path / "run.hlog"
+    copy.write_bytes(CTRLZ.read_bytes())
+    _, out, _ = run("-q", "chart", copy)
+    assert Path(out.strip()) == tmp_path / "run.hlog.png"
+    assert (tmp_path / "run.hlog.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".hlog", ".json", ".csv", ".hgrm", ".parquet"])
+def test_convert(run, tmp_path, suffix):
+    out = tmp_path / f"x{suffix}"
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="the extra `arrow` is not installed")
+    status, text, _ = run("convert", CTRLZ, out, "--format", "json")
+    assert (status, json.loads(text)) == (0, {"output": str(out)})
+    if suffix in (".hlog", ".json", ".parquet"):
+        again = json.loads(run("summary", out, "--format", "json")[1])["series"][0]
+        first = json.loads(run("summary", CTRLZ, "--format", "json")[1])["series"][0]
+        for key in ("count", "min", "max", "mean", "std", "percentiles"):
+            assert again[key] == first[key]
+
+
+@pytest.mark.slow
+def test_merge_keeps_tags_and_counts(run, tmp_path):
+    out = tmp_path / "all.hlog"
+    status, text, _ = run("merge", TAGGED, CTRLZ, "-o", out, "--format", "json")
+    assert (status, json.loads(text)["count"]) == (0, 3180 + 795 + 6852)
+    series = json.loads(run("summary", out, "--format", "json")[1])["series"]
+    assert sorted(tuple(one["tags"]) for one in series) == [(), ("get",), ("set",)]
+    run("merge", CTRLZ, SCHEDULED, "-o", out, "--tag-by-file")
+    series = json.loads(run("summary", out, "--format", "json")[1])["series"]
+    assert sorted(one["tags"][0] for one in series) == ["scheduled", "uncorrected"]
+
+
+@pytest.mark.slow
+def test_adding_a_file_to_itself_is_said(run, tmp_path):
+    reported_stats = f"{CTRLZ}: named more than once, and its requests count as often"
+    assert (
+        reported_stats
+        in run("merge", CTRLZ, SCHEDULED, f"again={CTRLZ}", "-o", tmp_path / "all.hlog")[2]
+    )
+    assert reported_stats in run("summary", CTRLZ, CTRLZ, "--merge")[2]
+    assert (
+        "more than once"
+        not in run("summary", CTRLZ, CTRLZ)[2] + run("summary", CTRLZ, SCHEDULED, "--merge")[2]
+    )
+    status, _, err = run("summary", "-", "-")
+    assert status == 2
+    assert "standard input is named more than once" in err
+
+
+@pytest.mark.parametrize("command", ["diagnose", "chart", "report"])
+def test_an_expected_interval_says_its_unit(run, command):
+    status, out, err = run(command, CTRLZ, "--expected-interval", "10")
+    assert (status, out) == (2, "")
+    assert "--expected-interval: '10' is not a valid duration; write a number and a unit" in err
+
+
+def test_a_window_that_ends_before_it_begins_passes_no_gate(run):
+    status, out, err = run(
+        "check", CTRLZ, "--unit", "ns", "--slo", "max=1ns", "--from", "5", "--to", "1"
+    )
+    assert (status, out) == (2, "")
+    assert "--from 5 is later than --to 1" in err
+
+
+def test_diagnose_of_all_series_is_one_finding(run, tmp_path):
+    server = Server("1ms", servers=64, stalls=[Stall(7, 4)])
+    samples = paced_loop(server, 200, 20, connections=8)
+    files = [tmp_path / "a.hlog", tmp_path / "b.hlog"]
+    for k, file in enumerate(files):
+        half = lk.Samples(start=samples.start[k::2], duration=samples.duration[k::2])
+        lk.write(half.to_log("1s").with_run(start=1000.0), file)
+    apart = json.loads(run("diagnose", *files, "--format", "json")[1])["series"]
+    (together,) = json.loads(run("diagnose", *files, "--merge", "--format", "json")[1])["series"]
+    assert [len(apart), together["verdict"]] == [2, "omits"]
+    assert together["name"] == "all"
+    assert len(together["stalls"]) == 1
+    assert run("diagnose", *files, "--merge", "--fail")[0] == 1
+
+
+def test_merge_refuses_what_must_not_be_added(run, tmp_path):
+    out = tmp_path / "y.hlog"
+    other = tmp_path / "us.hlog"
+    other.write_bytes(b"#[Logging for: READ]\n" + CTRLZ.read_bytes())
+    status, _, err = run("merge", CTRLZ, other, "-o", out)
+    assert status == 2
+    assert "their unit differs" in err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["summary", "no-such-file.hlog"], "cannot be read"),
+        (["summary", "no-such-*.hlog"], "no file matches"),
+        (["summary", str(CTRLZ), "--percentiles", "101"], "not a valid percentile"),
+        (["summary", str(CTRLZ), "--percentiles", "abc"], "not a valid percentile"),
+        (["summary", str(CTRLZ), "--interval", "0s"], "longer than nothing"),
+        (["summary", str(CTRLZ), "--interval", "5 parsecs"], "not a valid duration"),
+        (["summary", str(CTRLZ), "--series", "nope"], "has no series"),
+        (["summary", str(TAGGED), "--tag", "nope"], "no line has the tag"),
+        (["summary", str(CTRLZ), "--format-in", "nope"], "is not a format"),
+        (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
+        (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
+        (["chart", str(CTRLZ), "--size", "7"], "a size is"),
+        (["chart", str(TAGGED), "--kind", "heatmap", "-o", "x.png"], "one series, not 2"),
+        (
+            ["chart", str(CTRLZ), "--kind", "density", "--y", "linear"],
+            "--y is for --kind percentiles or timeline",
+        ),
+        (
+            ["chart", str(CTRLZ), "--kind", "timeline", "--confidence", "0.9"],
+            "--confidence is for --kind percentiles or ccdf or",
+        ),
+        (["chart", str(CTRLZ), "--term", "--slo", "99=1s"], "--slo is for pictures"),
+        (["chart", str(CTRLZ), "--nines", "3", "-o", "x.html"], "--nines is for pictures"),
+        (["chart", str(CTRLZ), "--runs", "--confidence", "0.9"], "--runs draws the range"),
+        (["convert", str(CTRLZ), "x.xyz"], "cannot write"),
+        (
+            ["merge", str(CTRLZ), "-o", "x.hlog", "--out-unit", "ms"],
+            "--out-unit does not apply to a log",
+        ),
+        (["report", str(CTRLZ), "-o", "x.html", "--out-unit", "ms"], "--out-unit is for pictures"),
+        (["convert", str(TAGGED), "x.hgrm"], "holds one series, not 2"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_mistakes_get_one_clear_line_and_status_2(run, tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("-q", *words)
+    assert status == 2
+    assert out == ""
+    assert says in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_input_is_never_overwritten(run, tmp_path):
+    copy = tmp_path / "run.hlog"
+    copy.write_bytes(CTRLZ.read_bytes())
+    status, _, err = run("convert", copy, copy)
+    assert status == 2
+    assert "one of the inputs" in err
+    assert copy.read_bytes() == CTRLZ.read_bytes()
+
+
+def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
+    _, _, err = run("summary", TAGGED, JHICCUP)
+    assert err.splitlines() == [
+        (
+            f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override "
+            "with --unit"
+        )
+    ]
+    _, _, err = run("summary", "--tag", "get", TAGGED)
+    assert err.startswith("get: the unit of the values is not stated")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("chart", CTRLZ, "-o", "a.png"), ["output"]),
+        (("chart", CTRLZ, "-o", "a.html"), ["output"]),
+        (("report", CTRLZ, "-o", "a.html"), ["output"]),
+        (("convert", CTRLZ, "a.csv"), ["output"]),
+        (("merge", CTRLZ, CTRLZ, "-o", "a.hlog"), ["output", "intervals", "count"]),
+    ],
+    ids=lambda given: " ".join(map(str, given[:1])),
+)
+def test_what_was_written_is_printed_as_asked(run, tmp_path, monkeypatch, words, keys):
+    monkeypatch.chdir(tmp_path)
+    (record,) = csv.DictReader(io.StringIO(run("-q", *words, "--format", "csv")[1]))
+    assert list(record) == keys
+    assert record["output"] == words[-1]
+    reported_stats = json.loads(run("-q", *words, "--format", "json")[1])
+    assert {key: str(reported_stats[key]) for key in keys} == record
+    header, _, row = run("-q", *words, "--format", "markdown")[1].splitlines()
+    assert header == f"| {' | '.join(keys)} |"
+    assert row == f"| {' | '.join(record.values())} |"
+    assert run("-q", *words)[1] == ""
+
+
+def test_lenient_leaves_out_an_unreadable_file_and_says_so(run, tmp_path):
+    bad = tmp_path / "bad.hlog"
+    bad.write_bytes(bytes(range(256)) * 10)
+    assert run("summary", CTRLZ, bad)[0] == 2
+    status, out, err = run("summary", CTRLZ, bad, "--lenient", "--format", "json")
+    assert (status, len(json.loads(out)["series"])) == (0, 1)
+    assert "bad.hlog" in err
+
+
+def test_formats_lists_what_it_reads(run):
+    rows = json.loads(run("formats", "--format", "json")[1])
+    assert {"name", "title", "suffixes", "rung", "reads", "writes"} == set(rows[0])
+    assert {"hlog", "hgrm", "json"} <= {row["name"] for row in rows}
+    assert (
+        run("formats")[0]
+        == run("formats", "--format", "markdown")[0]
+        == run("formats", "--format", "csv")[0]
+        == 0
+    )
+
+
+@pytest.mark.slow
+def test_standard_input_and_a_closed_pipe():
+    command = f"{sys.executable} -m latencykit -q summary - --format csv < {CTRLZ}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1].startswith("stdin,6852,")
+    quiet = subprocess.run(
+        f"{sys.executable} -m latencykit formats | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in quiet.stderr

@@ -1,0 +1,267 @@
+"""Untrusted input, over the command line: one line of error, no traceback, nothing half-written or overwritten."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.conftest import DATA
+
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+
+
+def payload(counts: bytes, **header: object) -> str:
+    """A V2 payload with any header, as it stands in a log."""
+    reported_stats = {
+        "size": len(counts),
+        "offset": 0,
+        "digits": 3,
+        "low": 1,
+        "high": 3_600_000_000_000,
+        "ratio": 1.0,
+    } | header
+    inner = struct.pack(">iiiiqqd", 0x1C849313, *reported_stats.values()) + counts
+    packed = zlib.compress(inner)
+    return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+
+def log_of(path, *payloads: str, tag: str = ""):
+    path.write_text(
+        "".join(f"{tag}{k}.0,1.0,1.0,{one}\n" for k, one in enumerate(payloads)), encoding="utf-8"
+    )
+    return path
+
+
+DAMAGED = {
+    "bomb": payload(b"\0" * 20_000_000),
+    "size": payload(b"\2", size=2**31 - 1),
+    "negative size": payload(b"\2", size=-1),
+    "digits": payload(b"\2", digits=9),
+    "lowest": payload(b"\2", low=-1),
+    "ratio": payload(b"\2", ratio=float("nan")),
+    "zero run": payload(b"\xff\xff\xff\xff\x0f"),
+    "cut number": payload(b"\x80\x80"),
+    "base64": "HIST!!!!",
+    "short": "HISTAAAA",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_corrupt_payload_is_one_line_with_its_place(run, tmp_path, text):
+    status, out, err = run("summary", log_of(tmp_path / "a.hlog", text, payload(b"\2")))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "a.hlog:1: " in err
+
+
+def test_counts_beyond_all_numbers_are_refused(run, tmp_path):
+    most = payload(b"\xfe" + b"\xff" * 8)  # 2^63 - 1
+    status, _, err = run("-q", "summary", log_of(tmp_path / "a.hlog", most, payload(b"\2")))
+    assert (status, err.count("\n")) == (2, 1)
+    assert "2^63" in err
+
+
+def test_nothing_foreign_reaches_the_terminal_as_a_command(run, tmp_path):
+    status, out, err = run(
+        "summary", log_of(tmp_path / "a.hlog", payload(b"\2"), tag="Tag=\x1b]0;x\x07\u202e,")
+    )
+    assert status == 0
+    assert not {"\x1b", "\x07", "\u202e"} & set(out + err)
+    bad = tmp_path / "a\nb\x1b[31m.txt"
+    bad.write_text("nothing")
+    status, _, err = run("summary", bad)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "\x1b" not in err
+
+
+def places(record: object, path: tuple[object, ...] = ()):
+    """Every place in a JSON record, with the first element of each list."""
+    inside = (
+        record.items()
+        if isinstance(record, dict)
+        else enumerate(record[:1])
+        if isinstance(record, list)
+        else ()
+    )
+    for key, value in inside:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+@pytest.mark.slow
+def test_no_wrong_value_in_our_own_json_breaks_anything(run, tmp_path):
+    good, path = tmp_path / "good.json", tmp_path / "bad.json"
+    assert run("-q", "convert", LOG, good)[0] == 0
+    text = good.read_text()
+    for number, place in enumerate(places(json.loads(text))):
+        record = json.loads(text)
+        inner = record
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = 1e300 if place[-1] == "scale" else (None, "x", [], {})[number % 4]
+        path.write_text(json.dumps(record))
+        status, _, err = run("-q", "summary", "--percentiles", "50", path)
+        assert status in (0, 2), place
+        assert err.count("\n") == (status == 2), place
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("chart", LOG, "--nines", "nan", "-o", "x.png"),
+        ("chart", LOG, "--dpi", "nan", "-o", "x.png"),
+        ("summary", LOG, "--from", "nan"),
+        ("diagnose", LOG, "--expected-interval", "0"),
+        ("diagnose", LOG, "--rate", "nan"),
+    ],
+    ids=lambda words: " ".join(map(str, words[2:4])),
+)
+def test_no_option_takes_what_is_not_a_number(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    assert run("-q", *words)[0] == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_input_is_never_written_over_even_by_another_name(run, tmp_path):
+    path, link = tmp_path / "a.hlog", tmp_path / "b.hlog"
+    path.write_bytes(LOG.read_bytes())
+    os.link(path, link)
+    for words in (("convert", path, link), ("merge", path, "-o", link)):
+        assert run("-q", *words)[0] == 2
+    assert path.read_bytes() == LOG.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [path, link]
+
+
+@pytest.mark.slow
+def test_a_reader_that_went_away_is_not_a_verdict():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "latencykit", "-q", "summary", "--format", "json", str(LOG)]
+    with os.fdopen(writer, "wb") as gone:
+        ended = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_closed_standard_input_is_said(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    status, _, err = run("summary", "-")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "standard input is closed" in err
+
+
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fanout", "-n", DIGITS, LOG),
+        ("summary", "--trim", f"tm{DIGITS}", LOG),
+        ("summary", "--percentiles", DIGITS, LOG),
+        ("summary", "--limit", f"line={DIGITS}", LOG),
+        ("check", "--slo", f"99={DIGITS}ms", LOG),
+        ("diagnose", "--rate", DIGITS, LOG),
+        ("diagnose", "--rate", "inf", LOG),
+        ("diagnose", "--connections", DIGITS, LOG),
+    ],
+    ids=lambda words: " ".join(map(str, words[:2])),
+)
+def test_an_option_of_thousands_of_digits_is_one_line(run, words):
+    status, out, err = run("-q", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 {0} 3 4 5 6 7 8 9 10\n",
+        "1795219554 {0} 3 4 5 6\n",
+        "{0}\n",
+        "# Histogram\n000001 {0}:\n",
+        "a,{0}\n1,2\n",
+    ],
+)
+def test_digits_without_end_stop_no_detection(run, tmp_path, text):
+    path = tmp_path / "a.txt"
+    path.write_text(text.format(DIGITS) * 3)
+    status, out, err = run("-q", "summary", path)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "bug" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["\r\n", "\n\r\n", "\r\r\n", "\r"])
+def test_blank_lines_after_any_line_end_break_no_reader(run, tmp_path, end):
+    for expect in sorted((DATA / "formats").glob("*/*/expect.json")):
+        name = json.loads(expect.read_text())["file"]
+        data = (expect.parent / name).read_bytes() if (expect.parent / name).is_file() else b""
+        if b"\n" not in data or b"\0" in data or len(data) > 6000:
+            continue
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(data.replace(b"\n", end.encode()) + end.encode() * 2)
+        status, _, err = run("-q", "summary", path)
+        assert status == 0 or err.count("\n") == 1, name
+        assert "bug in the reader" not in err, name
+
+
+PIPED = {
+    "a log": LOG.read_bytes(),
+    "a compressed log": gzip.compress(LOG.read_bytes()),
+    "a long table": b"latency_ms,tag\n" + b"5,a\n" * 40_000,
+    "a long list": b"[" + b'{"latency_ms": 5},' * 9_000 + b'{"latency_ms": 5}]',
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", PIPED)
+def test_a_pipe_is_read_as_a_file_is(run, tmp_path, name):
+    path, pipe = tmp_path / "file", tmp_path / "pipe"
+    path.write_bytes(PIPED[name])
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[PIPED[name]], daemon=True)
+    writer.start()
+    piped = run("-q", "summary", "--format", "csv", f"x={pipe}")
+    writer.join()
+    assert piped[0] == 0
+    assert piped == run("-q", "summary", "--format", "csv", f"x={path}")
+
+
+def test_what_cannot_be_read_is_named_and_an_empty_name_is_explained(run):
+    status, _, err = run("summary", "")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "empty string" in err
+    if os.path.exists("/proc/self/mem"):  # noqa: PTH110
+        status, _, err = run("summary", "/proc/self/mem")
+        assert (status, err.count("\n")) == (2, 1)
+        assert "/proc/self/mem: cannot be read" in err
+
+
+def test_a_directory_whose_files_go_away_is_refused_as_one(run, tmp_path, monkeypatch):
+    def gone(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/26459")
+
+    monkeypatch.setattr(Path, "glob", gone)
+    status, _, err = run("summary", tmp_path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "no reader knows this directory" in err
+
+
+@pytest.mark.parametrize("text", ['{"latency_ms":1}\n{"latency_ms":nan}\n{"latency_ms":1}\n'])
+def test_a_line_that_is_not_json_says_why(run, tmp_path, text):
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    status, _, err = run("summary", path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert "a.jsonl:2: this is not JSON" in err
+    assert "near 'nan}'" in err
+    assert "expected the JSON" not in err

@@ -1,0 +1,366 @@
+"""The commands that judge, as a user meets them: fanout, compare, check, load."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.io.writing import write_series as write
+from tests.conftest import DATA
+
+RAW = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
+WRK2 = DATA / "formats/wrk2/ctrlz/stdout.txt"
+MEANS = next((DATA / "formats/go-bench").rglob("*.txt"))
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory):
+    """Six runs per side, the new one a quarter slower."""
+    folder = tmp_path_factory.mktemp("runs")
+    rng = np.random.default_rng(4)
+    for name, factor in (("base", 1.0), ("new", 1.25)):
+        for k in range(6):
+            values = rng.lognormal(14, 0.4, 600) * factor * np.exp(rng.normal(0, 0.02))
+            write({"run": lk.Histogram.of(values)}, folder / f"{name}{k}.json")
+    return folder
+
+
+# ---------------------------------------------------------------- fanout
+
+
+def test_fanout_to_the_letter(run):
+    status, out, _ = run("fanout", SCHEDULED, "-n", "1,100", "--format", "json")
+    (series,) = json.loads(out)["series"]
+    one, hundred = series["rows"]
+    assert status == 0
+    assert (series["name"], one["n"], hundred["n"], hundred["model"]) == (
+        "scheduled.hlog",
+        1,
+        100,
+        "mixture",
+    )
+    assert hundred["share_above"]["99"] == pytest.approx(0.30, abs=0.01)
+    assert hundred["independent"]["share_above"]["99"] == pytest.approx(0.634, abs=1e-3)
+    held = {row["percentile"]: row for row in hundred["percentiles"]}
+    # One stall of 6 s in 26 s: another run may differ, as `summary` says of a single call.
+    assert not held[50]["supported"]
+    assert not any(row["supported"] for row in one["percentiles"])
+    assert not held[99.9]["supported"]
+    alone = json.loads(
+        run("fanout", SCHEDULED, "-n", "100", "--independent", "--format", "json")[1]
+    )["series"][0]["rows"][0]
+    assert alone["model"] == "independent"
+    assert "independent" not in alone
+
+
+def test_fanout_says_what_it_would_take(run):
+    _, out, err = run("fanout", SCHEDULED, "-n", "100")
+    assert "36,705" in err
+    assert "(6 s)" in out
+    assert "if independent" in out
+
+
+def test_fanout_in_every_style(run):
+    rows = list(
+        csv.DictReader(
+            io.StringIO(
+                run("fanout", SCHEDULED, "-n", "10", "--format", "csv", "--out-unit", "ms")[1]
+            )
+        )
+    )
+    assert [row["model"] for row in rows] == ["mixture", "if independent"]
+    assert 5000 < float(rows[0]["p99"]) < 6100
+    assert run("fanout", SCHEDULED, "-n", "10", "--format", "markdown")[1].startswith(
+        "| series | calls |"
+    )
+
+
+@pytest.mark.slow
+def test_fanout_of_each_tag_and_models(run):
+    names = [
+        series["name"]
+        for series in json.loads(run("fanout", TAGGED, "--format", "json")[1])["series"]
+    ]
+    assert names == ["get", "set"]
+    hedged = json.loads(
+        run("fanout", RAW, "-n", "10", "--hedge-after", "95", "--format", "json")[1]
+    )["series"][0]["rows"][0]
+    assert hedged["added_load"] == pytest.approx(0.05, abs=0.002)
+    in_a_row = json.loads(run("fanout", RAW, "--series-of", "5", "--format", "json")[1])["series"][
+        0
+    ]["rows"][0]
+    assert in_a_row["n"] == 5
+    assert in_a_row["percentiles"][0]["value"] > 5 * 40_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-n", "0"), ("-n", "ten"), ("-n", ""), ("-n", "3", "--quorum", "4"),
+     ("--series-of", "3", "--independent"),
+     ("--hedge-after", "200"), ("--percentiles", "101")],
+)  # fmt: skip
+def test_fanout_of_nonsense(run, words):
+    status, out, err = run("fanout", RAW, *words)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("latencykit: ")
+
+
+def test_fanout_of_means_says_why_not(run):
+    status, _, err = run("fanout", MEANS)
+    assert status == 2
+    assert "full distribution" in err
+
+
+# ---------------------------------------------------------------- compare
+
+
+def test_compare_two_runs(run):
+    status, out, err = run("compare", RAW, SCHEDULED, "--format", "json")
+    found = json.loads(out)
+    assert status == 1
+    assert (found["basis"], found["verdict"], found["failed"]) == ("requests", "worse", [])
+    assert found["tolerates"] == found["rows"][0]["tolerates"] > 0.3
+    first = found["rows"][0]
+    assert set(first) >= {"percentile", "base", "new", "change", "low", "high", "significant"}
+    # one stall fills the log: most parts of it are slower, and how much is open
+    assert first["significant"]
+    assert (first["low"] > 0.5, first["high"]) == (True, None)
+    assert found["rows"][-1]["percentile"] == 100
+    assert "unit" in err  # the notes of the sources
+
+
+@pytest.mark.slow
+def test_compare_gates(run, sides):
+    base, new = sides / "base0.json", sides / "new0.json"
+    assert run("compare", base, new, "--fail-if", "p75 > +5%")[0] == 1
+    assert run("compare", new, base, "--fail-if", "p75 > +5%")[0] == 0
+    assert run("compare", base, new, "--run-noise", "3%")[0] == 1
+    assert run("compare", new, base, "--run-noise", "3%")[0] == 0
+    words = run("compare", base, base)[1]  # the terminal names its own option
+    assert "--run-noise 3%" in words
+    assert "run_noise" not in words
+    # the difference is one stall
+    assert run("compare", RAW, SCHEDULED, "--fail-if", "p75 > +5%")[0] == 0
+    unsure = run("compare", RAW, SCHEDULED, "--fail-if", "p99.99 > +5%", "--format", "json")
+    assert unsure[0] == 0
+    assert any(
+        row["percentile"] == 99.99 and row["low"] is None for row in json.loads(unsure[1])["rows"]
+    )
+
+
+@pytest.mark.slow
+def test_compare_several_runs(run, sides):
+    words = ("--base", sides / "base*.json", "--new", sides / "new*.json")
+    status, out, _ = run("compare", *words, "--format", "json")
+    found = json.loads(out)
+    assert (status, found["basis"], found["verdict"], found["runs"]) == (1, "runs", "worse", [6, 6])
+    assert run("compare", *words, "--fail-if", "p50 > +50%")[0] == 0
+    assert run("compare", *words, "--fail-if", "p50 > +10%")[0] == 1
+    few = run("compare", "--base", sides / "base0.json", "--new", sides / "new0.json")
+    assert few[0] == 0
+    assert "inconclusive" in few[1]
+
+
+def test_a_run_counts_once_on_its_side(run, sides, tmp_path):
+    (tmp_path / "again.json").hardlink_to(sides / "base0.json")
+    status, out, err = run(
+        "compare",
+        "--base",
+        sides / "base*.json",
+        "--base",
+        tmp_path / "again.json",
+        "--new",
+        sides / "new*.json",
+    )
+    assert (status, out) == (2, "")
+    assert "again.json: is named twice on one side" in err
+    assert run("compare", sides / "base0.json", sides / "base0.json")[0] == 0
+
+
+def test_compare_series_by_series(run):
+    found = json.loads(run("compare", TAGGED, TAGGED, "--format", "json")[1])
+    assert [one["name"] for one in found["series"]] == ["get", "set"]
+    assert found["rows"] == found["series"][0]["rows"]
+    text = run("compare", TAGGED, TAGGED)
+    assert "the very same numbers" in text[2]
+    assert text[1].count("inconclusive (one run per side)") == 2
+    rows = list(csv.DictReader(io.StringIO(run("compare", TAGGED, TAGGED, "--format", "csv")[1])))
+    assert {row["series"] for row in rows} == {"get", "set"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(RAW,), (RAW, RAW, RAW), (), ("--base", RAW), (RAW, RAW, "--new", RAW),
+      (RAW, RAW, "--run-noise", "3"),
+     (RAW, RAW, "--fail-if", "p99"), (RAW, RAW, "--fail-if", "p99 > 20ms"),
+      (RAW, TAGGED), (RAW, RAW, "--margin", "x%")],
+)  # fmt: skip
+def test_compare_nonsense(run, words):
+    status, out, err = run("compare", *words)
+    assert (status, out) == (2, "")
+    assert err
+
+
+# ---------------------------------------------------------------- check
+
+
+def test_check_outcomes(run):
+    status, out, _ = run(
+        "check", RAW, "--unit", "ns", "--slo", "50=1ms,99.9=20ms,max=1s", "--format", "json"
+    )
+    found = json.loads(out)
+    assert (status, found["passed"]) == (1, False)
+    assert [row["outcome"] for row in found["rows"]] == ["met", "met", "missed"]
+    assert [row["sure"] for row in found["rows"]] == [False, False, True]
+    assert "would break it" in found["rows"][0]["reason"]
+    assert set(found["rows"][0]) >= {
+        "series",
+        "statistic",
+        "limit",
+        "value",
+        "low",
+        "high",
+        "outcome",
+        "margin",
+    }
+    assert found["rows"][0]["limit"] == 1_000_000
+
+
+def test_check_status(run):
+    assert run("check", RAW, "--unit", "ns", "--slo", "50=1ms")[0] == 0
+    met = run("check", RAW, "--unit", "ns", "--slo", "99.9=20ms", "--format", "json")
+    assert (met[0], json.loads(met[1])["passed"]) == (0, True)
+    unsure = run("check", RAW, "--unit", "ns", "--slo", "90=1us", "--format", "json", "--sure")
+    assert (unsure[0], json.loads(unsure[1])["passed"]) == (1, False)
+    strict = run("check", RAW, "--unit", "ns", "--slo", "99.9=20ms", "--strict", "--format", "json")
+    assert (strict[0], json.loads(strict[1])["passed"]) == (1, False)
+
+
+def test_check_refuses_an_assumed_unit(run):
+    status, out, err = run("check", RAW, "--slo", "99=20ms")
+    assert (status, out) == (2, "")
+    assert "--unit ns" in err
+    assert run("check", RAW, "--slo", "failed=1%")[0] == 0
+
+
+def test_check_takes_files_and_writes_junit(run, tmp_path):
+    spec, report = tmp_path / "slo.txt", tmp_path / "out.xml"
+    spec.write_text("# steps\n1.0 1.0 0%\n10.0 1.0 90%\n10.0 20.0 90%\n10000.0 20.0 99.99%\n")
+    status, out, _ = run("check", f"a<b&c={RAW}", "--unit", "ns", "--slo", spec, "--junit", report)
+    assert status == 1
+    assert "p99.99" in out
+    suite = ET.parse(report).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "1", "0")
+    assert suite.find(".//testcase").get("classname") == "a<b&c"
+    run("check", RAW, "--unit", "ns", "--slo", spec, "--sure", "--junit", report)
+    suite = ET.parse(report).getroot()
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    assert suite.find(".//skipped") is not None
+    run("check", RAW, "--unit", "ns", "--slo", spec, "--strict", "--junit", report)
+    assert ET.parse(report).getroot().get("failures") == "2"
+
+
+def test_check_writes_nothing_for_unreadable_input(run, tmp_path):
+    report = tmp_path / "out.xml"
+    assert run("check", tmp_path / "none.hlog", "--slo", "max=1s", "--junit", report)[0] == 2
+    assert not report.exists()
+
+
+def test_check_states_the_exit_status_and_what_the_run_cannot_show(run):
+    lines = run("check", SCHEDULED, "--unit", "ns", "--slo", "99=20ms")[1].splitlines()
+    assert lines[-2] == "a run of 21 s shows nothing that happens less often than every 7 s"
+    assert lines[-1] == "exit status 1 (the miss is not sure)"
+
+
+def test_check_has_one_row_for_a_file_of_requests_and_one_per_value(run, tmp_path):
+    path = tmp_path / "requests.csv"
+    rows = [f"{k}000000,{1000 * (k % 7 + 1)},{'/cart' if k % 3 else '/home'}" for k in range(900)]
+    path.write_text("\n".join(["start_ns,latency_ns,endpoint", *rows]))
+    slo = "--slo", "p50=1ms", "--format", "json"
+    found = [
+        [row["series"] for row in json.loads(run("check", path, *slo, *by)[1])["rows"]]
+        for by in ((), ("--by", "endpoint"), ("--by", "tag"))
+    ]
+    assert found == [["requests.csv"], ["/cart", "/home"], ["/cart", "/home"]]
+    status, _, err = run("check", RAW, "--by", "endpoint", "--unit", "ns", "--slo", "p50=1ms")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "--by tag" in err
+
+
+def test_check_in_every_style(run):
+    rows = list(
+        csv.DictReader(
+            io.StringIO(run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "csv")[1])
+        )
+    )
+    assert (rows[0]["outcome"], rows[0]["sure"]) == ("met", "False")
+    assert run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[
+        1
+    ].startswith("| series |")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "x", "99=20", "101=1ms", "p99>20ms", "99=1ms,99=2ms", "none.txt", "max=nan", "<a/>"],
+)
+def test_check_of_nonsense(run, spec):
+    status, out, err = run("check", RAW, "--unit", "ns", "--slo", spec)
+    assert (status, out) == (2, "")
+    assert len(err.splitlines()[-1]) < 300
+
+
+# ---------------------------------------------------------------- load
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """An M/M/1 queue of 1,000 requests per second at rising load: p99 is ln(100)/(1000 - rate)."""
+    folder = tmp_path_factory.mktemp("sweep")
+    quantiles = (np.arange(1, 40_001) - 0.5) / 40_000
+    for rate in (300, 600, 700, 750, 780, 850, 950):
+        values = -np.log(1 - quantiles) / (1000 - rate) * 1e9
+        run = lk.Run(duration=40_000 / rate, achieved=float(rate), loop="open")
+        write({"run": lk.Histogram.of(values, run=run)}, folder / f"{rate}.json")
+    return [f"{rate}={folder / f'{rate}.json'}" for rate in (950, 300, 600, 700, 750, 780, 850)]
+
+
+@pytest.mark.slow
+def test_load_finds_the_capacity(run, sweep):
+    status, out, _ = run("load", *sweep, "--slo", "99=20ms", "--format", "json")
+    found = json.loads(out)
+    assert status == 0
+    assert [row["rate"] for row in found["rows"]] == [300, 600, 700, 750, 780, 850, 950]
+    assert {row["percentile"] for row in found["rows"][0]["percentiles"]} == {50, 90, 99, 99.9}
+    capacity = found["capacity"]
+    assert capacity["low"] <= 770 <= capacity["high"]
+    assert capacity["limited_by"] == "p99"
+
+
+@pytest.mark.slow
+def test_load_in_words(run, sweep):
+    words = ("load", *sweep)
+    assert "met up to 950/s" in run(*words, "--slo", "50=1s")[1]
+    assert "no load measured meets" in run(*words, "--slo", "50=1us")[1]
+    assert (
+        "machines needed" in run(*words, "--slo", "99=20ms", "--offered", "5000", "--spare", "1")[1]
+    )
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv", "--out-unit", "ms")[1])))
+    assert [row["offered"] for row in rows] == ["300", "600", "700", "750", "780", "850", "950"]
+
+
+def test_load_of_nonsense(run, sweep):
+    assert "choose one with --series" in run("load", WRK2)[2]
+    assert run("load", *sweep, "--offered", "5")[0] == 2
+    assert run("load", "nowhere.csv")[0] == 2
+    assert (
+        "rate and duration are unknown"
+        in run("load", MEANS, "--series", "BenchmarkConcat/plus/n=8-2")[2]
+    )

@@ -1,0 +1,318 @@
+"""Confidence intervals of dependent requests contain the truth or are not given; fixed seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy
+
+import latencykit as lk
+from latencykit.analysis.slo import SLO
+from latencykit.core.dependence import Dependence, levels_in_company, tail_groups
+from latencykit.core.quantiles import rank_interval
+from tests.benchmarks import worlds
+from tests.benchmarks.truth import log_of, queue, samples_of
+from tests.benchmarks.worlds import Drift, Modes, Stalls, World
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+RUNS = 12
+
+DRAWS = 500_000
+
+CELLS = [
+    (World(rate=40.0, service=worlds.exponential, draws=DRAWS), 120.0),
+    (World(rate=200.0, service=worlds.pareto, draws=DRAWS), 60.0),
+    (Drift(time=5.0, rate=50.0, draws=DRAWS), 200.0),
+    (Drift(time=20.0, rate=30.0, draws=DRAWS), 600.0),
+    (Stalls(per_minute=3.0, length=0.6, rate=60.0, draws=DRAWS), 200.0),
+    (Stalls(per_minute=0.4, length=3.0, constant=True, rate=40.0, draws=DRAWS), 120.0),
+    (Modes(usual=8.0, bad=2.0, rate=50.0, draws=DRAWS), 400.0),
+]
+
+
+@pytest.fixture(scope="module")
+def asked() -> list[tuple[World, list[lk.HistogramLog]]]:
+    """Some runs of every world."""
+    return [
+        (world, [log_of(world, np.random.default_rng([run, 5]), length) for run in range(RUNS)])
+        for world, length in CELLS
+    ]
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth(asked: list[tuple[World, list[lk.HistogramLog]]]) -> None:
+    """Each percentile of each run has one; rare stalls that a run misses do not belong to it."""
+    given = wrong = 0
+    for world, logs in asked:
+        for log in logs:
+            for row in log.evidence().rows((50.0, 90.0))[0]:
+                truth = world.percentile(row.percentile) * 1e9
+                given += not math.isnan(row.low)
+                wrong += row.low > truth or row.high < truth
+    assert given == 2 * RUNS * len(CELLS)
+    assert wrong <= 0.08 * given
+
+
+@pytest.mark.slow
+def test_sure_outcomes_are_right(asked: list[tuple[World, list[lk.HistogramLog]]]) -> None:
+    wrong = sure = decided = 0
+    for world, logs in asked:
+        for p in PERCENTILES[:3]:
+            for factor in (0.5, 0.8, 0.95, 1.05, 1.25, 2.0):
+                limit = f"p{p:g}={factor * world.percentile(p) * 1e9:.0f}ns"
+                rows = [SLO.parse(limit).check(log)[0] for log in logs]
+                decided += sum(row.outcome != "unknown" for row in rows)
+                sure += sum(row.sure for row in rows)
+                wrong += sum(row.sure and (row.outcome == "met") != (factor > 1) for row in rows)
+    assert decided > 0.99 * 18 * RUNS * len(CELLS)
+    assert sure > 0.25 * 18 * RUNS * len(CELLS)
+    assert wrong <= 0.03 * sure
+
+
+@pytest.mark.slow
+def test_independent_requests_keep_their_intervals() -> None:
+    world = World(rate=100.0)
+    long = [samples_of(world, np.random.default_rng(run), 1600.0).evidence() for run in range(6)]
+    rows = [row for one in long for row in one.rows(PERCENTILES)[0]]
+    assert sum(math.isfinite(row.high) for row in rows) >= 23
+    wide = [math.log(row.high / row.low) for row in rows if math.isfinite(row.high)]
+    plain = [
+        math.log(row.high / row.low)
+        for one in long
+        for row in one.whole.percentile_rows(PERCENTILES)
+    ]
+    assert np.median(wide) < 1.8 * np.median(plain)
+    assert all(math.isfinite(one.mean()[1]) for one in long)
+
+
+def test_a_quiet_run_is_bounded_by_what_it_shows() -> None:
+    """Stalls of 5 s every five minutes: runs without any look like independent requests."""
+    quiet = samples_of(World(rate=50.0), np.random.default_rng(1), 300.0).evidence()
+    rows, why = quiet.rows([50, 90, 99])
+    assert [math.isfinite(row.high) for row in rows] == [True] * 3
+    assert [row.supported for row in rows] == [True] * 3
+    assert not why
+    assert math.isfinite(quiet.mean()[1])
+    assert math.isfinite(quiet.mean("tm90")[1])
+
+
+@pytest.mark.slow
+def test_a_percentile_that_few_stalls_carry_is_not_supported() -> None:
+    world = Stalls(per_minute=1.0, length=1.0, rate=50.0)
+    for run in range(5):
+        evidence = log_of(world, np.random.default_rng(run), 300.0).evidence()
+        row = evidence.rows([99])[0][0]
+        assert not row.supported
+        assert evidence.highest_supported_percentile() < 99
+        assert evidence.solid_up_to()[1] in ("one stall", "drift")
+
+
+@pytest.mark.slow
+def test_the_headline_is_what_the_rows_say() -> None:
+    evidence = log_of(
+        Stalls(per_minute=6.0, length=0.3), np.random.default_rng(3), 600.0
+    ).evidence()
+    highest = evidence.highest_supported_percentile()
+    places = [highest - 0.01, *(100 - (100 - highest) * 10.0**-k for k in (0.05, 0.3, 1.0))]
+    assert [row.supported for row in evidence.rows(places)[0]] == [True, False, False, False]
+
+
+@pytest.mark.slow
+def test_no_row_beyond_the_headline_is_supported() -> None:
+    """A short log with a burst: events may grow again far out, but one place decides."""
+    for run in range(4):
+        evidence = log_of(
+            Stalls(per_minute=8.0, length=0.4, rate=300.0), np.random.default_rng(run), 24.0
+        ).evidence()
+        limit = evidence.solid_up_to()[0]
+        rows = evidence.rows([50, 75, 90, 95, 99, 99.5, 99.9, 99.99])[0]
+        assert not [row.percentile for row in rows if row.supported and row.percentile > limit]
+
+
+def test_a_log_is_counted_once_for_all_its_questions() -> None:
+    log = log_of(World(), np.random.default_rng(1), 60.0)
+    assert log.evidence() is log.evidence()
+    assert log.evidence(log.histogram()).whole is log.histogram()
+
+
+def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
+    row, tail = (
+        log_of(Drift(time=30.0, rate=40.0), np.random.default_rng(2), 120.0)
+        .evidence()
+        .rows([50, 99])[0]
+    )
+    assert row.high / row.low > 2
+    assert not row.supported
+    assert not tail.supported
+    trend = Dependence(np.c_[100.0 - np.arange(100), np.arange(100.0)], np.array([1.0, 2.0]))
+    assert not trend.resolved([50]).any()
+
+
+@pytest.mark.slow
+def test_bins_of_another_length_say_the_same() -> None:
+    world = Drift(time=3.0, rate=60.0)
+    samples = samples_of(world, np.random.default_rng(8), 1200.0)
+    ends = [
+        samples.evidence().rows([50])[0][0],
+        *(samples.to_log(width).evidence().rows([50])[0][0] for width in ("100ms", "5s")),
+    ]
+    spans = [math.log(row.high / row.low) for row in ends]
+    assert max(spans) < 1.6 * min(spans)
+
+
+def test_shares_of_independent_requests_are_those_of_ranks() -> None:
+    table = (
+        np.random.default_rng(1).multinomial(100, [0.5, 0.4, 0.09, 0.01], size=400).astype(float)
+    )
+    edges = Dependence(table, np.arange(4.0))
+    low, high = edges.levels([90], [-1.96, 1.96])[0]
+    first, last = (int(rank[0]) / 40_000 for rank in rank_interval(40_000, [90]))
+    assert low <= first
+    assert high >= last
+    assert high - low < 2 * (last - first)
+
+
+def test_a_timeout_counts_as_slower_than_anything() -> None:
+    rng = np.random.default_rng(4)
+    start = np.sort(rng.random(20_000)) * 100e9
+    outcome = np.where(rng.random(20_000) < 0.03, 2, 0)
+    latency = np.where(outcome == 2, 5e9, rng.lognormal(14, 1, 20_000))
+    evidence = lk.Samples(start=start, duration=latency, outcome=outcome).evidence()
+    assert evidence.dependence is not None
+    assert evidence.dependence.table.sum() == 20_000
+    row = evidence.rows([95])[0][0]
+    assert row.low < row.value < row.high < math.inf
+    assert evidence.rows([98])[0][0].high == math.inf
+
+
+def test_without_time_ranks_decide() -> None:
+    plain = lk.Histogram.of(range(1, 1501))
+    evidence = plain.evidence()
+    assert evidence.rows([50, 99])[0] == plain.percentile_rows([50, 99])
+    assert round(evidence.highest_supported_percentile(), 3) == 99.754
+    assert (
+        lk.Samples(duration=range(1, 1501)).evidence().highest_supported_percentile()
+        == plain.highest_supported_percentile()
+    )
+
+
+@pytest.mark.slow
+def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
+    alarms = seen = 0
+    for world in (Drift(time=7.0), Stalls(per_minute=2.0, length=0.7), World()):
+        for run in range(6):
+            rng = np.random.default_rng([run, 1])
+            base, new, slower = (
+                log_of(world, rng, 200.0, factor=factor) for factor in (1.0, 1.0, 1.4)
+            )
+            alarms += bool(lk.compare(base, new, also=["p99"]).failed(["p99 > +5%"]))
+            alarms += lk.compare(base, new, run_noise=0.03).verdict in ("better", "worse", "mixed")
+            seen += (
+                isinstance(world, World)
+                and type(world) is World
+                and lk.compare(base, slower, run_noise=0.03).verdict == "worse"
+            )
+    assert alarms <= 1
+    assert seen == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("timed", [True, False])
+def test_the_bracket_of_a_queue_holds_its_capacity(timed: bool) -> None:
+    held = bounded = 0
+    for run in range(6):
+        rng = np.random.default_rng([run, 3])
+        runs = {str(rate): queue(rng, rate, 30_000) for rate in (450, 650, 900)}
+        found = lk.load_curve(
+            runs if timed else {rate: one.histogram() for rate, one in runs.items()}, "p99=20ms"
+        ).capacity
+        assert found is not None
+        held += found.low <= 769.7 <= found.high
+        bounded += found.low > 0 and math.isfinite(found.high)
+    assert held == 6
+    assert bounded >= (5 if timed else 0)
+
+
+@pytest.mark.slow
+def test_half_load_is_not_saturated_and_overload_is() -> None:
+    rng = np.random.default_rng(9)
+    assert not any(
+        lk.load_curve({"500": queue(rng, 500, 800)}).rows[0].saturated for _ in range(40)
+    )
+    start = np.arange(2000) / 1000
+    served = lk.Samples(start=start * 1e9, duration=(np.arange(2000) / 800 - start + 1e-3) * 1e9)
+    assert lk.load_curve({"1000": served}).rows[0].saturated
+
+
+def test_company_widens_what_ranks_say() -> None:
+    alone, together = (
+        levels_in_company([99], [-1.96, 1.96], 50_000, company)[0] for company in (1, 25)
+    )
+    assert together[0] < alone[0] < 0.99 < alone[1] < together[1]
+    assert (together[1] - together[0]) == pytest.approx(5 * (alone[1] - alone[0]), rel=0.15)
+
+
+def test_both_ends_of_a_tail_are_as_far_as_its_groups_vary() -> None:
+    """The share of the others varies as that of the tail does, not by itself."""
+    (low, high), company = levels_in_company([99], [-1.96, 1.96], 130_000, 56)[0], 56
+    spread = 1.96 * np.sqrt(company * 0.99 * 0.01 / 130_000)
+    assert 0.99 - low == pytest.approx(spread, rel=0.4)
+    assert high - 0.99 == pytest.approx(spread, rel=0.4)
+
+
+def test_groups_are_fine_in_the_tail() -> None:
+    rng = np.random.default_rng(8)
+    counts = np.bincount(np.minimum(rng.lognormal(5, 1, 10_000).astype(int), 2999), minlength=3000)
+    group = tail_groups(counts, 300)
+    assert group[0] == 0
+    assert set(np.diff(group)) <= {0, 1}
+    assert group[-1] < 300
+    assert np.bincount(group)[-1] < np.bincount(group).max() or counts[-1] > 0
+
+
+@pytest.mark.slow
+def test_medians_of_briefly_correlated_runs_are_nearly_as_sure_as_theory_allows() -> None:
+    length, spread, per_second = 300, 0.5, 10
+    keep = math.exp(-1 / per_second)  # a correlation of one second
+    widths = []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 77])
+        level = rng.normal(0, spread, length * per_second)
+        for k in range(1, level.size):
+            level[k] = keep * level[k - 1] + math.sqrt(1 - keep**2) * level[k]
+        start = np.sort(rng.random(100 * length)) * length
+        took = np.exp(level[(start * per_second).astype(int)] + rng.normal(0, 0.5, start.size))
+        log = lk.Samples(start=start * 1e9, duration=5e6 * took).to_log("1s")
+        (row,), _ = log.evidence().rows([50.0])
+        widths.append(math.log(row.high / row.low))
+    known = 2 * 1.96 * math.sqrt(spread**2 * 2 / length)  # the integral of the correlation is 1 s
+    assert known < np.median(widths) < 1.45 * known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("correlation", "bins", "share"), [(4.0, 600, 0.01), (2.0, 400, 0.008)])
+def test_percentiles_of_hardly_enough_events_are_not_bounded_by_luck(correlation, bins, share):
+    """Such runs are chosen by their variance: those that are bounded have too few slow requests."""
+    rng, runs, rate = np.random.default_rng(2), 500, 60
+    cuts = scipy.special.ndtri(
+        1 - share * 30 ** np.linspace(1, -0.75, 36)
+    )  # drift and noise: variance 1
+    true = 20
+    keep = math.exp(-1 / correlation)
+    steps = rng.normal(size=(runs, bins)) * math.sqrt(1 - keep**2)
+    steps[:, 0] = rng.normal(size=runs)
+    level = scipy.signal.lfilter([1.0], [1.0, -keep], steps, axis=1) * math.sqrt(0.5)
+    given = held = 0
+    for drift in level:
+        slower = scipy.special.ndtr((drift[:, None] - cuts) / math.sqrt(0.5))
+        edges = np.diff(np.c_[np.ones(bins), slower, np.zeros(bins)], axis=1) * -1
+        table = rng.multinomial(rate, edges / edges.sum(axis=1, keepdims=True)).astype(float)
+        dependence = Dependence(table, np.arange(table.shape[1], dtype=float))
+        (upper,) = dependence.levels([100 * (1 - share)], [1.96])[0]
+        if upper < 1 and dependence.resolved([100 * (1 - share)])[0]:
+            given += 1
+            held += 1 - upper <= table[:, true + 1 :].sum() / table.sum()
+    assert given >= 0.05 * runs
+    assert held >= 0.9 * given

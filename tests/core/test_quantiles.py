@@ -1,0 +1,114 @@
+"""Ranks, rank intervals, and the table that joins them with buckets and censored mass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy
+
+from latencykit.core.quantiles import (
+    Counted,
+    highest_supported_percentile,
+    percentile_table,
+    rank_interval,
+    ranks,
+)
+from latencykit.errors import InvalidArgumentError
+
+
+@pytest.mark.parametrize(
+    ("n", "q"), [(10, 0.5), (100, 0.9), (1500, 0.99), (1500, 0.999), (37, 0.05), (5, 0.99)]
+)
+def test_interval_equals_the_order_statistics_of_scipy(n: int, q: float) -> None:
+    values = np.sort(np.random.default_rng(n).lognormal(size=n))
+    # scipy's two-sided interval excludes a rank on which the binomial tail falls exactly; none of
+    # these does
+    theirs = scipy.stats.quantile_test(values, p=q).confidence_interval(0.95)
+    table = percentile_table(Counted.of(values), [100 * q])
+    assert table.low[0] == pytest.approx(theirs.low, nan_ok=True)
+    high = np.nan if np.isinf(table.high[0]) else table.high[0]
+    assert high == pytest.approx(theirs.high, nan_ok=True)
+
+
+def test_ranks_of_fifteen_hundred_samples() -> None:
+    low, high = rank_interval(1500, [50, 99, 99.9])
+    assert low.tolist() == [712, 1477, 1496]
+    assert high.tolist() == [789, 1493, 1501]
+    # the three last columns of a table to six nines are the maximum, three times
+    assert ranks([99, 99.9, 99.99, 99.999, 99.9999], 1500).tolist() == [
+        1485,
+        1499,
+        1500,
+        1500,
+        1500,
+    ]
+
+
+def test_fifteen_hundred_samples_support_no_more_than_p99_754() -> None:
+    assert highest_supported_percentile(1500) == pytest.approx(99.7544, abs=1e-3)
+    assert highest_supported_percentile(1500, two_sided=False) == pytest.approx(99.80, abs=1e-2)
+    table = percentile_table(Counted.of(np.arange(1500.0)), [99.7, 99.75, 99.76, 99.9])
+    assert table.supported.tolist() == [True, True, False, False]
+    assert np.isinf(table.high).tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize("percentile", [10, 50, 90, 95, 99])
+def test_rank_intervals_cover_the_truth(percentile: float) -> None:
+    rng = np.random.default_rng(7)
+    truth, repetitions, n = -np.log(1 - percentile / 100), 1500, 600
+    samples = np.sort(rng.exponential(size=(repetitions, n)), axis=1)
+    low, high = rank_interval(n, percentile)
+    covered = (samples[:, int(low) - 1] <= truth) & (truth <= samples[:, int(high) - 1])
+    assert 0.94 <= covered.mean() <= 0.995
+
+
+def test_the_interval_is_joined_with_the_bucket() -> None:
+    table = percentile_table(
+        Counted(np.array([0.0, 10.0]), np.array([10.0, 50.0]), np.array([900, 100])), [50, 95]
+    )
+    assert table.value.tolist() == [10, 50]
+    assert table.low.tolist() == [0, 10]
+    assert table.high.tolist() == [10, 50]
+    assert table.bucket_low.tolist() == [0, 10]
+
+
+def test_censored_values_make_percentiles_at_least() -> None:
+    timeouts = Counted.of(np.arange(1.0, 91.0), censored=10, limit=2000.0)
+    table = percentile_table(timeouts, [50, 89, 95, 100])
+    assert table.value.tolist() == [50, 89, 2000, 2000]
+    assert table.at_least.tolist() == [False, False, True, True]
+    assert table.supported.tolist() == [True, True, False, False]
+    assert np.isinf(table.high[1:]).all()
+    assert table.high[0] < 90
+
+
+def test_values_above_the_limit_keep_their_bounds() -> None:
+    # half of what reached the limit of 10 was cut there, and the rest was measured
+    mixed = Counted.of([1.0] * 50 + [20.0] * 45 + [90.0] * 4, censored=1, limit=10.0)
+    table = percentile_table(mixed, [51, 60])
+    assert table.value.tolist() == [10, 20]
+    # even if the censored one is slower than all, rank 60 ± 10 lies among the 20s
+    assert table.high[1] == 20
+
+
+def test_only_censored_values() -> None:
+    table = percentile_table(Counted.of([], censored=5, limit=3.0), [50])
+    assert table.value.tolist() == [3]
+    assert table.at_least.all()
+
+
+def test_a_corrected_histogram_has_no_rank_intervals() -> None:
+    table = percentile_table(Counted.of(np.arange(1000.0)), [50, 99], corrected=True)
+    assert np.isnan(table.low).all()
+    assert np.isnan(table.high).all()
+
+
+def test_no_lower_bound_is_nan() -> None:
+    table = percentile_table(Counted.of(np.arange(100.0)), [0.1, 0])
+    assert np.isnan(table.low).all()
+    assert table.value.tolist() == [0, 0]
+
+
+def test_nothing_counted_is_an_error() -> None:
+    with pytest.raises(InvalidArgumentError, match="no values were counted"):
+        percentile_table(Counted.of([]), [50])

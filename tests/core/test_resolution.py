@@ -1,0 +1,517 @@
+"""What a source does not pin down is a range, and the truth lies in it: percentiles printed from samples that are known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.fan_out import fan_out, sequential
+from latencykit.analysis.slo import check_limit
+from latencykit.core.histogram_log import HistogramLog, interval_series
+from latencykit.core.histogram_percentiles import brackets_at
+from latencykit.core.key_statistics import key_statistics, statistic_text
+from latencykit.core.quantiles import RESOLVED, is_resolved
+from latencykit.units import format_range, format_row
+from latencykit.views.summary import intervals_text, series_record, summary_text
+
+FORMATS = Path(__file__).parents[1] / "data/formats"
+PRINTED = ((50.0, 99.0), (50.0, 75.0, 90.0, 99.0), (25.0, 50.0, 95.0, 99.5, 99.9), (10.0, 90.0))
+ASKED = np.array([1.0, 25.0, 40.0, 50.0, 66.6, 75.0, 90.0, 95.0, 99.0, 99.3, 99.9, 100.0])
+WORLDS = ("lognormal", "bimodal", "pareto", "stall")
+
+
+@cache
+def sample(world: str, size: int = 4321) -> np.ndarray:
+    rng = np.random.default_rng([WORLDS.index(world), size])
+    values = {
+        "lognormal": lambda: rng.lognormal(14, 1, size),
+        "bimodal": lambda: np.where(
+            rng.random(size) < 0.03, rng.normal(9e8, 1e7, size), rng.normal(1.5e6, 1e5, size)
+        ),
+        "pareto": lambda: 1e6 * (1 + rng.pareto(1.1, size)),
+        "stall": lambda: np.concatenate(
+            (rng.exponential(1e6, size - size // 20), rng.uniform(0, 6e9, size // 20))
+        ),
+    }[world]()
+    return np.sort(values)
+
+
+def of_tool(values, reported_percentiles, method, *, extremes=True, mean=False):
+    """What a tool with that convention prints of these values, read back."""
+    reported_stats = {"min": float(values[0]), "max": float(values[-1])} if extremes else {}
+    reported_stats |= {"mean": float(values.mean())} if mean else {}
+    points = np.percentile(values, reported_percentiles, method=method)
+    return lk.Histogram.from_percentiles(
+        reported_percentiles, points.tolist(), values.size, reported_stats=reported_stats
+    )
+
+
+def in_buckets(values, factor):
+    """The same values in buckets that widen by a factor, as Prometheus has them."""
+    edges = np.concatenate(
+        ([0.0], 1e5 * factor ** np.arange(0, math.ceil(math.log(values[-1] / 1e5, factor)) + 1))
+    )
+    counts = np.histogram(values, np.nextafter(edges, np.inf))[0]
+    counts[0] += (values <= edges[0]).sum()
+    return lk.Histogram.from_buckets(edges[:-1], edges[1:], counts)
+
+
+def worlds(function):
+    return pytest.mark.parametrize("world", WORLDS)(function)
+
+
+@worlds
+@pytest.mark.parametrize("reported_percentiles", PRINTED)
+@pytest.mark.parametrize("method", ["inverted_cdf", "linear", "lower", "higher", "nearest"])
+@pytest.mark.parametrize("extremes", [True, False])
+def test_the_true_percentile_lies_in_the_range(world, reported_percentiles, method, extremes):
+    values = sample(world)
+    h = of_tool(values, reported_percentiles, method, extremes=extremes)
+    rows = h.percentile_rows(ASKED)
+    for row, true in zip(rows, np.percentile(values, ASKED, method=method), strict=True):
+        assert row.bucket_low <= true * (1 + 1e-12)
+        assert true <= row.bucket_high * (1 + 1e-12)
+        assert row.bucket_low <= row.value <= row.bucket_high
+        assert row.resolved == (row.bucket_high <= RESOLVED * row.bucket_low * (1 + 1e-12))
+        if row.percentile in reported_percentiles:
+            assert row.resolved
+            assert row.value == pytest.approx(true)
+    assert h.percentile(100) == (
+        values[-1] if extremes else np.percentile(values, reported_percentiles[-1], method=method)
+    )
+
+
+@worlds
+@pytest.mark.parametrize("size", [3, 10, 37, 99, 160])
+def test_a_few_values_whatever_the_convention(world, size):
+    values = sample(world, size)
+    for method in ("inverted_cdf", "linear", "higher"):
+        rows = of_tool(values, (50.0, 90.0, 99.0, 99.9), method).percentile_rows(ASKED)
+        for row, true in zip(rows, np.percentile(values, ASKED, method=method), strict=True):
+            assert row.bucket_low * (1 - 1e-12) <= true <= row.bucket_high * (1 + 1e-12)
+
+
+@worlds
+@pytest.mark.parametrize("factor", [1.05, 1.5, 2.0, 10.0])
+def test_buckets_of_any_width_hold_the_truth(world, factor):
+    values = sample(world)
+    h = in_buckets(values, factor)
+    rows = h.percentile_rows(ASKED)
+    true = np.percentile(values, ASKED, method="inverted_cdf")
+    assert all(
+        row.bucket_low <= one <= row.bucket_high for row, one in zip(rows, true, strict=True)
+    )
+    assert {row.resolved for row in rows if row.bucket_low > 0} == {factor < RESOLVED}
+    for name, one in (
+        ("mean", values.mean()),
+        ("std", values.std()),
+        ("min", values[0]),
+        ("max", values[-1]),
+    ):
+        low, high = h.bracket(name)
+        assert low <= one <= high
+
+
+@worlds
+@pytest.mark.parametrize("reported_percentiles", PRINTED)
+def test_means_and_shares_lie_in_their_brackets(world, reported_percentiles):
+    values = sample(world)
+    for h in (of_tool(values, reported_percentiles, "inverted_cdf"), in_buckets(values, 3.0)):
+        for name, share in (("tm95", 0.05), ("tm99", 0.01), ("tm99.9", 0.001)):
+            found = h.trimmed(name)
+            assert found.low <= trimmed_mean(values, share) <= found.high
+            assert found.resolved == bool(is_resolved(found.low, found.high))
+            assert found.resolved or found.value == found.high
+        for limit in np.percentile(values, [30, 80, 98]):
+            within = h.trimmed(f"PR(:{limit:.6f}ns)")
+            true = 100 * np.mean(values <= float(f"{limit:.6f}"))
+            assert within.low - 1e-9 <= true <= within.high + 1e-9
+            assert within.value <= true + 1e-9  # never more than is sure
+        low, high = h.bracket("mean")
+        assert low <= values.mean() <= high
+
+
+def trimmed_mean(values, share):
+    """Between two ranks, parts of a request at either end."""
+    ends = np.arange(values.size + 1.0)
+    weight = np.clip(
+        np.minimum(ends[1:], (1 - share) * values.size)
+        - np.maximum(ends[:-1], share * values.size),
+        0,
+        None,
+    )
+    return float(weight @ values / weight.sum())
+
+
+@worlds
+@pytest.mark.parametrize("n", [1, 2, 10, 50])
+def test_fan_out_percentiles_lie_in_their_ranges(world, n):
+    values = sample(world)
+    share = (np.arange(1, values.size + 1) / values.size) ** n
+    for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
+        (found,) = fan_out(h, [n])
+        for p in (10.0, 50.0, 90.0, 99.0):
+            row = found.rows([p])[0]
+            true = values[np.searchsorted(share, p / 100 * (1 - 1e-12))]
+            assert row.bucket_low <= true * (1 + 1e-12)
+            assert true <= row.bucket_high * (1 + 1e-12)
+
+
+@pytest.mark.slow
+@worlds
+@pytest.mark.parametrize("k", [3])
+def test_sums_and_hedges_lie_in_their_ranges(world, k):
+    values, rng = sample(world), np.random.default_rng(k)
+    draws = rng.choice(values, (20_000, k))
+    for h in (of_tool(values, (50.0, 75.0, 90.0, 99.0), "inverted_cdf"), in_buckets(values, 2.5)):
+        summed = sequential(h, k)
+        (hedged,) = fan_out(h, [1], hedge=90.0)
+        delay = np.percentile(values, 90, method="inverted_cdf")
+        answers = np.minimum(draws[:, 0], delay + draws[:, 1])
+        for found, true in ((summed, draws.sum(axis=1)), (hedged, answers)):
+            for p in (25.0, 50.0, 80.0, 97.0):
+                row = found.rows([p])[0]
+                least, most = np.percentile(true, [p - 1, p + 1])  # the error of the simulation
+                assert row.bucket_low <= most
+                assert least <= row.bucket_high
+
+
+def test_shares_above_of_wide_buckets_have_bounds_that_hold_the_truth():
+    rng = np.random.default_rng(5)
+    seconds = [rng.lognormal(14, 1 if k % 10 else 2, 200) for k in range(40)]
+    every = np.sort(np.concatenate(seconds))
+    cut = np.percentile(every, 99, method="inverted_cdf")
+    for n in (2, 20):
+        true = np.mean([1 - np.mean(one <= cut) ** n for one in seconds])
+        for factor in (4.0, 1.01):
+            log = log_of(seconds, factor)
+            (found,) = fan_out(log, [n], shares=(99.0,))
+            low, high = found.above_between[99.0]
+            assert low - 1e-9 <= true <= high + 1e-9
+            assert low <= found.above[99.0] <= high
+        assert high - low < 0.1  # narrow buckets, narrow bounds
+
+
+def log_of(parts, factor):
+    """One second each, in buckets that widen by a factor."""
+    edges = 1e3 * factor ** np.arange(0, math.ceil(math.log(1e13 / 1e3, factor)))
+    buckets = lk.Histogram.from_buckets(
+        edges[:-1], edges[1:], np.ones(edges.size - 1, np.int64)
+    ).buckets
+    return wide_log(buckets, [np.histogram(part, np.nextafter(edges, np.inf))[0] for part in parts])
+
+
+def wide_log(buckets, rows):
+    from latencykit.core.blocks import Block
+
+    class Part:
+        def blocks(self, wanted):
+            for row in wanted.tolist():
+                index = np.flatnonzero(rows[row])
+                yield Block(
+                    np.array([row]),
+                    np.array([0, index.size]),
+                    index,
+                    rows[row][index].astype(np.int64),
+                    buckets,
+                )
+
+    return HistogramLog(np.arange(len(rows), dtype=float), np.ones(len(rows)), [Part()], unit="ns")
+
+
+@worlds
+@pytest.mark.parametrize("reported_percentiles", PRINTED)
+def test_no_verdict_on_a_limit_is_wrong_by_resolution(world, reported_percentiles):
+    values = sample(world)
+    true = {
+        f"p{p:g}": float(np.percentile(values, p, method="inverted_cdf"))
+        for p in (50, 75, 90, 95, 99)
+    }
+    true |= {
+        "mean": float(values.mean()),
+        "tm99": trimmed_mean(values, 0.01),
+        "max": float(values[-1]),
+    }
+    seen = set()
+    for h in (of_tool(values, reported_percentiles, "inverted_cdf"), in_buckets(values, 2.0)):
+        for name, value in true.items():
+            for share in (0.5, 0.97, 1.03, 2.0):
+                row = check_limit(h, name, share * value, 0.95)
+                seen.add(row.outcome)
+                assert row.outcome in ("unknown", "met" if share > 1 else "missed")
+                assert row.low <= row.bucket_low or math.isnan(row.bucket_low)
+    assert "unknown" in seen
+    assert {"met", "missed"} & seen
+
+
+def test_what_the_tool_states_wins_over_the_buckets():
+    values = sample("stall")
+    h = of_tool(values, (50.0, 75.0, 90.0, 99.0), "linear", mean=True)
+    assert h.bracket("mean") == (values.mean(), values.mean())
+    other = of_tool(1.1 * values, (50.0, 75.0, 90.0, 99.0), "linear", mean=True)
+    rows = {row.statistic: row for row in lk.compare(h, other).changes}
+    assert rows["mean"].base == pytest.approx(values.mean())
+    assert rows["mean"].change == pytest.approx(0.1)
+    assert rows["mean"].low < 0.1 < rows["mean"].high
+    assert [rows[f"p{p}"].base for p in (50, 75, 90, 99)] == pytest.approx(
+        np.percentile(values, [50, 75, 90, 99]).tolist()
+    )
+    assert check_limit(h, "mean", values.mean() * 2, 0.95).value == pytest.approx(values.mean())
+
+
+def test_a_comparison_of_ranges_gives_no_number():
+    one, two = (in_buckets(sample("lognormal") * factor, 2.0) for factor in (1.0, 1.3))
+    rows = {
+        row.statistic: row
+        for row in lk.compare(one, two, percentiles=[50, 99], run_noise=0.01).changes
+    }
+    assert not rows["p50"].resolved
+    assert math.isnan(rows["p50"].change)
+    assert rows["p50"].low <= 0.3 <= rows["p50"].high
+    assert not rows["p50"].significant
+    assert math.isnan(rows["tm99"].change)
+
+
+def test_several_runs_of_ranges_are_compared_by_what_is_known():
+    runs = [
+        of_tool(sample("lognormal", 4000 + k), (50.0, 99.0), "linear", mean=True) for k in range(10)
+    ]
+    found = lk.compare(runs[:5], runs[5:])
+    assert {row.statistic for row in found.changes} == {"p50", "p99", "p100", "mean"}
+
+
+def test_the_highest_supported_percentile_is_one_that_is_known():
+    values = sample("pareto")
+    h = of_tool(values, (50.0, 75.0, 90.0), "linear")
+    assert h.sample_limit() > 99.9
+    assert h.highest_supported_percentile() == 90
+    assert in_buckets(values, 2.0).highest_supported_percentile() == 0
+    fine = lk.Histogram.of(values)
+    assert fine.highest_supported_percentile() == fine.sample_limit()
+    assert all(row.resolved for row in fine.percentile_rows(ASKED))
+
+
+def test_overlapping_buckets_are_bounded_rank_by_rank():
+    rng = np.random.default_rng(3)
+    one, two = np.sort(rng.lognormal(14, 1, 3000)), np.sort(rng.lognormal(15, 1, 2000))
+    both = in_buckets(one, 2.0) + lk.Histogram.from_buckets(*shifted_buckets(two))
+    values = np.sort(np.concatenate((one, two)))
+    for row, true in zip(
+        both.percentile_rows(ASKED),
+        np.percentile(values, ASKED, method="inverted_cdf"),
+        strict=True,
+    ):
+        assert row.bucket_low <= true <= row.bucket_high
+    for name, share in (("tm95", 0.05), ("tm99", 0.01)):
+        found = both.trimmed(name)
+        assert found.low <= trimmed_mean(values, share) <= found.high
+
+
+def shifted_buckets(values):
+    edges = np.concatenate(([0.0], 1.7e5 * 3.0 ** np.arange(12)))
+    return edges[:-1], edges[1:], np.histogram(values, np.nextafter(edges, np.inf))[0]
+
+
+# ---------------------------------------------------------------- what people see
+
+
+def wrk():
+    return lk.read(FORMATS / "wrk/ctrlz/stdout.txt")
+
+
+def test_ranges_in_words():
+    assert format_range(3.2e9, 5.7e9) == "3.2–5.7 s"
+    assert format_range(0, 5.7e9) == "≤ 5.7 s"
+    assert format_range(3.2e9, math.inf) == format_range(3.2e9, None) == "≥ 3.2 s"
+    assert format_range(999e6, 1e9) == "999 ms–1 s"
+    (row,) = wrk().percentile_rows([95])
+    assert format_row(row) == "3.4–5.74 s"
+    assert statistic_text(wrk(), "mean") == "693 ms"
+
+
+def test_the_columns_are_those_that_the_tool_printed():
+    record = series_record("wrk", wrk())
+    assert [row["percentile"] for row in record["percentiles"]] == [50, 75, 90, 99, 100]
+    assert all(row["resolved"] for row in record["percentiles"])
+    assert record["trimmed_means"]["tm99"] is None
+    assert record["trimmed"]["tm99"]["low"] < record["trimmed"]["tm99"]["high"]
+    text = summary_text([record])
+    assert "p95" not in text
+    assert "681 ms" not in text
+    asked = series_record("wrk", wrk(), [95, 99])["percentiles"]
+    assert [(row["resolved"], row["bucket_low"], row["bucket_high"]) for row in asked] == [
+        (False, 3_400_000_000, 5_740_000_000),
+        (True, 5_740_000_000, 5_740_000_000),
+    ]
+    assert "3.4–5.74 s" in summary_text([series_record("wrk", wrk(), [95, 99])])
+
+
+def test_fine_sources_have_the_usual_columns():
+    record = series_record("x", lk.Histogram.of(sample("lognormal")))
+    assert [row["percentile"] for row in record["percentiles"]][:4] == [50, 75, 90, 95]
+    assert record["ranges"] == {}
+    assert "–" not in summary_text([record])
+
+
+def test_a_mean_of_wide_buckets_is_a_range():
+    record = series_record("x", in_buckets(sample("lognormal"), 2.0))
+    assert record["mean"] is None
+    assert (
+        record["ranges"]["mean"]["low"]
+        < sample("lognormal").mean()
+        < record["ranges"]["mean"]["high"]
+    )
+    assert record["highest_supported_percentile"] == 0
+    assert re.search(r"max.*mean", summary_text([record]).splitlines()[0])
+    assert summary_text([record]).splitlines()[1].count("–") >= 10
+
+
+def test_csv_names_the_columns_that_are_supported_and_resolved():
+    (row,) = csv.DictReader(
+        io.StringIO(summary_text([series_record("wrk", wrk(), [50, 95, 99.999])], "csv"))
+    )
+    assert row["resolved"].split() == ["p50", "p99.999"]
+    assert row["supported"].split() == ["p50", "p95"]
+    assert row["p95 (ns)"] == "5740000000"
+    assert row["tm99 (ns)"] == ""
+
+
+def test_printed_numbers_of_a_known_sample_are_not_called_too_few():
+    few, many, unknown = (
+        lk.Summary({}, {50.0: 1e6, 99.0: 2e6}, count) for count in (20, 10_000, None)
+    )
+    flags = [
+        [row["supported"] for row in series_record("x", one)["percentiles"]]
+        for one in (few, many, unknown)
+    ]
+    assert flags == [[True, False], [True, True], [None, None]]
+    assert "in brackets" not in summary_text([series_record("x", unknown)])
+    assert "in brackets" not in summary_text([series_record("x", many)])
+    assert "(2 ms)" in summary_text([series_record("x", few)])
+
+
+def test_intervals_mark_what_their_few_requests_cannot_support():
+    from latencykit.views.summary import interval_records
+
+    parts = [np.random.default_rng(k).lognormal(14, 1, 10 ** (k + 1)) for k in range(4)]
+    moments = np.concatenate(
+        [np.full(part.size, k * 10**9) + np.arange(part.size) for k, part in enumerate(parts)]
+    )
+    log = lk.Samples(start=moments, duration=np.concatenate(parts)).to_log("1s")
+    rows = interval_records(interval_series(log, [50.0, 99.0, 99.9]))
+    assert [sum(p <= row["supported_up_to"] for p in (50, 99, 99.9)) for row in rows] == [
+        1,
+        1,
+        2,
+        3,
+    ]
+    assert all(row["ranges"] == {} for row in rows)
+    record = {"name": "x", "unit": "ns", "intervals": rows}
+    assert [line.count("(") for line in intervals_text([record]).splitlines()[1:5]] == [2, 2, 1, 0]
+    cells = list(csv.DictReader(io.StringIO(intervals_text([record], "csv"))))
+    assert [cell["supported"] for cell in cells] == ["p50", "p50", "p50 p99", "p50 p99 p99.9"]
+
+
+def test_records_of_intervals_are_alike_however_many_are_looked_at_together(monkeypatch):
+    from latencykit.views import summary
+
+    parts = [np.random.default_rng(k).lognormal(14, 1, 30 * (k % 3)) for k in range(11)]
+    series = interval_series(log_of(parts, 2.0), [50.0, 90.0])
+    together = summary.interval_records(series)[:]
+    monkeypatch.setattr(summary, "_AT_ONCE", 3)
+    rows = summary.interval_records(series)
+    assert list(rows) == together == [rows[k] for k in range(len(rows))]
+    assert rows[2:5] == together[2:5]
+    assert rows[-1] == together[-1]
+    with pytest.raises(IndexError):
+        rows[len(rows)]
+
+
+def test_intervals_of_wide_buckets_are_ranges():
+    from latencykit.views.summary import interval_records
+
+    parts = [np.random.default_rng(k).lognormal(14, 1, 500) for k in range(3)]
+    rows = interval_records(interval_series(log_of(parts, 2.0), [50.0, 90.0]))
+    for row, part in zip(rows, parts, strict=True):
+        for name, true in (
+            ("50", np.percentile(part, 50, method="inverted_cdf")),
+            ("max", part.max()),
+        ):
+            assert row["ranges"][name]["low"] <= true <= row["ranges"][name]["high"]
+    assert "–" in intervals_text([{"name": "x", "unit": "ns", "intervals": rows}])
+
+
+def test_frames_and_notebooks_say_what_is_resolved():
+    frame = wrk().percentiles([50, 95])
+    assert list(frame.columns) == [
+        "value",
+        "low",
+        "high",
+        "bucket_low",
+        "bucket_high",
+        "resolved",
+        "supported",
+        "events",
+    ]
+    assert frame.resolved.tolist() == [True, False]
+    wide = in_buckets(sample("lognormal"), 2.0)
+    assert dict(key_statistics(wide))["mean"].count("–") == 1
+    assert "fill-opacity" in wide._repr_html_()
+    assert "fill-opacity" not in lk.Histogram.of(sample("lognormal"))._repr_html_()
+    assert "–" in repr(wide)
+
+
+def test_what_lies_beyond_the_last_printed_percentile_is_open():
+    h = lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000)
+    values, low, high, open_above = brackets_at(h, np.array([50.0, 80.0, 90.0, 95.0, 100.0]))
+    assert values.tolist() == [1e6, 2e6, 2e6, 2e6, 2e6]
+    assert low.tolist() == [1e6, 1e6, 2e6, 2e6, 2e6]
+    assert high.tolist() == [1e6, 2e6, 2e6, np.inf, np.inf]
+    assert open_above.tolist() == [False, False, False, True, True]
+
+
+def test_sums_and_differences_keep_what_every_part_states():
+    one, two = sample("stall"), sample("pareto", 3000)
+    parts = [of_tool(values, (50.0, 99.0), "linear", mean=True) for values in (one, two)]
+    every = np.concatenate((one, two))
+    assert (parts[0] + parts[1]).bracket("mean") == (
+        pytest.approx(every.mean()),
+        pytest.approx(every.mean()),
+    )
+    edges = np.concatenate(([0.0], 1e5 * 4.0 ** np.arange(12)))
+    early, late = (
+        lk.Histogram.from_buckets(
+            edges[:-1],
+            edges[1:],
+            np.histogram(v, edges)[0],
+            reported_stats={"mean": float(v.mean())},
+        )
+        for v in (one[::2], one)
+    )
+    assert (late - early).mean == pytest.approx(one[1::2].mean())
+    stated = lk.Histogram.of(one)
+    assert (stated + stated).reported_stats == {}
+
+
+def test_a_summary_holds_only_what_is_known():
+    values = sample("lognormal")
+    found = of_tool(values, (50.0, 99.0), "linear", mean=True).summary()
+    assert set(found.reported_percentiles) == {50.0, 99.0, 100.0}
+    assert set(found.stats) == {"mean", "min", "max"}
+    assert found.count == values.size
+    assert set(in_buckets(values, 2.0).summary().reported_percentiles) == set()
+    assert set(lk.Histogram.of(values).summary().stats) == {"mean", "std", "min", "max"}
+
+
+def test_a_handful_of_values_is_compared_by_its_ends():
+    few = lk.Histogram.of([1_000_000])
+    assert few.percentile_rows([]) == []
+    assert [row.statistic for row in lk.compare(few, few).changes] == ["p100", "mean", "tm99"]

@@ -1,0 +1,124 @@
+"""`latencykit ctrlz` and `latencykit hiccup`: what they print, and how they refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import latencykit as lk
+from latencykit.ctrlz.run import Calibration
+from latencykit.ctrlz.verdict import CalibrationRow
+from latencykit.plot.diagnosis_chart import ctrlz
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def result(verdict: str = "omits") -> Calibration:
+    reported = lk.Histogram.of(np.array([1e6] * 999 + [4e9]))
+    truth = lk.Histogram.of(np.concatenate([np.full(667, 1e6), np.linspace(1e6, 4e9, 333)]))
+    rows = (CalibrationRow(99.0, 1e6, 3.88e9, True), CalibrationRow(100.0, 4e9, 4e9, False))
+    return Calibration(
+        verdict,
+        "paced",
+        4.0,
+        rows,
+        ("the stall is missing",),
+        ("hey",),
+        "hey",
+        "0.1",
+        reported,
+        truth,
+        notes=("it was quiet",),
+        load={"duration": 12.0, "rate": 200.0, "connections": 4, "due": 2400, "sent": 2400},
+        server={"kind": "own", "usual": 1e6, "busy": 0.1, "jitter": {"50": 1e5}},
+        machine={"system": "Linux", "cpus": 2, "load_average": 0.5},
+    )
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    def fake(command, *, progress, **options):
+        progress(" ".join(command))
+        assert options["stall"] == "4s"
+        return result(command[0])
+
+    monkeypatch.setattr("latencykit.ctrlz.run.ctrlz", fake)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"), [("omits", 1), ("partly", 1), ("loses", 1), ("honest", 0), ("unknown", 0)]
+)
+@pytest.mark.usefixtures("judged")
+def test_the_verdict_is_the_exit_status(run, verdict, code):
+    status, out, err = run("ctrlz", "--format", "json", "--", verdict, "-c", "4")
+    assert (status, err) == (code, f"{verdict} -c 4\n")
+    record = json.loads(out)
+    assert {key: record[key] for key in ("verdict", "model", "stall")} == {
+        "verdict": verdict,
+        "model": "paced",
+        "stall": 4.0,
+    }
+    assert record["reported"] == {"99": 1e6, "100": 4e9}
+    assert record["truth"]["99"] == record["rows"][0]["truth"] == 3.88e9
+
+
+@pytest.mark.usefixtures("judged")
+def test_the_table_says_why_and_the_chart_is_drawn(run, tmp_path):
+    chart = tmp_path / "chart.svg"
+    lines = run("ctrlz", "-o", chart, "--", "omits")[1].splitlines()
+    assert lines[:2] == ["hey: omits (paced loop)", "  the stall is missing"]
+    assert lines[2] == "  note: it was quiet"
+    assert lines[-1].split() == ["max", "4", "s", "4", "s", "1.00"]
+    assert chart.read_text().startswith("<?xml")
+    assert (
+        run("ctrlz", "--format", "csv", "--", "omits")[1].splitlines()[0]
+        == "percentile,reported,truth,ratio"
+    )
+
+
+@pytest.mark.slow
+def test_reported_is_red_and_true_is_blue():
+    ax = ctrlz(result(), ax=Figure().add_subplot())
+    colours = {line.get_color() for line in ax.get_lines() if line.get_linewidth() > 1.5}
+    assert {"#d0312d", "#0b5cbf"} <= colours
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_process_is_frozen_only_after_a_yes(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\ny\n"))
+    status, out, err = run("ctrlz", "--pid", "4711", "--", "omits")
+    assert (status, "(process 4711) and its child processes for 4s?" in out + err) == (2, True)
+    assert "nothing was frozen" in err
+    assert "interrupted" not in err
+    assert run("ctrlz", "--pid", "4711", "--", "omits")[0] == 1
+    assert run("ctrlz", "--pid", "4711", "--yes", "--", "omits")[0] == 1
+
+
+def test_nothing_to_test_and_nowhere_to_write(run, tmp_path):
+    assert run("ctrlz")[0] == 2
+    for path, said in (
+        (tmp_path / "x.txt", "is written as .hlog"),
+        (tmp_path / "no" / "x.hlog", "no such directory"),
+    ):
+        status, _, err = run("hiccup", "-o", path, "--duration", "1s")
+        assert (status, said in err, path.exists()) == (2, True, False)
+
+
+@pytest.mark.slow
+def test_hiccups_are_recorded(run, tmp_path: Path):
+    path = tmp_path / "h.hlog"
+    _, out, err = run(
+        "hiccup", "-o", path, "--duration", "0.3s", "--interval", "0.1s", "--format", "json"
+    )
+    record = json.loads(out)
+    assert record["output"] == str(path)
+    assert record["series"][0]["count"] == lk.read(path).histogram().count > 100
+    run = lk.read(path).run
+    assert (run.tool, run.corrected) == ("latencykit hiccup", "schedule")
+    assert "worst so far" in err

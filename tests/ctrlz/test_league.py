@@ -1,0 +1,221 @@
+"""The league: entries are data, results are merged, and a verdict that flips is unknown."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from latencykit.ctrlz import league
+from latencykit.ctrlz.entries import folder, load_entries, tool_version
+from latencykit.ctrlz.league import merge_results, run_league
+from latencykit.ctrlz.run import PLACES
+from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.views.league import league_row
+from tests.ctrlz.test_commands import result
+from tests.views.test_schemas import validated
+
+ROOT = Path(__file__).parents[2]
+ENTRY = """
+tool = "mine"
+install = "make"
+needs = []
+[[modes]]
+name = "open"
+command = "{python} -m latencykit.ctrlz.client open {url} --rate {rate} --duration {duration}s -o {out}"
+advice = "none needed"
+"""
+
+
+@pytest.fixture
+def entry(tmp_path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(ENTRY)
+    return path
+
+
+@pytest.fixture
+def verdicts(monkeypatch):
+    """Replace the test by one that gives these verdicts, run by run."""
+
+    def install(*names: str, error: str | None = None) -> None:
+        def fake(command, *, repeat, **_):
+            if error is not None:
+                raise LatencyKitError(error)
+            runs = [result(name) for name in names[:repeat]]
+            from latencykit.ctrlz.run import _combined
+
+            return _combined(runs)
+
+        monkeypatch.setattr(league, "ctrlz", fake)
+
+    return install
+
+
+# ------------------------------------------------------------ entries
+
+
+def test_every_entry_of_the_league_is_complete() -> None:
+    entries = load_entries()
+    assert len({(entry.tool, entry.mode) for entry in entries}) == len(entries) > 40
+    places = {*PLACES, "many"}
+    for one in entries:
+        words = [*one.command, *([one.server] if one.server else [])]
+        named = {name for word in words for name in re.findall(r"\{([a-z_]+)\}", word)}
+        assert named <= places, one
+        assert one.advice
+        assert one.install
+        assert (one.server is None) == (one.url is None), one
+        for word in words:
+            for path in re.findall(re.escape(str(folder())) + r"[\w./-]+", word):
+                assert Path(path).is_file(), path
+
+
+def test_entries_of_one_s_own_and_names_that_are_not_known(entry) -> None:
+    (own,) = load_entries([str(entry)])
+    assert (own.tool, own.command[0], own.missing) == ("mine", sys.executable, ())
+    assert {one.tool for one in load_entries(["wrk"])} == {"wrk"}
+    with pytest.raises(InvalidArgumentError, match="did you mean 'wrk"):
+        load_entries(["wrkk"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("tool =", "tool ="), None), (("tool = ", "tol = "), "tol"), (("install", "in stall"), "line"),
+        (('"make"', "7\nspeed = 3"), "speed"), (("command", "comand"), "comand"),
+        (("{out}", "{out}'"), "quotation"), (("needs = []", "needs = 5"), "wrong value"),
+        (("needs = []", 'duration = "long"'), "wrong value"), (("[[modes]]", "modes = 3\n[x]"), "the key 'x'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_entry_is_an_error_of_one_line(change, message, entry) -> None:
+    entry.write_text(ENTRY.replace(*change))
+    if message is None:
+        assert load_entries([str(entry)])
+        return
+    with pytest.raises(CorruptInputError, match=message) as error:
+        load_entries([str(entry)])
+    assert str(entry) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_versions_are_the_tools_own() -> None:
+    assert re.fullmatch(r"\d+\.\d+.*", tool_version("latencykit"))
+    assert tool_version("no such tool") is None
+
+
+# ------------------------------------------------------------ results
+
+
+def test_a_verdict_that_flips_is_unknown(verdicts, entry) -> None:
+    entries = load_entries([str(entry)])
+    verdicts("honest", "omits", "honest")
+    (row,) = run_league(entries)["results"]
+    assert row["verdict"] == "unknown"
+    assert row["reasons"][0] == "the verdict differs between runs: honest, omits"
+    assert [run["verdict"] for run in row["runs"]] == ["honest", "omits", "honest"]
+    verdicts("omits", "omits", "omits")
+    (row,) = run_league(entries)["results"]
+    assert row["verdict"] == "omits"
+    assert league_row(row)["reported p99"] == "1 ms"
+
+
+def test_a_tool_that_fails_or_is_missing_stops_nothing(verdicts, entry, monkeypatch) -> None:
+    verdicts(error="it broke")
+    (row,) = run_league(load_entries([str(entry)]))["results"]
+    assert (row["error"], league_row(row)["verdict"]) == ("it broke", "no result")
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    said: list[str] = []
+    entries = [one for one in load_entries() if one.tool != "latencykit"]
+    assert run_league(entries, progress=said.append)["results"] == []
+    assert all("not installed" in line for line in said)
+
+
+def test_spreads_over_the_runs_are_shown() -> None:
+    runs = [{"reported": {"99": value, "100": 4e9}, "truth": {}} for value in (5e6, 7e6, 6e6)]
+    row = {"tool": "x", "version": None, "mode": "m", "error": None, "advice": "", "model": "open"}
+    cells = league_row({**row, "verdict": "omits", "runs": runs})
+    assert cells["reported p99"] == "5–7 ms"
+    assert cells["reported max"] == "4 s"
+    assert (cells["true p99"], league_row({**row, "verdict": "x", "runs": []})["reported p99"]) == (
+        "", "not reported",
+    )  # fmt: skip
+
+
+def test_results_are_merged_by_mode() -> None:
+    def record(*tools: str, verdict: str = "omits", stall: float = 4.0) -> dict:
+        rows = [{"tool": tool, "mode": "m", "verdict": verdict} for tool in tools]
+        return {"stall": stall, "duration": 12, "rate": 200, "connections": 4, "results": rows}
+
+    merged = merge_results(record("wrk", "ab"), record("ab", "latencykit", verdict="honest"))
+    assert [(row["tool"], row["verdict"]) for row in merged["results"]] == [
+        ("latencykit", "honest"), ("ab", "honest"), ("wrk", "omits"),
+    ]  # fmt: skip
+    with pytest.raises(CorruptInputError, match="stall is 4"):
+        merge_results(record("wrk"), record("ab", stall=1.0))
+
+
+# ------------------------------------------------------------ the command
+
+
+def test_results_are_written_kept_and_read(run, verdicts, entry, tmp_path) -> None:
+    verdicts("omits", "omits")
+    file = tmp_path / "league.json"
+    for words in (("--json", file), ("--repeat", "2", "--json", file, "--format", "json")):
+        status, out, err = run("league", entry, *words)
+        assert (status, "mine (open)" in err) == (0, True)
+    validated("league", out)
+    record = validated("league", file.read_text())
+    assert [row["verdict"] for row in record["results"]] == ["omits"]
+    for words in (("--json",), ("--json", "--repeat", "1")):
+        assert len(validated("league", run("league", entry, *words)[1])["results"]) == 1
+    table = run("league", "--from", file, "--format", "markdown")[1].splitlines()
+    assert table[0].startswith("| tool | version | mode | model |")
+    assert "| omits |" in table[2]
+    assert run("league", "mine", "--from", file)[0] == 0
+    assert run("league", "yours", "--from", file)[0] == 2
+    assert run("league", "--list", entry)[1].splitlines()[1].split() == ["mine", "open", "yes"]
+
+
+def test_what_is_not_a_result_is_refused(run, tmp_path, entry) -> None:
+    for text in ("", "[]", '{"results": [3]}', '{"results": [{"tool": "x"}]}'):
+        (tmp_path / "x.json").write_text(text)
+        for words in (("--from", tmp_path / "x.json"), (entry, "--json", tmp_path / "x.json")):
+            status, _, err = run("league", *words)
+            assert (status, "these are not results" in err, err.count("\n")) == (2, True, 1)
+    assert run("league", "--from", tmp_path / "none.json")[0] == 2
+    for words, said in (
+        (("--json", tmp_path / "no" / "x.json"), "no such directory"),
+        (("--stall", "5s", "--duration", "4s"), "shorter than the run"),
+    ):
+        status, _, err = run("league", entry, *words)
+        assert (status, said in err) == (2, True)
+
+
+@pytest.mark.slow
+def test_an_entry_is_really_run(run, entry, tmp_path) -> None:
+    words = ("--repeat", "1", "--stall", "0.8s", "--duration", "2.4s", "--format", "json")
+    record = validated("league", run("league", entry, *words)[1])
+    (row,) = record["results"]
+    assert row["error"] is None
+    assert row["command"][:4] == ["{python}", "-m", "latencykit.ctrlz.client", "open"]
+    assert row["load"]["due"] == 480
+    assert row["server"]["kind"] == "own"
+    assert row["server"]["jitter"]["50"] > 0
+    assert row["machine"]["cpus"] >= 1
+    assert len(row["runs"]) == 1
+
+
+def test_the_published_table_is_that_of_the_results(run) -> None:
+    """`latencykit league --from notebooks/league/results.json --format markdown` prints it."""
+    results = ROOT / "notebooks" / "league" / "results.json"
+    table = run("league", "--from", results, "--format", "markdown")[1].strip()
+    assert table in (ROOT / "notebooks" / "load-generators.md").read_text(encoding="utf-8")
+    record = validated("league", results.read_text(encoding="utf-8"))
+    assert all(len(row["runs"]) >= 3 for row in record["results"] if row["error"] is None)
+    assert all(row["version"] for row in record["results"])
+    words = [word for row in record["results"] for word in row.get("command", [])]
+    assert not [word for word in words if re.search(r"(^|[^{}\w./])/\w+/", word)]

@@ -1,0 +1,244 @@
+"""On a Dask cluster: what one process gives, bit for bit, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import signal
+import socketserver
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from latencykit import distributed
+from latencykit.cli import inputs as spread
+from latencykit.distributed import executors as engines
+from latencykit.distributed.executors import Task, dask_executor, local_cluster, read_total
+from latencykit.distributed.results import totals_of
+from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.io import files as places
+from latencykit.io import part_results
+from latencykit.io.reading import Selection
+from tests.conftest import DATA, needs_package
+from tests.distributed.conftest import bins_of, rows_of, same, total_of
+
+pytestmark = [
+    needs_package("distributed", "cluster"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.slow,
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with local_cluster("local", 2) as made:
+            yield made
+
+
+class Talker(socketserver.BaseRequestHandler):
+    """A server that is none of Dask's."""
+
+    def handle(self):
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def slowly(*arguments, **options):
+    """Reading that takes long enough to be interrupted."""
+    time.sleep(0.1)
+    return part_results.read_part(
+        *arguments, **options
+    )  # in a worker, whose modules nobody patched
+
+
+def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
+    alone = total_of(logs * 2)
+    victims = []
+
+    def kill_one(done: int, of: int) -> None:
+        if 4 <= done < of and not victims:
+            victims.extend(client.run(os.getpid).values())
+            os.kill(victims[0], signal.SIGKILL)
+
+    monkeypatch.setattr(engines, "TASK_FILES", 1)
+    monkeypatch.setattr(spread, "reading_bar", lambda: kill_one)
+    monkeypatch.setattr(part_results, "read_part", slowly)
+    total = total_of(logs * 2, dask=client.scheduler.address)
+    assert victims
+    assert victims[0] not in client.run(os.getpid).values()
+    assert same(total, alone)
+
+
+def test_time_bins(client, logs):
+    address = client.scheduler.address
+    assert rows_of(bins_of(logs, 2.0, dask=address)) == rows_of(bins_of(logs, 2.0))
+
+
+def test_ranges_of_a_log(client, logs, monkeypatch):
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    assert len(engines.tasks_of(logs[:2], divide=True)[0].places) > 2
+    assert same(total_of(logs[:2], dask=client.scheduler.address), total_of(logs[:2]))
+
+
+def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path, capsys):
+    gone = str(tmp_path / "gone.hlog")
+    address = client.scheduler.address
+    with pytest.raises(LatencyKitError, match=r"gone\.hlog: cannot be read"):
+        total_of([*logs, gone], dask=address)
+    capsys.readouterr()
+    assert same(total_of([gone, *logs], dask=address, lenient=True), total_of(logs))
+    assert "gone.hlog" in capsys.readouterr().err
+
+
+def test_only_small_results_travel(client, logs):
+    """One histogram comes back from eighteen files."""
+    read = functools.partial(
+        part_results.read_part,
+        selection=Selection(),
+        ask=totals_of,
+        key="tag",
+    )
+    jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
+    seen = []
+    answer = read_total(
+        dask_executor(client),
+        read,
+        jobs,
+        lambda done, of: seen.append((done, of)),
+        lenient=False,
+    )
+    assert seen == [(18, 18)]
+    assert [len(totals.parts) for _, totals in answer.series] == [1]
+    assert sum(totals.intervals for _, totals in answer.series) == 18 * 24
+
+
+@pytest.mark.parametrize("address", ["nonsense", "http://localhost:1", "tcp://127.0.0.1:1"])
+def test_nobody_answers(address, monkeypatch):
+    monkeypatch.setattr(engines, "_PATIENCE", 0.3)
+    with (
+        pytest.raises(InvalidArgumentError, match="no Dask scheduler answers"),
+        local_cluster(address),
+    ):
+        pass
+
+
+def test_another_server_answers(monkeypatch):
+    monkeypatch.setattr(engines, "_PATIENCE", 0.5)
+    with socketserver.TCPServer(("127.0.0.1", 0), Talker) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.server_address[1]}"
+        with (
+            pytest.raises(InvalidArgumentError, match="no Dask scheduler answers"),
+            local_cluster(address),
+        ):
+            pass
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--merge"], ["--interval", "3s"], ["--merge", "--interval", "3s"], ["--tag", ""]]
+)
+def test_summary_prints_the_same(client, logs, say, words):
+    shown = ("summary", *logs[:5], *words, "--format", "json")
+    assert (
+        say(*shown, "--dask", client.scheduler.address)
+        == say(*shown, "--jobs", 1)
+        == say(*shown, "--jobs", 4)
+    )
+
+
+def test_diagnose_says_and_draws_the_same(client, say, tmp_path):
+    log = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+    shown = ("diagnose", log, "--rate", 500, "--format", "json")
+    there = ("--dask", client.scheduler.address)
+    assert say(*shown, *there) == say(*shown)
+    for how, out in (((), "here.png"), (there, "there.png")):
+        assert say(*shown, *how, "-o", tmp_path / out)[0] == 0
+    assert (tmp_path / "here.png").read_bytes() == (tmp_path / "there.png").read_bytes()
+
+
+def test_standard_input_does_not_reach_a_cluster(client, say):
+    assert say("summary", "-", "--dask", client.scheduler.address) == (2, "")
+
+
+def test_merge_and_chart_write_the_same(client, logs, say, tmp_path):
+    address = client.scheduler.address
+    for name, words in (
+        ("a", []),
+        ("b", ["--interval", "2s"]),
+        ("c", ["--tag-by-file", "--interval", "2s"]),
+    ):
+        for where, how in (("here", []), ("there", ["--dask", address])):
+            assert (
+                say("merge", *logs[:4], *words, "-o", tmp_path / f"{name}-{where}.hlog", *how)[0]
+                == 0
+            )
+        assert (tmp_path / f"{name}-here.hlog").read_bytes() == (
+            tmp_path / f"{name}-there.hlog"
+        ).read_bytes()
+    for how, out in (([], "here.svg"), (["--dask", address], "there.svg")):
+        assert say("chart", *logs[:2], "--kind", "timeline", "-o", tmp_path / out, *how)[0] == 0
+    assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
+
+
+@pytest.mark.parametrize("interval", [[], ["--interval", "2s"]])
+def test_large_files_are_summed_where_they_are_read(client, logs, say, monkeypatch, interval):
+    words = ("summary", *logs, "--merge", *interval, "--format", "json")
+    together = json.loads(say(*words)[1])["series"][0]
+    monkeypatch.setattr(spread, "TOGETHER", 0)
+    apart = [
+        json.loads(say(*words, *how)[1])["series"][0]
+        for how in ([], ["--dask", client.scheduler.address])
+    ]
+    assert apart[0] == apart[1]
+    assert [row["value"] for row in apart[0]["percentiles"]] == [
+        row["value"] for row in together["percentiles"]
+    ]
+    for key in (
+        "name",
+        "rung",
+        "count",
+        "min",
+        "max",
+        "mean",
+        "std",
+        "start",
+        "duration",
+        "tags",
+        "intervals",
+    ):
+        assert apart[0].get(key) == together.get(key), key
+
+
+def test_the_documented_example_runs(tmp_path):
+    text = re.search(
+        r"::\n\n(    import latencykit as lk.*?)\n\nFor a real cluster",
+        distributed.__doc__ or "",
+        re.DOTALL,
+    )
+    script = tmp_path / "example.py"
+    script.write_text(textwrap.dedent(text[1]))
+    root = Path(__file__).parents[2]
+    env = dict(os.environ, PYTHONPATH=str(root))
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=root,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Histogram("), done.stdout

@@ -1,0 +1,211 @@
+"""Schedulers and workers that die, stall, or have another latencykit: one line that says what to do, exit status 2."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from latencykit._limits import limits
+from tests.conftest import needs_package
+
+pytestmark = [
+    needs_package("distributed", "cluster"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.slow,
+]
+
+ROOT = Path(__file__).parents[2]
+SLOW = """
+import os, time
+from latencykit.io import part_results
+read = part_results.read_part
+def read_part(place, *words, **more):
+    open({reading!r}, "w").close()
+    {act}
+    return read(place, *words, **more)
+part_results.read_part = read_part
+"""
+
+
+def start(words, folder):
+    """Start a process of Dask's in a group of its own; return it and the address that it prints."""
+    env = dict(os.environ, PYTHONPATH=str(folder), PYTHONUNBUFFERED="1")
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{words[0]}", *words[1:], "--no-dashboard"],
+        env=env, cwd=folder, start_new_session=True, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    address = ""
+    for line in process.stderr:
+        known = re.search(r"(?:Scheduler at|Start worker at):\s+(tcp://\S+)", line)
+        address = known[1] if known else address
+        if address and (words[0] == "scheduler" or "Starting established connection" in line):
+            break
+    process.drain = threading.Thread(target=process.stderr.read, daemon=True)
+    process.drain.start()
+    return process, address
+
+
+def end(process, how=signal.SIGKILL):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, how)
+    if how == signal.SIGKILL:
+        process.wait(20)
+        process.drain.join(20)
+        process.stderr.close()
+
+
+@contextlib.contextmanager
+def a_scheduler():
+    process, address = start(["scheduler", "--host", "127.0.0.1", "--port", "0"], ROOT)
+    try:
+        yield process, address
+    finally:
+        end(process)
+
+
+@contextlib.contextmanager
+def a_worker(address, folder=ROOT, *words):
+    process, _ = start(["worker", address, "--nthreads", "1", *(words or ["--no-nanny"])], folder)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with a_scheduler() as (_, address):
+        yield address
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """Folder whose latencykit is the real one, and does something before it reads each file.
+
+    A file `reading` appears in it when the first worker begins.
+    """
+
+    def make(act: str) -> Path:
+        code = SLOW.format(act=act, reading=str(tmp_path / "reading"))
+        (tmp_path / "sitecustomize.py").write_text(
+            f"import sys\nsys.path.insert(1, {str(ROOT)!r})\n" + code
+        )
+        return tmp_path
+
+    return make
+
+
+def summary(run, address, *files, answer="30s", fetch="60s"):
+    """Run a command that fails; return the one line of the error.
+
+    Its patience is that of a busy machine, but where nothing is to come.
+    """
+    with limits(answer=answer, fetch=fetch):
+        status, out, err = run("-q", "summary", "--merge", *files, "--dask", address)
+    assert status == 2, err
+    assert out == ""
+    assert err.count("\n") == 1, err
+    return err
+
+
+@contextlib.contextmanager
+def meanwhile(folder, act):
+    """Do something once a worker reads its first file, while a command waits for it."""
+
+    def wait():
+        deadline = time.monotonic() + 60
+        while not (folder / "reading").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    yield
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (signal.SIGKILL, "the Dask scheduler ended before the work was done; start it again"),
+        (signal.SIGSTOP, "the Dask scheduler said nothing for 2 s; --limit answer=TIME"),
+    ],
+)
+def test_a_scheduler_that_dies_or_stalls(how, says, run, logs, slow, tmp_path):
+    with (
+        a_scheduler() as (process, address),
+        a_worker(address, slow("time.sleep(0.5)")),
+        meanwhile(tmp_path, lambda: end(process, how)),
+    ):
+        assert says in summary(run, address, *logs * 4, answer="2s")
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        (signal.SIGKILL, "it had no workers for 3 s; see that they run"),
+        (signal.SIGSTOP, "its workers said nothing for 3 s; see that they run"),
+    ],
+)
+def test_workers_that_die_or_stall(how, says, run, scheduler, logs, slow, tmp_path):
+    with (
+        a_worker(scheduler, slow("time.sleep(0.5)")) as worker,
+        meanwhile(tmp_path, lambda: end(worker, how)),
+    ):
+        assert says in summary(run, scheduler, *logs * 4, fetch="3s")
+
+
+def test_a_scheduler_without_workers(run, scheduler, logs):
+    assert "it had no workers for 3 s" in summary(run, scheduler, *logs, fetch="3s")
+
+
+def test_a_worker_without_latencykit(run, scheduler, logs, tmp_path):
+    (tmp_path / "latencykit.py").write_text("raise ImportError(name='latencykit')")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]\n"
+    )
+    with a_worker(scheduler, tmp_path):
+        assert re.search(
+            r"--dask tcp://\S+: the worker tcp://\S+ has no latencykit; install latencykit \S+ there",
+            summary(run, scheduler, *logs),
+        )
+
+
+def test_a_worker_with_another_latencykit(run, scheduler, logs, tmp_path):
+    (tmp_path / "latencykit").mkdir()
+    (tmp_path / "latencykit/__init__.py").write_text("__version__ = '0.0.1'\n")
+    with a_worker(scheduler, tmp_path):
+        assert "has latencykit 0.0.1; install latencykit" in summary(run, scheduler, *logs)
+
+
+def test_a_worker_without_the_files(run, scheduler, logs, tmp_path, monkeypatch):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "a.hlog").write_bytes(Path(logs[0]).read_bytes())
+    monkeypatch.chdir(folder)
+    with a_worker(scheduler):
+        text = summary(run, scheduler, "a.hlog")
+    assert re.match(
+        r"latencykit: a\.hlog: cannot be read: No such file or directory; the workers read it", text
+    )
+
+
+def test_workers_that_run_out_of_memory(run, scheduler, logs, slow):
+    """What the nanny does to a worker beyond its limit, and the kernel to any process."""
+    act = "time.sleep(2); os.kill(os.getpid(), 9)"  # later than its start: else the nanny gives up
+    with a_worker(scheduler, slow(act), "--nanny"):
+        assert "workers died again and again over one task, perhaps for want of memory" in summary(
+            run, scheduler, logs[0]
+        )

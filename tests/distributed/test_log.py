@@ -1,0 +1,204 @@
+"""Many files as one log: the sums of one process, anyone who reads, in whatever order, in ranges or whole."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import latencykit as lk
+from latencykit.core.samples import Samples
+from latencykit.distributed import executors as engines
+from latencykit.distributed.results import BinnedLog, Totals, totals_of
+from latencykit.errors import (
+    CorruptInputError,
+    DataNotAvailableError,
+    IncompatibleDataError,
+    InvalidArgumentError,
+)
+from latencykit.io import files as places
+from tests.conftest import DATA
+from tests.distributed.conftest import bins_of, rows_of, same, total_of
+
+HGRM = next(DATA.rglob("*.hgrm"))
+CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+
+
+def merged(paths: list[str]) -> lk.HistogramLog:
+    return lk.merge([lk.read(path) for path in paths])
+
+
+@pytest.mark.slow
+def test_sums_equal_those_of_one_merged_log(logs):
+    one = merged(logs)
+    assert same(total_of(logs), one.histogram())
+    having = [path for path in logs if "put" in lk.read(path).tags]  # elsewhere it is an error
+    put = total_of(having, tags=("put",))
+    assert put.counts.tolist() == one.tagged("put").histogram().counts.tolist()
+    bins = bins_of(logs, 2.0)
+    assert bins.tags == one.tags == ("", "get", "put")
+    assert rows_of(bins) == rows_of(one.resample("2s"))
+
+
+@pytest.mark.slow
+def test_the_order_of_the_files_does_not_matter(logs):
+    a, b = total_of(logs), total_of(logs[::-1])
+    assert (a.index.tolist(), a.counts.tolist(), a.run.duration) == (
+        b.index.tolist(),
+        b.counts.tolist(),
+        b.run.duration,
+    )
+    assert rows_of(bins_of(logs, 3.0)) == rows_of(bins_of(logs[::-1], 3.0))
+
+
+def test_answers_add_up_alike_in_any_grouping(logs):
+    totals = [totals_of(lk.read(path)) for path in logs]
+    flat = Totals.sum(totals)
+    nested = Totals.sum(
+        [Totals.sum(totals[:3]), Totals.sum([Totals.sum(totals[3:5]), *totals[5:]])]
+    )
+    assert same(flat.histogram, nested.histogram)
+    bins = [BinnedLog.of(lk.read(path), 2.0, 1_700_000_000.0) for path in logs]
+    nested_bins = BinnedLog.sum([BinnedLog.sum(bins[:5]), BinnedLog.sum(bins[5:])])
+    assert rows_of(BinnedLog.sum(bins).log) == rows_of(nested_bins.log)
+
+
+@pytest.mark.slow
+def test_a_large_log_is_read_in_ranges_of_lines(logs, monkeypatch):
+    whole, bins = total_of(logs), bins_of(logs, 2.0)
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    assert min(len(task.places) for task in engines.tasks_of(logs, divide=True)) > 5
+    assert same(total_of(logs), whole)
+    assert rows_of(bins_of(logs, 2.0)) == rows_of(bins)
+
+
+@pytest.mark.parametrize("step", [90, 333, 1000])
+def test_every_line_belongs_to_one_range(logs, step):
+    path = Path(logs[0])
+    parts = places.split(str(path), path.stat().st_size, step)
+    sources = [places.source_of(part) for part in parts]
+    header = path.read_bytes()[: parts[0].header]
+    assert header.splitlines()[-1].startswith(b'"')
+    assert (
+        header + b"".join(source.open().read()[len(header) :] for source in sources)
+        == path.read_bytes()
+    )
+
+
+def test_a_log_that_sets_its_clock_anew_is_read_whole(make_log, tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    one, two = (
+        make_log(tmp_path / "a.hlog", 1),
+        make_log(tmp_path / "b.hlog", 2, start=1_700_000_100.0),
+    )
+    both = tmp_path / "both.hlog"
+    both.write_bytes(one.read_bytes() + two.read_bytes())
+    assert len(engines.tasks_of([str(both)], divide=True)[0].places) > 10
+    assert rows_of(bins_of([both], 1.0)) == rows_of(lk.read(both).resample(1))
+
+
+def test_what_is_compressed_or_small_or_knows_no_start_is_not_cut(logs, tmp_path):
+    packed = tmp_path / "a.hlog.gz"
+    packed.write_bytes(gzip.compress(Path(logs[0]).read_bytes() * 3))
+    timeless = tmp_path / "timeless.hlog"
+    timeless.write_bytes(
+        b"".join(
+            line for line in Path(logs[0]).read_bytes().splitlines(True) if b"Time:" not in line
+        )
+    )
+    for path in (packed, timeless):
+        assert len(places.split(str(path), path.stat().st_size, 100)) == 1
+    assert len(places.split(logs[0], Path(logs[0]).stat().st_size)) == 1
+
+
+def test_corruption_in_a_range_names_the_line_of_the_file(logs, tmp_path, monkeypatch):
+    lines = Path(logs[0]).read_bytes().splitlines(True)
+    number = len(lines) - 3
+    lines[number - 1] = b"1.0,1.0,1.0,HISTrubbish\n"
+    bad = tmp_path / "bad.hlog"
+    bad.write_bytes(b"".join(lines))
+    with pytest.raises(CorruptInputError) as alone:
+        lk.read(bad)
+    monkeypatch.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+    with pytest.raises(CorruptInputError, match=f"bad.hlog:{number}: ") as ranged:
+        total_of([logs[1], str(bad)])
+    assert ranged.value.line == alone.value.line == number
+
+
+def test_unreadable_files_are_named_and_left_out_when_that_is_allowed(logs, tmp_path, capsys):
+    bad = tmp_path / "bad.hlog"
+    bad.write_bytes(bytes(range(256)) * 10)
+    gone = str(tmp_path / "gone.hlog")
+    for path, words in ((str(bad), "bad.hlog"), (gone, "gone.hlog: cannot be read")):
+        with pytest.raises(lk.LatencyKitError, match=words):
+            total_of([logs[0], path, logs[1]])
+    capsys.readouterr()
+    assert same(
+        total_of([logs[0], str(bad), gone, logs[1]], lenient=True), merged(logs[:2]).histogram()
+    )
+    reports = capsys.readouterr().err.splitlines()
+    for name in ("bad.hlog", "gone.hlog"):
+        assert [report for report in reports if "left out" in report and name in report]
+    with pytest.raises(InvalidArgumentError, match="none of the files"):
+        total_of([gone], lenient=True)
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_as_one(logs, monkeypatch):
+    monkeypatch.setattr(places, "_WORTH_PROCESSES", 0)
+    assert same(total_of(logs, jobs=2), total_of(logs))
+
+
+def test_other_data_types_add_up_too_but_know_no_time():
+    assert total_of([CTRLZ, CTRLZ]).count == 2 * 6852
+    h, samples = lk.Histogram.of([1, 2]), Samples(start=[0, 10**9], duration=[5, 6])
+    assert Totals.sum([totals_of(h), totals_of(samples)]).histogram.count == 4
+    assert BinnedLog.of(samples, 1.0).log.histogram().count == 2
+    with pytest.raises(InvalidArgumentError, match="has no times"):
+        BinnedLog.of(h, 1.0)
+
+
+def test_files_without_a_clock_are_not_laid_beside_those_with_one(logs, tmp_path):
+    timeless = tmp_path / "timeless.hlog"
+    timeless.write_bytes(
+        b"".join(
+            line for line in Path(logs[0]).read_bytes().splitlines(True) if b"Time:" not in line
+        )
+    )
+    both = [logs[0], str(timeless)]
+    total = total_of(both)
+    assert total.count == 2 * lk.read(logs[0]).histogram().count
+    with pytest.raises(IncompatibleDataError, match="relative"):
+        bins_of(both, 1.0)
+    assert bins_of(both, 1.0, "relative").histogram().count == total.count
+
+
+def test_refusals(logs):
+    with pytest.raises(InvalidArgumentError):
+        total_of("no-such-*.hlog")
+    with pytest.raises(InvalidArgumentError, match="no line has the tag 'nope'"):
+        total_of(logs[:2], tags=("nope",))
+    with pytest.raises(DataNotAvailableError, match="has no times"):
+        bins_of([HGRM], 1.0)
+
+
+def test_urls_are_read_through_fsspec(logs, monkeypatch):
+    fsspec = pytest.importorskip("fsspec", reason="the extra `cluster` is not installed")
+    memory = fsspec.filesystem("memory")
+    for number, path in enumerate(logs[:3]):
+        memory.pipe(f"/day/host-{number}.hlog", Path(path).read_bytes())
+    day = "memory://day/*.hlog"
+    assert same(total_of(day), merged(logs[:3]).histogram())
+    assert rows_of(bins_of(day, 3.0)) == rows_of(merged(logs[:3]).resample(3))
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "split", lambda url, size: places.split(url, size, 700))
+        urls = places.expand(day)
+        assert min(len(task.places) for task in engines.tasks_of(urls, divide=True)) > 5
+        assert same(total_of(day), merged(logs[:3]).histogram())
+        patched.setattr(places, "_from_anywhere", lambda *_: False)
+        assert {len(task.places) for task in engines.tasks_of(urls, divide=True)} == {1}
+    with pytest.raises(CorruptInputError, match=r"memory://day/gone.hlog: nothing is there"):
+        total_of("memory://day/gone.hlog")
+    with pytest.raises(lk.LatencyKitError, match="nonsense"):
+        total_of("nonsense://day/a.hlog")

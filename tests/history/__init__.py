@@ -1,0 +1,1 @@
+"""The store of runs, its gate and its views."""

@@ -1,0 +1,292 @@
+"""``latencykit history``: add, import, check, show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.io.native_json import write_json
+from tests.benchmarks.history import FILES
+from tests.conftest import DATA
+from tests.history.conftest import fill
+from tests.views.test_schemas import validated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Run = Callable[..., tuple[int, str, str]]
+
+FORMATS = DATA / "formats"
+
+
+@pytest.fixture
+def values(tmp_path: Path) -> Callable[[float, int], Path]:
+    """Write a run as CSV; return its path."""
+
+    def written(factor: float, seed: int = 1) -> Path:
+        rng = np.random.default_rng(seed)
+        level = 1e6 * factor * np.exp(0.03 * rng.standard_normal())
+        numbers = level * np.exp(0.3 * rng.standard_normal(3000))
+        path = tmp_path / f"run-{factor:g}-{seed}.csv"
+        path.write_text("latency_ns\n" + "".join(f"{value:.0f}\n" for value in numbers))
+        return path
+
+    return written
+
+
+def test_a_change_is_found_and_the_status_says_so(run: Run, store: Path, values: Any) -> None:
+    fast, slow = (f"checkout={values(factor)}" for factor in (1, 1.6))
+    assert run("history", "check", fast, "--store", store)[0] == 0
+    status, out, _ = run("history", "check", slow, "--store", store, "--format", "json")
+    record = validated("history-check", out)
+    assert (status, record["verdict"], record["schema_version"]) == (0, "confirm", 1)
+    for seed in (2, 3):
+        again = f"checkout={values(1.6, seed)}"
+        added = run("history", "add", again, "--store", store, "--time", f"{1970 + seed}-06-01",
+                    "--commit", "abc", "--branch", "main")  # fmt: skip
+        assert added[0] == 0
+    status, out, _ = run("history", "check", slow, "--store", store)
+    assert status == 1
+    assert "worse" in out
+
+
+def test_confirm_runs_the_command_again(run: Run, store: Path, values: Any, tmp_path: Path) -> None:
+    path = values(1.6)
+    code = tmp_path / "again.py"
+    code.write_text(
+        "import sys, pathlib, random\np = pathlib.Path(sys.argv[1])\n"
+        "lines = p.read_text().split()\n"
+        "p.write_text('\\n'.join([lines[0], *(str(int(n) + random.randrange(9)) for n in lines[1:])]))\n"
+    )
+    words = ["history", "check", f"checkout={path}", "--store", store]
+    status, _, notes = run(*words, "--confirm", f"{sys.executable} {code} {path}")
+    assert status == 1
+    assert notes.count("running") == 2
+    status, _, error = run(*words, "--confirm", "no-such-program")
+    assert (status, "cannot be run" in error) == (2, True)
+    status, _, error = run(*words, "--confirm", f"{sys.executable} -c 'raise SystemExit(3)'")
+    assert (status, "status 3" in error) == (2, True)
+
+
+def test_markdown_is_a_comment_of_one_screen(run: Run, tmp_path: Path) -> None:
+    for number in range(12):
+        series = {f"s{k}": lk.Summary({"mean": 100.0 + number % 2}) for k in range(40)}
+        lk.History(tmp_path / "many").add(series, time=number * 1e5, measured=number * 1e5)
+    path = tmp_path / "now.json"
+    write_json({f"s{k}": lk.Summary({"mean": 100.0}) for k in range(40)}, path)
+    out = run("history", "check", path, "--store", tmp_path / "many", "--format", "markdown")[1]
+    assert out.startswith("**The same as the runs before**")
+    assert len(out.splitlines()) < 25
+    assert "28 further rows: 28 same." in out
+
+
+def test_corrupt_files_are_named_on_standard_error(run: Run, store: Path, values: Any) -> None:
+    (store / "20240101T000000Z-x-y.parquet").write_bytes(b"PAR1")
+    status, _, notes = run("history", "check", f"checkout={values(1)}", "--store", store)
+    assert status == 0
+    assert "left out: 20240101T000000Z-x-y.parquet" in notes
+
+
+def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
+    fill(store, 20, 20, 1.5)
+    status, out, _ = run("history", "show", "--store", store)
+    assert status == 0
+    assert "checkout p50: +" in out
+    record = validated(
+        "history-show", run("history", "show", "--store", store, "--format", "json")[1]
+    )
+    assert record["runs"] == 40
+    assert all(
+        len(trend["changes"]) == 1 for trend in record["trends"] if trend["statistic"] == "p50"
+    )
+    for name in ("a.svg", "b.png", "c.html"):
+        status, _, _ = run("history", "show", "--store", store, "-o", tmp_path / name)
+        assert status == 0
+        assert (tmp_path / name).stat().st_size > 5000
+    assert run("history", "show", "--store", store, "-o", tmp_path / "d.png", "--heatmap")[0] == 0
+    status, _, error = run("history", "show", "--store", tmp_path / "none")
+    assert (status, "no run" in error) == (2, True)
+    assert run("history", "show", "--store", store, "-o", tmp_path / "e.gif")[0] == 2
+
+
+def test_a_page_shows_no_markup_of_a_name(run: Run, tmp_path: Path) -> None:
+    name = "</script><script>alert(1)</script>"
+    for number in range(3):
+        lk.History(tmp_path / "h").add(
+            {name: lk.Histogram.of([1, 2, 3])}, commit=name, time=1e5, measured=1e5 + number
+        )
+    assert run("history", "show", "--store", tmp_path / "h", "-o", tmp_path / "p.html")[0] == 0
+    assert "<script>alert" not in (tmp_path / "p.html").read_text()
+
+
+def test_import_of_a_table_adds_each_run_once(run: Run, tmp_path: Path) -> None:
+    store = tmp_path / "history"
+    for _ in range(2):
+        status, out, _ = run("history", "import", FILES[1], "--store", store)
+        assert status == 0
+    assert "53 runs" in out
+    history = lk.History(store)
+    assert len(history.runs) == 53
+    assert history.runs[0].commit
+    row = history.judge({"s1": lk.Summary({"mean": 5.0})}).rows[0]
+    assert (row.verdict, row.runs) == ("confirm", 53)
+
+
+def test_import_of_what_other_tools_keep(run: Run, tmp_path: Path) -> None:
+    bench = {"name": "parse", "value": 250.0, "unit": "ns/iter", "range": "± 3"}
+    entry = {
+        "commit": {"id": "abc", "timestamp": "2024-01-01T00:00:00Z"}, "date": 1704067200000,
+        "tool": "cargo", "benches": [bench, {"name": "rate", "value": 2.0, "unit": "ops/sec"}],
+    }  # fmt: skip
+    data = tmp_path / "data.js"
+    data.write_text("window.BENCHMARK_DATA = " + json.dumps({"entries": {"Rust": [entry]}}))
+    asv = tmp_path / "results" / "box" / "abc-env.json"
+    asv.parent.mkdir(parents=True)
+    asv.write_text(
+        json.dumps(
+            {
+                "commit_hash": "def", "date": 1704067200000, "params": {"machine": "box"},
+                "result_columns": ["result", "params"],
+                "results": {"suite.time_it": [[0.5, 0.7], [["1", "2"]]], "suite.time_one": [[0.1], []]},
+            }
+        )
+    )  # fmt: skip
+    for path in (data, tmp_path / "results"):
+        assert run("history", "import", path, "--store", tmp_path / "h")[0] == 0
+    first, second = sorted(lk.History(tmp_path / "h").runs, key=lambda known: known.commit or "")
+    assert {name: entry.value("mean") for name, entry in first.series.items()} == {
+        "parse": 250.0, "rate": 5e8,
+    }  # fmt: skip
+    assert {name: entry.value("mean") for name, entry in second.series.items()} == {
+        "suite.time_it(1)": 5e8, "suite.time_it(2)": 7e8, "suite.time_one": 1e8,
+    }  # fmt: skip
+    assert second.labels == {"machine": "box"}
+    (tmp_path / "other.js").write_text("window.BENCHMARK_DATA = {}")
+    assert run("history", "import", tmp_path / "other.js", "--store", tmp_path / "h")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("sample", "series", "statistic", "value"),
+    [
+        ("pytest-benchmark/save-data/out.json", "test_sort[100]", "mean", 1687.737),
+        ("criterion/first-run/criterion", "slow/sleep 2ms", "p50", 2_083_839),
+        ("jmh-json/single-shot/result.json", "demo.MapBench.alloc size=10000", "p50", 744_551),
+        ("jmh-json/sample-time/sample.json.gz", "demo.MapBench.alloc size=100", "p99", 2600.48),
+    ],
+)  # fmt: skip
+def test_import_of_benchmark_harnesses(
+    run: Run, tmp_path: Path, sample: str, series: str, statistic: str, value: float
+) -> None:
+    for _ in range(2):  # the same run is added once
+        status, out, _ = run(
+            "history", "import", FORMATS / sample, "--store", tmp_path / "h", "--label", "a=b"
+        )
+        assert (status, out.startswith("1 run")) == (0, True)
+    (only,) = lk.History(tmp_path / "h").runs
+    assert only.series[series].value(statistic) == pytest.approx(value, rel=1e-5)
+    assert only.series[series].unit == "ns"
+    assert only.labels["a"] == "b"
+    assert (only.commit, only.branch) == (None, None)
+
+
+def test_import_of_a_folder_of_pytest_benchmark(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / ".benchmarks" / "Linux-CPython-3.11-64bit"
+    folder.mkdir(parents=True)
+    facts = json.loads((FORMATS / "pytest-benchmark/save-data/out.json").read_text())
+    for number in range(3):
+        commit = {
+            "id": f"{number:040x}",
+            "branch": "main",
+            "time": f"2026-01-0{number + 1}T00:00:00Z",
+        }
+        text = json.dumps(facts | {"commit_info": commit})
+        (folder / f"000{number}_run.json").write_text(text)
+    (folder / "notes.json").write_text('{"a": 1}')
+    assert run("history", "import", tmp_path / ".benchmarks", "--store", tmp_path / "h")[0] == 0
+    runs = lk.History(tmp_path / "h").runs
+    assert [known.commit for known in runs] == [f"{number:040x}" for number in range(3)]
+    assert [known.time for known in runs] == [1767225600.0 + number * 86_400 for number in range(3)]
+    assert all(known.branch == "main" and known.labels == {"machine": "vm"} for known in runs)
+    (folder / "0003_run.json").write_text(json.dumps(facts | {"benchmarks": [{"name": 3}]}))
+    status, _, error = run("history", "import", tmp_path / ".benchmarks", "--store", tmp_path / "i")
+    assert (status, error.count("\n")) == (2, 1)
+
+
+def test_compare_takes_the_run_noise_of_a_history(run: Run, store: Path, values: Any) -> None:
+    sides = (values(1), values(1.04, 2))
+    status, out, notes = run("compare", *sides, "--history", store, "--format", "json")
+    assert status == 0
+    assert json.loads(out)["verdict"] != "worse"
+    assert "run noise" in notes
+    assert "from the history of checkout" in notes
+    assert run("compare", values(1), values(1.6, 2), "--history", store)[0] == 1
+    both = run("compare", *sides, "--history", store, "--run-noise", "3%")
+    assert (both[0], "give one" in both[2]) == (2, True)
+    status, _, error = run("compare", *sides, "--history", store / "none")
+    assert (status, "shows no run noise" in error) == (2, True)
+
+
+def test_check_is_sure_by_the_run_noise_of_a_history(run: Run, store: Path, values: Any) -> None:
+    fast, words = f"checkout={values(1)}", ("--history", store, "--format", "json")
+    p50 = json.loads(run("check", fast, "--slo", "50=1s", *words)[1])["rows"][0]["value"] / 1e6
+    limits = {"met": 1.3 * p50, "close": 1.02 * p50, "near": 0.98 * p50, "missed": 0.7 * p50}
+    rows = {}
+    for name, limit in limits.items():
+        status, out, _ = run("check", fast, "--slo", f"50={limit}ms", *words, "--sure")
+        (rows[name],) = validated("check", out)["rows"]
+        assert status == (name == "missed")
+    assert [row["outcome"] for row in rows.values()] == ["met", "met", "missed", "missed"]
+    assert [row["sure"] for row in rows.values()] == [True, False, False, True]
+    assert "runs differ by" in rows["close"]["reason"]
+    noise = lk.History(store).run_noise("checkout", "p50")
+    assert noise is not None
+    low, high = (rows["met"][end] / rows["met"]["value"] for end in ("low", "high"))
+    assert (low, high) == pytest.approx((np.exp(-2 * noise), np.exp(2 * noise)))
+    assert not json.loads(run("check", fast, "--slo", "50=1s", "--format", "json")[1])["rows"][0][
+        "sure"
+    ]
+
+
+def test_check_says_which_run_noise_the_history_lacks(run: Run, store: Path, values: Any) -> None:
+    path = f"checkout={values(1)}"
+    slo = "50=1s,tm99=1s,failed=1%"
+    status, out, notes = run("check", path, "--slo", slo, "--history", store, "--format", "json")
+    assert status == 0
+    assert [row["sure"] for row in json.loads(out)["rows"]] == [True, False, False]
+    assert "shows no run noise of checkout tm99" in notes
+    status, _, notes = run("check", path, "--slo", slo, "--history", store / "none")
+    assert status == 0
+    assert "eleven runs" in notes
+
+
+@pytest.mark.slow
+def test_other_commands_do_not_load_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("latency_ns\n" + "1000\n2000\n" * 50)
+    for command in ("summary", "diagnose", "report"):
+        more = ["-o", str(tmp_path / "r.html")] if command == "report" else []
+        code = (
+            "import sys; from latencykit.cli import main\n"
+            f"try: main(['-q', {command!r}, {str(path)!r}, *{more!r}])\n"
+            "except SystemExit: print([m for m in sys.modules if 'history' in m or m.endswith('.judge')])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip().endswith("[]")
+
+
+def test_wrong_words_are_one_line(run: Run, store: Path, values: Any) -> None:
+    path = values(1)
+    for more in (["--label", "x"], ["--rename", "a"], ["--statistics", "p101"]):
+        status, _, error = run("history", "check", path, "--store", store, *more)
+        assert (status, error.count("\n")) == (2, 1), error
+    status, _, error = run("history", "add", path, "--store", store, "--time", "yesterday")
+    assert (status, "is not a time" in error) == (2, True)

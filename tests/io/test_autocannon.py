@@ -1,0 +1,152 @@
+"""autocannon: JSON with and without its back-filling, and the tables it prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+from latencykit.io.text_reports import plain
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
+TABLES = (DATA / "autocannon/latency/ac-latency.txt").read_text()
+
+
+def record(counted=1600, replies=1600, **more):
+    latency = {
+        "average": 1.77,
+        "mean": 1.77,
+        "stddev": 1.76,
+        "min": 1,
+        "max": 16,
+        "p0_001": 1,
+        "p2_5": 1,
+        "p50": 1,
+        "p97_5": 7,
+    }
+    latency |= {"p99": 10, "p99_9": 15, "p99_999": 16} | (
+        {} if counted is None else {"totalCount": counted}
+    )
+    facts = {
+        "connections": 4,
+        "duration": 8.02,
+        "start": "1970-01-01T00:01:00.000Z",
+        "errors": 0,
+        "timeouts": 0,
+        "non2xx": 0,
+    }
+    return json.dumps(
+        {
+            "url": "http://x",
+            **facts,
+            "latency": latency,
+            "requests": {"average": 200, "total": replies},
+            "throughput": {},
+        }
+        | more
+    )
+
+
+def test_json(read_text):
+    h = read_text(record(), "out.json")["out.json"]
+    assert (h.count, h.percentile(50), h.percentile(97.5), h.percentile(99.9), h.max, h.mean) == (
+        1600,
+        1e6,
+        7e6,
+        15e6,
+        16e6,
+        1.77e6,
+    )
+    run = h.run
+    assert (run.loop, run.corrected, run.start, run.duration, run.connections, run.achieved) == (
+        "closed",
+        "none",
+        60,
+        8.02,
+        4,
+        200,
+    )
+
+
+def test_more_latencies_than_replies_were_invented(read_text):
+    h = read_text(record(2248), "out.json")["out.json"]
+    assert (h.count, h.run.corrected, h.run.loop) == (2248, "tool", "paced")
+    assert any("2,248 latencies for 1,600 replies" in note for note in h.run.notes)
+
+
+def test_failures_and_older_versions(read_text):
+    h = read_text(record(None, non2xx=69, errors=9, timeouts=4), "out.json")["out.json"]
+    assert (h.count, h.run.failed, h.run.timeouts, h.run.corrected) == (1531, 74, 4, "unknown")
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(874 failed\)"):
+        read_text(record(0, 0, errors=874), "out.json")
+
+
+def test_json_below_tables(read_text):
+    found = read_text(TABLES + record())
+    assert found["out.txt"].run.format == "autocannon-json"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        str,
+        plain,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "$ autocannon -l x\n" + plain(text).replace("│", "|"),
+    ],
+)
+def test_tables(read_text, change):
+    h = read_text(change(TABLES))["out.txt"]
+    assert (h.count, h.run.failed, h.max, h.mean, h.std) == (1888, 944, 38e6, 2.29e6, 2.73e6)
+    assert h.percentile([2.5, 10, 50, 75, 90, 97.5, 99, 99.9]).tolist() == [
+        0,
+        1e6,
+        2e6,
+        2e6,
+        5e6,
+        9e6,
+        15e6,
+        24e6,
+    ]
+    assert (h.run.corrected, h.run.connections, h.run.duration, h.run.achieved) == (
+        "unknown",
+        4,
+        2.05,
+        1416,
+    )
+
+
+def test_status_codes_are_not_percentiles(read_text):
+    codes = "┌──────┬───────┐\n│ Code │ Count │\n├──────┼───────┤\n│ 200  │ 1888  │\n└──────┴───────┘\n\n"
+    h = read_text(plain(TABLES).replace("1888 2xx", codes + "1888 2xx"))["out.txt"]
+    assert (h.percentile(99.9), h.max, h.count) == (24e6, 38e6, 1888)
+
+
+def test_without_l_and_without_errors(read_text):
+    text = plain(TABLES)
+    begin, end = text.index("┌────────────┬"), text.index("1888 2xx")
+    h = read_text(
+        text[:begin] + text[end:].replace("1888 2xx responses, 944 non 2xx responses\n", "")
+    )["out.txt"]
+    assert (h.count, h.percentile(97.5), h.run.failed) == (2832, 9e6, 0)
+    assert any("distribution" in note for note in h.run.notes)
+
+
+def test_older_tables(read_text):
+    text = "Running 10s test @ http://x\n10 connections\n\nStat         Avg      Stdev    Max\nLatency (ms) 0.31     0.61     39\n"
+    text += "Req/Sec      21046.4  1000.2   22047\nBytes/Sec    2.34 MB  1.2 kB   2.4 MB\n\n210k requests in 10s, 23 MB read\n"
+    h = read_text(text)["out.txt"]
+    assert (h.mean, h.max, h.count, h.run.achieved) == (310_000, 39e6, 210_000, 21046.4)
+
+
+def test_nothing_was_answered(read_text):
+    text = plain(TABLES).replace("1888 2xx responses, 944", "0 2xx responses, 12")
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(12 failed\)"):
+        read_text(text + "9 errors (9 timeouts)\n".replace("9", "0"))
+
+
+def test_corruption(read_text):
+    with pytest.raises(CorruptInputError, match="cannot be read"):
+        read_text(plain(TABLES).replace(" 15 ms", " x5 ms"))

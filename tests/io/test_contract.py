@@ -1,0 +1,491 @@
+"""What every reader owes: it knows its own outputs and no others, its numbers are right, and corruption has one voice.
+
+A fixture is a folder ``tests/data/formats/<format>/<case>/`` with the sample and ``expect.json``.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import inspect
+import json
+import math
+import random
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from latencykit.errors import CorruptInputError, LatencyKitError
+from latencykit.io.reading import detect, read_source
+from latencykit.io.registry import builtin_formats, candidates, generic_formats, last_resort
+from latencykit.io.source import Confidence, Head, ReadOptions, Source, level_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
+WITHOUT_FIXTURE: dict[str, str] = dict.fromkeys(
+    ("locust-failures", "nats-bench-csv"), "it contains no latencies, and says so"
+)
+"""Formats that have no sample, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fixture."""
+
+    folder: Path
+
+    @cached_property
+    def expect(self) -> dict[str, Any]:
+        return json.loads((self.folder / "expect.json").read_text())
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.expect["file"]
+
+    @property
+    def format(self) -> str:
+        return self.expect["format"]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.expect.get("options", {})
+
+    def read(self, path: Path | None = None, **options: Any) -> dict[str, Any]:
+        return read_source(
+            Source(path or self.path), ReadOptions(**(self.options | options)), self.format
+        )
+
+    @cached_property
+    def data(self) -> bytes:
+        """The sample's bytes, decompressed; those of its largest file where it is a directory."""
+        return Source(self.inner(self.path)).bytes()
+
+    @staticmethod
+    def inner(path: Path) -> Path:
+        return (
+            path
+            if path.is_file()
+            else max(
+                (one for one in path.rglob("*") if one.is_file()), key=lambda f: f.stat().st_size
+            )
+        )
+
+    @property
+    def binary(self) -> bool:
+        return b"\0" in self.data
+
+    @cached_property
+    def document(self) -> bool:
+        """Whether it is one JSON document, of which no part makes sense alone."""
+        try:
+            json.loads(self.data)
+        except ValueError:
+            return False
+        return True
+
+    def corrupt(self, folder: Path, content: bytes) -> Path:
+        """A copy of the sample, under its own name, with other content."""
+        copy = folder / self.path.name.removesuffix(".gz")
+        if self.path.is_dir():
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(self.path, copy)
+        self.inner(copy).write_bytes(content) if copy.is_dir() else copy.write_bytes(content)
+        return copy
+
+
+CASES = [Case(one.parent) for one in sorted(DATA.glob("*/*/expect.json"))]
+NAMES = [f"{one.folder.parent.name}/{one.folder.name}" for one in CASES]
+
+# One record per line, nothing else between them: each corrupt line is an error, each cut one at the
+# end a note.
+ROWS = frozenset({
+    "ab-gnuplot", "csv", "fio-histograms", "fio-log", "ghz-csv", "h2load-log", "hey-csv", "hlog",
+    "jmeter-csv", "jsonl", "k6-csv",
+    "k6-json", "nats-latency-raw", "numbers", "oha-csv", "pgbench-intervals", "pgbench-log",
+    "sockperf-csv", "vegeta-csv",
+    "vegeta-json",
+})  # fmt: skip
+# Tables of few numbers per line, taken whole: a cut last line may be an error, for what it lacks
+# cannot be known.
+TABLES = frozenset({
+    "ab-csv", "bench", "criterion-csv", "fio-terse", "hgrm", "hyperfine-csv", "ioping-raw",
+    "jmeter-xml", "jmh-csv",
+    "nats-latency-histogram", "vegeta-hdrplot", "vegeta-hist",
+})  # fmt: skip
+
+
+def cases(*names: str, **wanted: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Each format, or some, or those with some properties: a test for all samples of one format."""
+    formats: dict[str, list[tuple[str, Case]]] = {}
+    for case, name in zip(CASES, NAMES, strict=True):
+        if (not names or case.format in names) and all(
+            getattr(case, key) == value for key, value in wanted.items()
+        ):
+            formats.setdefault(case.format, []).append((name, case))
+
+    def of_samples(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def of_format(samples: list[tuple[str, Case]], **fixtures: Any) -> None:
+            folder = fixtures.get("tmp_path")
+            for name, case in samples:
+                if folder:
+                    fixtures["tmp_path"] = folder / case.folder.name
+                    fixtures["tmp_path"].mkdir()
+                try:
+                    test(case=case, **fixtures)
+                except BaseException as error:
+                    error.add_note(f"sample: {name}")
+                    raise
+
+        parameters = inspect.signature(test).parameters
+        of_format.__signature__ = inspect.Signature(
+            [
+                one.replace(name="samples") if name == "case" else one
+                for name, one in parameters.items()
+            ]
+        )
+        return pytest.mark.parametrize(
+            "samples", [pytest.param(one, id=name) for name, one in formats.items()]
+        )(of_format)
+
+    return of_samples
+
+
+def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a call returns, or the text of our error; any other error fails the test."""
+    try:
+        return function(*arguments, **options)
+    except LatencyKitError as error:
+        return str(error)
+
+
+# ---------------------------------------------------------------- the registry
+
+
+def test_names_are_unique_and_every_format_has_a_fixture():
+    names = [one.name for one in builtin_formats()]
+    assert len(set(names)) == len(names)
+    folders = {case.folder.parent.name for case in CASES}
+    assert folders <= set(names), "a fixture of no format"
+    assert set(names) - folders == set(WITHOUT_FIXTURE), (
+        "a format without a fixture, or one that has one by now"
+    )
+
+
+def test_every_format_describes_itself():
+    for one in builtin_formats():
+        assert one.title, one.name
+        assert one.level in ("samples", "log", "histogram", "summary"), one.name
+        assert all(suffix.startswith(".") for suffix in one.suffixes), one.name
+        assert one.unit in (None, "ns", "us", "ms", "s"), one.name
+        assert one.example, one.name
+
+
+# ---------------------------------------------------------------- sniffing
+
+
+@pytest.mark.slow
+@cases()
+def test_it_is_recognised_by_its_own_format_alone(case):
+    assert case.folder.parent.name == case.format
+    head = Source(case.path).head
+    scores = {one.name: one.sniff(head) for one in builtin_formats()}
+    best = max(scores.values())
+    assert best > Confidence.NO
+    assert [name for name, score in scores.items() if score == best] == [case.format]
+
+
+@pytest.mark.slow
+@cases()
+def test_the_marks_of_a_format_lose_no_candidate(case):
+    """Whatever the recognisers of all formats know is among the few that are asked."""
+    head, dice = Source(case.path).head, random.Random(3)
+    heads = [head]
+    for n in range(0 if head.is_dir else 12):
+        mutated = bytearray(
+            head.data[: dice.randrange(1, len(head.data) + 1)] if n > 7 else head.data
+        )
+        for _ in range(2 * n):
+            mutated[dice.randrange(len(mutated))] = dice.choice(b'\x1b\r\n 0A,{"')
+        heads.append(replace(head, name=dice.choice(["x", "x.raw", "x.hlog"]), data=bytes(mutated)))
+    generic = {one.name for one in (*generic_formats(), *last_resort())}
+    for one in heads:
+        asked = {candidate.name for candidate in candidates(one)} | generic
+        others = [other for other in builtin_formats() if other.name not in asked]
+        assert not [other.name for other in others if other.sniff(one) is not Confidence.NO]
+
+
+@pytest.mark.slow
+def test_only_the_modules_of_candidates_are_imported():
+    code = (
+        "import sys, latencykit as lk; lk.read({!r}); "
+        "print(*(name for name in sys.modules if name.startswith('latencykit.io.tools.')))"
+    )
+    path = str(DATA / "wrk/ctrlz/stdout.txt")
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(path)], capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.split()) <= 4, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.json", "x.csv", "x.log"])
+def test_no_sample_of_any_format_is_known_by_its_name_only(name):
+    mistaken = {}
+    for case, label in zip(CASES, NAMES, strict=True):
+        head = replace(Source(case.path).head, name=name)
+        asked = [] if head.is_dir else [*candidates(head), *generic_formats(), *last_resort()]
+        scores = {one.name: one.sniff(head) for one in asked}
+        best = [one for one, score in scores.items() if score == max(scores.values())]
+        if best not in ([], [case.format]):
+            mistaken[label] = best
+    # bare numbers, of which the name alone tells the unit
+    assert mistaken == {"nats-latency-raw/paced": ["numbers"]}
+
+
+@pytest.mark.slow
+@cases(document=False, binary=False)
+def test_line_ends_marks_and_compression_do_not_hide_it(case, tmp_path):
+    if case.path.is_dir():
+        return
+    text = case.data.replace(b"\r\n", b"\n")
+    copy = tmp_path / case.path.name.removesuffix(".gz")
+    copy.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"))
+    assert detect(Source(copy)).name == case.format
+    packed = tmp_path / (copy.name + ".gz")
+    packed.write_bytes(gzip.compress(case.data))
+    assert detect(Source(packed)).name == case.format
+
+
+def hostile() -> dict[str, bytes]:
+    dice, size = random.Random(5), 65536
+    return {
+        "nothing": b"",
+        "blanks": b" \n\n\t \r\n",
+        "zeros": bytes(4096),
+        "every byte": bytes(range(256)) * 16,
+        "random": dice.randbytes(size),
+        "random text": bytes(dice.choices(b'0123456789.,;:|{}[]"=%\t\n #abcdefgHIST', k=size)),
+        "UTF-16": "start_ns,latency_ns\n1,2\n".encode("utf-16"),
+        "UTF-16 big end": "start_ns,latency_ns\n1,2\n".encode("utf-16-be"),
+        "one long line": b"1" * size,
+        "a nest": b"[" * size,
+        "a nest of keys": b'{"a":' * 10000,
+        "surrogates": b"latency_ms\n\xed\xa0\x80,\xff\xfe\n",
+        "a lone quote": b'"latency_ms,a\n1,2\n3,4\n',
+        "only separators": b",,,,\n,,,,\n",
+        "escapes": b"\x1b[31mlatency\x1b[0m 5 ms\n",
+        "ELF": b"\x7fELF\x02\x01\x01" + dice.randbytes(500),
+        "zip": b"PK\x03\x04" + dice.randbytes(500),
+        "png": b"\x89PNG\r\n\x1a\n" + dice.randbytes(500),
+        "parquet without an end": b"PAR1" + dice.randbytes(500),
+        "npy without a header": b"\x93NUMPY\x01\x00",
+        "arrow without an end": b"ARROW1\0\0" + dice.randbytes(50),
+        "python": b"import os\n\nprint('latency 5 ms')\n",
+        "a letter": b"Dear reader,\n\nthe latency was 5 ms yesterday.\n\nYours\n",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "content", [pytest.param(content, id=name) for name, content in hostile().items()]
+)
+def test_sniffing_never_raises_and_reading_fails_with_one_voice(content, tmp_path):
+    for name in ("x.txt", "x.csv", "x.json", "x.hlog", "x", "results.jsonl", "stdout.txt"):
+        for one in builtin_formats():
+            assert one.sniff(Head(name, content)) in Confidence
+    path = tmp_path / "x.txt"
+    path.write_bytes(content)
+    with pytest.raises(LatencyKitError, match=re.escape(str(path))):
+        read_source(Source(path), ReadOptions())
+    for one in builtin_formats():
+        outcome = attempt(read_source, Source(path), ReadOptions(), one.name)
+        assert not isinstance(outcome, str) or "\n" not in outcome
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def close(value: float, wanted: float, tolerance: float) -> bool:
+    return abs(value - wanted) <= tolerance * abs(wanted) + 1e-6 or (
+        math.isnan(value) and math.isnan(wanted)
+    )
+
+
+@cases()
+def test_its_numbers_are_those_of_the_tool(case):
+    found = case.read()
+    for data in found.values():
+        assert_its_run_is_filled(data, case.format)
+    assert list(found) == list(case.expect["series"])
+    for name, wanted in case.expect["series"].items():
+        data, near = found[name], wanted.get("tolerance", 0.05)
+        assert level_name(data) == wanted["rung"]
+        counted = data.histogram() if level_name(data) in ("samples", "log") else data
+        assert counted.count == wanted["count"]
+        assert counted.run.failed == wanted.get("failed", 0)
+        if wanted.get("max") is not None:
+            assert close(counted.max, wanted["max"], near)
+        for p, value in wanted.get("percentiles", {}).items():
+            assert close(counted.percentile(float(p)), value, near), (
+                f"p{p}: {counted.percentile(float(p))} != {value}"
+            )
+
+
+def assert_its_run_is_filled(data: Any, name: str) -> None:
+    run = data.run
+    assert run.format == name
+    assert run.source
+    assert run.unit in ("ns", "us", "ms", "s", "none")
+    assert run.unit_from in ("file", "format", "option", "assumed")
+    assert data.unit in ("ns", "none") or level_name(data) in ("log", "histogram")
+    assert all(note and "\n" not in note for note in run.notes)
+
+
+# ---------------------------------------------------------------- corruption
+
+
+def rows_of(case: Case) -> list[int]:
+    """Positions of the lines that hold numbers."""
+    return [k for k, line in enumerate(case.data.split(b"\n")) if re.search(rb"\d", line)]
+
+
+def without_numbers(line: bytes) -> bytes:
+    return re.sub(rb"\d", b"x", line)
+
+
+def with_line(case: Case, position: int, line: bytes) -> bytes:
+    lines = case.data.split(b"\n")
+    lines[position] = line
+    return b"\n".join(lines)
+
+
+def counts(found: dict[str, Any]) -> int:
+    own = [data for data in found.values() if not data.run.aggregate]
+    return sum(
+        (data if level_name(data) == "summary" else data.histogram()).count or 0 for data in own
+    )
+
+
+@pytest.mark.slow
+@cases(*ROWS)
+def test_a_corrupt_row_is_named_and_lenient_leaves_it_out(case, tmp_path):
+    numbers = rows_of(case)
+    position = numbers[max(len(numbers) // 2, 1)]
+    copy = case.corrupt(
+        tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
+    )
+    with pytest.raises(
+        CorruptInputError, match=rf"^{re.escape(str(copy))}:{position + 1}: "
+    ) as caught:
+        case.read(copy)
+    assert "\n" not in str(caught.value)
+    said: list[str] = []
+    whole, left = counts(case.read()), counts(case.read(copy, lenient=True, report=said.append))
+    assert left < whole
+    assert len([one for one in said if f":{position + 1}: " in one]) == 1
+
+
+@cases(*TABLES)
+def test_a_corrupt_line_of_a_table_is_an_error(case, tmp_path):
+    numbers = rows_of(case)
+    position = numbers[max(len(numbers) // 2, 1)]
+    copy = case.corrupt(
+        tmp_path, with_line(case, position, without_numbers(case.data.split(b"\n")[position]))
+    )
+    # a line that does not begin with a version is not a terse line: fio prints others, too
+    if case.format == "fio-terse":
+        assert counts(case.read(copy)) < counts(case.read())
+        return
+    with pytest.raises(CorruptInputError, match=rf"^{re.escape(str(copy))}:\d+: "):
+        case.read(copy)
+
+
+@cases(document=True)
+def test_a_document_that_is_cut_or_corrupt_inside_is_an_error(case, tmp_path):
+    if case.format in ROWS:  # a single row is a document, too
+        return
+    whole = case.data.rstrip()
+    numbers = list(re.finditer(rb'"\s*:\s*(?=\d)|[\[,]\s*(?=[\d.]+\s*[,\]])', whole))
+    at = numbers[len(numbers) // 2].end() if numbers else whole.index(b":")
+    for content in (whole[: len(whole) // 2], whole[:-2], whole[:at] + b"@" + whole[at:]):
+        copy = case.corrupt(tmp_path, content)
+        with pytest.raises(LatencyKitError, match=re.escape(str(copy))) as caught:
+            case.read(copy)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+@cases(document=False, binary=False)
+def test_without_its_numbers_nothing_is_read(case, tmp_path):
+    copy = case.corrupt(tmp_path, without_numbers(case.data))
+    with pytest.raises(LatencyKitError, match=re.escape(str(copy))):
+        case.read(copy)
+
+
+@pytest.mark.slow
+@cases(*ROWS)
+def test_a_record_cut_at_the_very_end_is_a_note(case, tmp_path):
+    whole = b"\n".join(case.data.split(b"\n")[: rows_of(case)[-1] + 1])
+    last = whole.rfind(b"\n") + 1
+    before = case.read()
+    copy = case.corrupt(tmp_path, whole[: last + max((len(whole) - last) // 3, 1)])
+    found = case.read(copy)
+    assert counts(found) <= counts(before)
+    notes = {note for data in found.values() for note in data.run.notes}
+    assert any("last line" in note for note in notes)
+    unended = case.corrupt(tmp_path, whole)
+    assert counts(case.read(unended)) == counts(before)
+
+
+def mutations(data: bytes, seed: str, number: int) -> list[bytes]:
+    """Copies with bytes changed, parts removed, repeated, swapped or cut off."""
+    dice = random.Random(seed)
+    made = []
+    for _ in range(number):
+        size = len(data)
+        at, end = sorted(dice.sample(range(size + 1), 2)) if size > 1 else (0, size)
+        end = min(end, at + dice.choice((1, 4, 40, 400)))
+        kind = dice.randrange(6)
+        if kind == 0:
+            new = data[:at] + dice.randbytes(end - at) + data[end:]
+        elif kind == 1:
+            new = data[:at] + data[end:]
+        elif kind == 2:
+            new = data[:end] + data[at:end] * dice.choice((1, 3)) + data[end:]
+        elif kind == 3:
+            new = data[:at]
+        elif kind == 4:
+            numbers = list(re.finditer(rb"\d+", data))
+            hit = dice.choice(numbers) if numbers else None
+            odd = dice.choice((b"-1", b"nan", b"1e400", b"9" * 25, b"", b"null", b"0", b'"', b"\0"))
+            new = data[: hit.start()] + odd + data[hit.end() :] if hit else data
+        else:
+            new = data[:at] + data[at:end][::-1] + data[end:]
+        made.append(new)
+    return made
+
+
+@pytest.mark.slow
+@cases()
+def test_mutated_copies_raise_nothing_but_our_errors(case, tmp_path):
+    for content in mutations(case.data, case.folder.name, 12):
+        copy = case.corrupt(tmp_path, content)
+        for lenient in (False, True):
+            outcome = attempt(tally, case, copy, lenient)
+            assert "\n" not in outcome if isinstance(outcome, str) else outcome >= 0
+        named = attempt(detect, Source(copy))
+        assert not isinstance(named, str) or "\n" not in named
+
+
+def tally(case: Case, copy: Path, lenient: bool) -> int:
+    return counts(case.read(copy, lenient=lenient))

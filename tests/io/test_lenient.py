@@ -1,0 +1,120 @@
+"""What --lenient skips is counted by reason, and reported in a handful of lines per file, however many there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import latencykit as lk
+from latencykit.io.source import Tally
+
+HLOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_text()
+
+
+def log_with_rubbish(number: int) -> str:
+    body = HLOG.splitlines(keepends=True)
+    return "".join([*body, *("nonsense\n" for _ in range(number)), "\x1b[31m,1,2,HISTF\n"])
+
+
+def table_with_rubbish(number: int) -> str:
+    good = "".join(f"{k},{k % 9 + 1}\n" for k in range(3000))
+    return (
+        f"start_s,latency_ms\n{good}"
+        + "".join(f"{k},soon\n" for k in range(number))
+        + "1,2,3\nnever,4\n5,6\n"
+    )
+
+
+def objects_with_rubbish(number: int) -> str:
+    good = '{"status":200,"ts":1700000000.5,"duration_s":0.25}\n'
+    return good * 50 + "{oops\n" * number + good
+
+
+CASES = {
+    "hlog": (
+        log_with_rubbish,
+        "501 corrupt lines were skipped: 500 × 1 field, 1 × the time stamp",
+        11,
+    ),
+    "csv": (
+        table_with_rubbish,
+        (
+            "502 corrupt lines were skipped: 501 × this is not a row of this table, 1 × a row of more "
+            "fields than there are columns"
+        ),
+        12,
+    ),
+    "jsonl": (objects_with_rubbish, "500 corrupt lines were skipped: 500 × this is not JSON", 11),
+}
+
+
+@pytest.mark.parametrize(("make", "note", "examples"), CASES.values(), ids=CASES)
+def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
+    make, note, examples, run, tmp_path, monkeypatch, request
+):
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 14)  # a table comes in many pieces
+    path = tmp_path / f"a.{request.node.callspec.id}"
+    path.write_text(make(500))
+    with pytest.raises(lk.LatencyKitError, match=r"^[^\n]+$"):
+        lk.read(path, unit="ns" if path.suffix == ".hlog" else None)
+    status, _, err = run(
+        "summary", "--lenient", *(["--unit", "ns"] if path.suffix == ".hlog" else []), path
+    )
+    assert status == 0, err
+    lines = err.splitlines()
+    assert len(lines) <= examples + 2
+    assert len([one for one in lines if one.startswith("skipped: ")]) <= 13
+    assert any(one.startswith(f"skipped: {path}:") for one in lines)
+    assert any(one.endswith(" more corrupt lines") for one in lines)
+    assert "--lenient" not in err
+    assert "\x1b" not in err
+    counted = [one for one in lines if "corrupt lines were skipped: 50" in one]
+    assert len(counted) == 1
+    assert counted[0] == f"{path.name}: {note}"
+    assert any(
+        "corrupt lines were skipped" in one
+        for one in lk.read(path, **options_of(path), lenient=True).run.notes
+    )
+
+
+def options_of(path: Path) -> dict[str, str]:
+    return {"unit": "ns"} if path.suffix == ".hlog" else {}
+
+
+def test_each_file_is_counted_by_itself(run, tmp_path):
+    paths = []
+    for name in "ab":
+        paths.append(tmp_path / f"{name}.csv")
+        paths[-1].write_text(table_with_rubbish(10))
+    found = lk.read_all(paths, lenient=True)
+    assert len(found) == 2
+    for data in found.values():
+        assert sum("12 corrupt lines were skipped" in note for note in data.run.notes) == 1
+    _, _, err = run("summary", "--lenient", *paths)
+    assert err.count("more corrupt lines") == 2
+
+
+def test_few_are_reported_one_by_one(run, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("latency_ms\n1\nx\n2\ny\n3\n")
+    status, _, err = run("summary", "--lenient", path)
+    assert status == 0
+    assert err.splitlines() == [
+        f"skipped: {path}:3: this is not a row of this table: 'x'; expected numbers in latency_ms",
+        f"skipped: {path}:5: this is not a row of this table: 'y'; expected numbers in latency_ms",
+        "a.csv: 2 corrupt lines were skipped: 2 × this is not a row of this table",
+    ]
+
+
+def test_untrusted_input_cannot_make_many_kinds():
+    tally = Tally()
+    reported_stats = sum(tally.add(f"kind {k} of corruption") for k in range(10_000))
+    assert reported_stats == 12
+    assert tally.unreported == 9988
+    assert tally.note == (
+        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 "
+        "× kind 2 of corruption, "
+        "1 × kind 3 of corruption, 9,996 × others"
+    )
+    assert Tally().note is None

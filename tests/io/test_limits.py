@@ -1,0 +1,150 @@
+"""Limits apply to library and command line, and can be changed there and by environment."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit._limits import DEFAULT, in_force
+from latencykit.cli import main
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
+from latencykit.hdr.errors import PayloadError
+from latencykit.hdr.payload import open_payload, open_payloads
+from tests.conftest import DATA
+
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+PAYLOAD = b"HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa"
+TIGHT = {"line": 500, "intervals": 20, "others": 5}
+
+
+def test_changes_hold_inside_and_end_with_the_block(monkeypatch):
+    monkeypatch.setenv("LATENCYKIT_LIMITS", "line=1KiB, slots=100_000")
+    with lk.limits(slots=7, whole="2GiB"):
+        assert (in_force().line, in_force().slots, in_force().whole) == (1024, 7, 2 << 30)
+    assert (in_force().line, in_force().slots, in_force().whole) == (1024, 100_000, DEFAULT.whole)
+    monkeypatch.delenv("LATENCYKIT_LIMITS")
+    assert in_force() == DEFAULT
+
+
+@pytest.mark.parametrize(
+    "text", ["lines=3", "line", "line=", "line=0", "line=-1", "line=1e9", "line=3 bananas"]
+)
+def test_what_is_not_a_limit_is_said(monkeypatch, text):
+    monkeypatch.setenv("LATENCYKIT_LIMITS", text)
+    with pytest.raises(InvalidArgumentError, match="limit"):
+        in_force()
+
+
+@pytest.mark.parametrize("name", TIGHT)
+@pytest.mark.parametrize("surface", ["library", "command line", "environment"])
+def test_a_log_beyond_a_limit_is_refused_with_the_hint(
+    tmp_path, capsys, monkeypatch, name, surface
+):
+    path = tmp_path / "a.hlog"
+    path.write_bytes(b"\n" * 3 + b"# nothing\n" * 3 + LOG.read_bytes())
+    if surface == "library":
+        with (
+            lk.limits(**{name: TIGHT[name]}),
+            pytest.raises(InputTooLargeError, match=f"a.hlog:[0-9]+: .*--limit {name}=SIZE"),
+        ):
+            lk.read(path)
+        return
+    words = ["-q", "summary", str(path)]
+    if surface == "environment":
+        monkeypatch.setenv("LATENCYKIT_LIMITS", f"{name}={TIGHT[name]}")
+    else:
+        words += ["--limit", f"{name}={TIGHT[name]}"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    reported_stats = capsys.readouterr()
+    assert (ended.value.code, reported_stats.out, reported_stats.err.count("\n")) == (2, "", 1)
+    assert f"--limit {name}=SIZE" in reported_stats.err
+
+
+@pytest.mark.parametrize(("name", "size"), [("line", 10), ("inflated", 20), ("slots", 1000)])
+def test_a_payload_beyond_a_limit_is_refused(name, size):
+    for function in (open_payload, lambda text: open_payloads([text])):
+        with lk.limits(**{name: size}), pytest.raises(PayloadError):
+            function(PAYLOAD)
+        function(PAYLOAD)
+
+
+@pytest.mark.slow
+def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
+    table, array, whole = tmp_path / "a.csv", tmp_path / "a.npz", tmp_path / "a.json.gz"
+    table.write_text("latency_ns,note\n1,a\n2," + "b" * (9 << 20) + "\n")
+    np.savez_compressed(array, latency_ns=np.zeros(1 << 20))
+    whole.write_bytes(gzip.compress(b'{"latencykit":1,' + b" " * (1 << 20)))
+    for path, changes in (
+        (table, {"line": 1000}),
+        (array, {"whole": "1MiB"}),
+        (whole, {"whole": "1MiB"}),
+    ):
+        with (
+            lk.limits(**changes),
+            pytest.raises(InputTooLargeError, match=f"{path.name}.*--limit {next(iter(changes))}"),
+        ):
+            lk.read(path)
+    samples = lk.Samples(duration=[1, 1], start=[0, 10**15], unit="ns")
+    with lk.limits(intervals=1000), pytest.raises(InputTooLargeError, match="use longer ones"):
+        samples.to_log("1s")
+
+
+@pytest.mark.slow
+def test_megabytes_of_blank_lines_are_passed_over(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"start_ns,latency_ns\n1,2\n" + b"\n" * (17 << 20) + b"3,x\n")
+    with pytest.raises(lk.LatencyKitError, match=rf"a\.csv:{3 + (17 << 20)}: "):
+        lk.read(path, format="csv")
+
+
+def test_more_series_than_a_chart_can_show_are_refused(tmp_path, capsys):
+    words = [f"{name}={LOG}" for name in "abcd"]
+    for command in (["chart", "-o", "a.png"], ["report", "-o", "a.html"]):
+        out = tmp_path / command[2]
+        with pytest.raises(SystemExit) as ended:
+            main(["-q", command[0], *words, "-o", str(out), "--limit", "series=3"])
+        text = capsys.readouterr().err
+        assert ended.value.code == 2
+        assert "4 series are too many for one chart or page, which shows up to 3; choose" in text
+        assert not out.exists()
+
+
+def test_too_many_series_are_refused_before_any_is_read(run, tmp_path):
+    log, out = tmp_path / "a.hlog", tmp_path / "a.html"
+    line = LOG.read_text().splitlines()[-1]
+    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
+    for files in ([log], [tmp_path / f"{k}.hlog" for k in range(9)]):  # that cannot be read
+        for command in (["report"], ["chart"], ["chart", "--kind", "dashboard"]):
+            status, _, err = run("-q", *command, *files, "-o", out, "--limit", "series=8")
+            assert (status, err.count("\n"), out.exists()) == (2, 1, False)
+            assert "9 series are too many" in err
+            assert "--tag" in err
+    assert run("-q", "report", log, "-o", out, "--limit", "series=8", "--tag", "t3")[0] == 0
+
+
+def test_a_table_of_many_series_is_printed_with_a_hint_how_to_select(run, tmp_path):
+    log = tmp_path / "a.hlog"
+    line = LOG.read_text().splitlines()[-1]
+    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
+    status, out, err = run("summary", log, "--unit", "us", "--limit", "series=8", "--format", "csv")
+    assert (status, out.count("\nt")) == (0, 9)
+    assert "9 series; --series and --tag select" in err
+
+
+def test_the_hint_how_to_select_comes_before_the_work(run, tmp_path, monkeypatch):
+    log = tmp_path / "a.hlog"
+    line = LOG.read_text().splitlines()[-1]
+    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
+
+    def fail(*_, **__):
+        raise lk.InvalidArgumentError("the first series")
+
+    monkeypatch.setattr("latencykit.views.summary.series_record", fail)
+    status, _, err = run("summary", log, "--unit", "us", "--limit", "series=8")
+    hint, error = err.splitlines()
+    assert (status, error) == (2, "latencykit: the first series")
+    assert hint.startswith("9 series; --series and --tag select")

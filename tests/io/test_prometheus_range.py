@@ -1,0 +1,193 @@
+"""Saved query answers: counters, rates, resets, native histograms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.histogram_log import HistogramLog, interval_series
+from latencykit.errors import CorruptInputError
+
+
+def answer(series, kind="matrix"):
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": series}})
+
+
+def bucket(le, values, name="rpc_seconds_bucket", **labels):
+    metric = {"le": le} | labels | ({"__name__": name} if name else {})
+    return {"metric": metric, "values": [[1_000 + 15 * k, str(v)] for k, v in enumerate(values)]}
+
+
+def test_counters_become_differences(read_text):
+    found = read_text(
+        answer([bucket("0.1", [5, 8, 2]), bucket("0.5", [6, 11, 3]), bucket("+Inf", [6, 11, 3])])
+    )["rpc_seconds"]
+    assert isinstance(found, HistogramLog)
+    series = interval_series(found)
+    assert series.count.tolist() == [5, 3]  # the third sample began anew
+    assert (series.max[0], found.starts.tolist(), found.lengths.tolist()) == (
+        5e8,
+        [0.0, 15.0],
+        [15.0, 15.0],
+    )
+    assert found.run.start == 1_000
+    assert any("reset 1 time in" in note for note in found.run.notes)
+
+
+def test_rates_are_scaled_by_the_step(read_text):
+    rates = [bucket("0.1", [0.2, 0.4], None), bucket("+Inf", [0.2, 0.4], None)]
+    found = read_text(answer(rates), "range.json")["range.json"]
+    assert interval_series(found).count.tolist() == [3, 6]
+    assert found.run.unit_from == "assumed"
+
+
+def test_values_above_the_last_bucket_are_censored(read_text):
+    found = read_text(answer([bucket("0.1", [0, 8]), bucket("+Inf", [0, 10])]))["rpc_seconds"]
+    assert isinstance(found, Histogram)
+    assert (found.count, found.censored, found.censored_at) == (8, 2, 1e8)
+
+
+def test_instants_and_labels(read_text):
+    series = [
+        {"metric": {"__name__": "a_ms_bucket", "le": le, "op": op}, "value": [1.5, value]}
+        for op in "xy"
+        for le, value in (("1", "4"), ("+Inf", "4"))
+    ]
+    found = read_text(answer(series, "vector"))
+    assert list(found) == ["a_ms", 'a_ms{op="x"}', 'a_ms{op="y"}']
+    assert (found["a_ms"].count, found["a_ms"].max) == (8, 1e6)
+
+
+def test_native_histograms(read_text):
+    def sample(count):
+        return {
+            "count": str(count),
+            "sum": "1",
+            "buckets": [[0, "0.1", "0.2", str(count - 1)], [0, "0.2", "0.4", "1"]],
+        }
+
+    series = [
+        {
+            "metric": {"__name__": "rpc_seconds"},
+            "histograms": [[1_000, sample(5)], [1_015, sample(9)]],
+        }
+    ]
+    found = read_text(answer(series))["rpc_seconds"]
+    assert interval_series(found).count.tolist() == [4]
+    assert interval_series(found).max.tolist() == [2e8]
+
+
+def test_a_quantile_is_not_a_histogram(read_text):
+    series = [{"metric": {"job": "x"}, "values": [[1, "0.5"]]}]
+    with pytest.raises(CorruptInputError, match="no series has the label le"):
+        read_text(answer(series))
+    with pytest.raises(CorruptInputError, match="a string"):
+        read_text(json.dumps({"data": {"resultType": "string", "result": []}}))
+
+
+NATIVE = {  # buckets (0, 2.9e-39], (1/64, 1/32] and (1/32, 1/16] with 1, 2 and 4 requests
+    "count": "7", "sum": 0.25, "schema": 0, "zeroThreshold": 2.9e-39, "zeroCount": "1",
+    "positiveSpans": [{"offset": -5, "length": 2}], "positiveDeltas": ["2", "2"],
+    "timestamp": "1000000",
+}  # fmt: skip
+LATER = NATIVE | {"count": "9", "positiveDeltas": ["3", "2"], "timestamp": "1010000"}
+GOGO = {
+    "Count": {"CountInt": 7}, "sum": 0.25, "schema": 0, "zero_threshold": 2.9e-39,
+    "ZeroCount": {"ZeroCountInt": 1}, "positive_spans": [{"offset": -5, "length": 2}],
+    "positive_deltas": [2, 2], "timestamp": 1_000_000,
+}  # fmt: skip
+
+
+def remote(*histograms, name="rpc_seconds"):
+    labels = [{"name": "__name__", "value": name}]
+    return {"timeseries": [{"labels": labels, "samples": [], "histograms": list(histograms)}]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"results": [remote(NATIVE)]}),
+        json.dumps(remote(NATIVE), indent=1).replace("\n", "\r\n"),
+        json.dumps(remote(GOGO)),
+        json.dumps(remote({k: v for k, v in NATIVE.items() if k != "count"} | {"countInt": "7"})),
+        answer([{"metric": {"__name__": "rpc_seconds"}, "histogram": [1, NATIVE]}], "vector"),
+        json.dumps({
+            "name": "rpc_seconds", "type": "HISTOGRAM", "metric": [{"histogram": {
+                "sampleCount": "7", "sampleSum": 0.25, "schema": 0, "zeroThreshold": 2.9e-39,
+                "zeroCount": "1", "positiveSpan": [{"offset": -5, "length": 2}],
+                "positiveDelta": ["2", "2"],
+            }}],
+        }),
+    ],
+    ids=["remote read", "remote write", "gogo", "names of a choice", "query", "client_model"],
+)  # fmt: skip
+def test_native_histograms_as_json_of_protobuf(read_text, text):
+    (data,) = read_text(text).values()
+    assert (data.count, data.percentile(10), data.percentile(42), data.max) == (
+        7, 0.0, 31.25e6, 62.5e6,
+    )  # fmt: skip
+    assert data.mean == pytest.approx(0.25e9 / 7)
+
+
+def test_remote_read_over_time(read_text):
+    data = read_text(json.dumps({"results": [remote(NATIVE, LATER)]}))["rpc_seconds"]
+    total = data.histogram()
+    assert (total.count, total.min <= 31.25e6 <= total.max, data.lengths.tolist()) == (
+        2,
+        True,
+        [10],
+    )
+    coarser = LATER | {"positiveSpans": [{"offset": -4, "length": 1}], "positiveDeltas": ["8"]}
+    merged = read_text(json.dumps({"results": [remote(NATIVE, coarser)]}))["rpc_seconds"]
+    assert (merged.count, merged.percentile(99)) == (9, 62.5e6)
+    assert any("resolution changed" in note for note in merged.run.notes)
+
+
+def test_remote_read_of_classic_buckets(read_text):
+    series = [
+        {
+            "labels": [
+                {"name": "__name__", "value": "x_seconds_bucket"},
+                {"name": "le", "value": le},
+            ],
+            "samples": [{"value": value, "timestamp": "1000"}],
+        }
+        for le, value in (("0.1", 3), ("0.5", 5), ("+Inf", 5))
+    ]
+    data = read_text(json.dumps({"results": [{"timeseries": series}]}))["x_seconds"]
+    assert (data.count, data.percentile(50), data.max) == (5, 1e8, 5e8)
+
+
+def test_custom_buckets_without_an_outer_edge(read_text):
+    buckets = [[3, "-Inf", "0.1", "5"], [0, "0.1", "0.5", "3"], [0, "0.5", "+Inf", "1"]]
+    listed = {"count": "9", "sum": "NaN", "buckets": buckets}
+    own = {
+        "count": "9", "sum": 1, "schema": -53, "customValues": [0.1, 0.5], "timestamp": "1",
+        "positiveSpans": [{"offset": 0, "length": 3}], "positiveDeltas": ["5", "-2", "-2"],
+    }  # fmt: skip
+    row = {"metric": {"__name__": "rpc_seconds"}, "histogram": [1, listed]}
+    for text in (answer([row], "vector"), json.dumps(remote(own))):
+        (data,) = read_text(text).values()
+        assert (data.count, data.censored, data.censored_at) == (8, 1, 5e8)
+        assert data.percentile(50) == 1e8
+
+
+def test_a_rate_of_native_histograms_keeps_its_shape(read_text):
+    rate = {
+        "count": "0.4",
+        "sum": "0.01",
+        "buckets": [[0, "0.01", "0.02", "0.3"], [0, "0.02", "0.04", "0.1"]],
+    }
+    (data,) = read_text(answer([{"metric": {}, "histogram": [1, rate]}], "vector")).values()
+    assert (data.percentile(70), data.percentile(80)) == (2e7, 4e7)
+    assert "the counts are rates, scaled to a million" in data.run.notes
+
+
+def test_an_answer_that_is_an_error(read_text):
+    text = json.dumps({"status": "error", "errorType": "bad_data", "error": "invalid parameter"})
+    with pytest.raises(CorruptInputError, match=r"error \(invalid parameter\)"):
+        read_text(text)
+    with pytest.raises(CorruptInputError, match="the answer contains no series"):
+        read_text(answer([], "vector"))

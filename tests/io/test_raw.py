@@ -1,0 +1,496 @@
+"""Raw samples: columns and units by name, what is left out is reported, long tables are counted in bounded memory."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.io.raw import build_samples as gather
+from latencykit.io.raw import cells as names
+from latencykit.io.raw import cells as values
+from latencykit.io.raw import objects
+from latencykit.io.reading import detect, expand_tags, read, read_source
+from latencykit.io.source import ReadOptions, Source
+from latencykit.io.writing import write_series as write
+
+MS = 1_000_000
+
+
+def only(found):
+    (data,) = found.values()
+    return data
+
+
+# ---------------------------------------------------------------- names and units
+
+
+@pytest.mark.parametrize(
+    ("header", "unit"),
+    [
+        ("latency_ms", 1e6), ("Latency (us)", 1e3), ("duration_ns", 1), ("elapsed [s]", 1e9), ("responseTimeMs", 1e6), ("rt.ms", 1e6),
+        ("took_seconds", 1e9), ("Response Time in ms", 1e6), ("http_req_duration_us", 1e3), ("time (µs)", 1e3), ("time (\ufffds)", 1e3), ("latencyms", 1e6),
+        ("ms", 1e6), ("service_time_micros", 1e3), ("lat (msec)", 1e6), ("Dauer (ms)", 1e6),
+    ],
+)  # fmt: skip
+def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, unit):
+    data = only(read_text(f"{header}\n20\n10.5\n", "x.csv"))
+    assert data.run.unit_from == "file"
+    assert data.histogram().max == pytest.approx(20 * unit)
+    assert data.histogram().min == pytest.approx(10.5 * unit, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "columns"),
+    [
+        ("start,duration\n", "x.csv", "start, duration"),
+        ('"start";"duration (ms)"\r\n', "x.csv", r"start, duration \(ms\)"),
+        ("\ufeffstart\tlatency_ms\n\n", "x.txt", "start, latency_ms"),
+        ("# written by hand\nhost,took", "x.csv", "host, took"),
+        ("latency_ms\n", "x.txt", "latency_ms"),
+    ],
+)
+def test_a_header_without_rows_is_named_as_such(read_text, text, name, columns):
+    with pytest.raises(CorruptInputError, match=rf"a header \({columns}\) and no rows; expected"):
+        read_text(text, name)
+
+
+@pytest.mark.parametrize("header", ["latency", "rt", "duration", "value", "x"])
+def test_without_a_unit_one_clear_question(read_text, header):
+    with pytest.raises(
+        InvalidArgumentError,
+        match=rf"x\.csv: column '{header}' states no unit; give it with --unit ns, us, ms or s",
+    ) as caught:
+        read_text(f"{header}\n1\n2\n", "x.csv")
+    assert "\n" not in str(caught.value)
+    assert only(read_text(f"{header}\n1\n2\n", "x.csv", unit="us")).run.unit_from == "option"
+
+
+def test_the_surest_name_wins_and_the_others_are_reported(read_text):
+    data = only(read_text("db_latency_ms,latency_ms,p99_latency_ms\n1,20,3\n1,30,3\n", "x.csv"))
+    assert data.duration.tolist() == [20 * MS, 30 * MS]
+    assert any("'db_latency_ms'" in note for note in data.run.notes)
+    with pytest.raises(
+        InvalidArgumentError,
+        match="several columns may be the latency: 'db_latency_ms', 'cache_latency_ms'",
+    ):
+        read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv")
+    with pytest.raises(
+        InvalidArgumentError,
+        match="no column is named as a latency; the columns are a, b; name one with --column",
+    ):
+        read_text("a,b\n1,20\n", "x.csv")
+    for wanted in ("cache_latency_ms", "CACHE_LATENCY_MS", "2"):
+        assert only(
+            read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)
+        ).duration.tolist() == [20 * MS]
+    with pytest.raises(InvalidArgumentError, match="no column 'nope'"):
+        read_text("a,b\n1,20\n", "x.csv", column="nope")
+
+
+def test_an_option_that_contradicts_the_name_wins_and_is_reported(read_text):
+    data = only(read_text("latency_ms\n5\n", "x.csv", unit="us"))
+    assert data.duration.tolist() == [5000]
+    assert any("names ms" in note for note in data.run.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p99",
+        "p99_latency",
+        "avg_latency_ms",
+        "latency_mean",
+        "max_latency",
+        "95th_latency",
+        "latency_std",
+    ],
+)
+def test_statistics_are_not_samples(name):
+    assert names.latency_columns([name])[0] == []
+
+
+# ---------------------------------------------------------------- dialects
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "start_s,latency_ms\n0.0,1.5\n0.5,2.25\n", "start_s\tlatency_ms\n0.0\t1.5\n0.5\t2.25\n", "start_s;latency_ms\n0,0;1,5\n0,5;2,25\n",
+        "start_s|latency_ms\n0.0|1.5\n0.5|2.25\n", "start_s latency_ms\n0.0 1.5\n0.5    2.25\n", "# start_s latency_ms\n0.0 1.5\n0.5 2.25\n",
+        "# a comment\n\nstart_s,latency_ms\n0.0,1.5\n# another\n0.5,2.25\n", 'sep=;\n"start_s";"latency_ms"\n"0,0";"1,5"\n"0,5";"2,25"\n',
+        "\ufeffstart_s,latency_ms\r\n0.0,1.5\r\n0.5,2.25\r\n", ("start_s, latency_ms\n0.0, "
+                                                               "1.5\n0.5, 2.25\n"), "start_s,latency_ms\n0.0,1.5\n0.5,2.25",
+        "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
+    ],
+)  # fmt: skip
+def test_one_table_in_every_dress(read_text, text):
+    data = only(read_text(text, "x.csv"))
+    assert data.duration.tolist() == [1_500_000, 2_250_000]
+    assert data.start.tolist() == [0, 500_000_000]
+
+
+def test_digits_grouped_by_commas_need_quotes(read_text):
+    assert only(
+        read_text('id,latency_us\n1,"1,234.5"\n2,"2,000"\n', "x.csv")
+    ).duration.tolist() == [1_234_500, 2_000_000]
+
+
+def test_a_quoted_field_is_not_cut_between_pieces(read_text, monkeypatch):
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 64)
+    rows = "".join(f'{k},"line one\nline, ""two"" {k}",{k}.5\n' for k in range(200))
+    data = only(read_text(f"id,text,latency_ms\n{rows}", "x.csv"))
+    assert data.duration.tolist() == [k * MS + 500_000 for k in range(200)]
+
+
+# ---------------------------------------------------------------- what a row says
+
+
+def test_every_role_is_found(read_text):
+    text = "Timestamp,Scheduled At,Label,Thread Name,Elapsed (ms),Status Code\n1795219788.5,1795219788.25,get,w-1,10,200\n1795219789,1795219789,put,w-2,20,503\n"
+    s = only(read_text(text, "x.csv"))
+    assert s.start.tolist() == [1_795_219_788_500_000_000, 1_795_219_789_000_000_000]
+    assert s.response.tolist() == [260 * MS, 20 * MS]
+    assert s.run.measure == "response"
+    assert s.tags == ("get", "put")
+    assert s.connection.tolist() == [0, 1]
+    assert s.good.tolist() == [True, False]
+    assert s.run.start == pytest.approx(1_795_219_788.5)
+    assert set(expand_tags("x", s)) == {"get", "put"}
+
+
+def test_an_end_gives_the_start(read_text):
+    s = only(
+        read_text(
+            "finished_at,latency_ms\n2026-01-31T12:00:01Z,250\n2026-01-31T13:00:01+01:00,1\n",
+            "x.csv",
+        )
+    )
+    assert s.start[0] == pd.Timestamp("2026-01-31T12:00:00.75Z").value
+    assert s.start[1] - s.start[0] == 249 * MS
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "outcomes"),
+    [
+        (
+            "status",
+            [200, 302, 404, 500, 504, 0, 499],
+            ["ok", "ok", "error", "error", "timeout", "error", "unfinished"],
+        ),
+        ("exit_code", [0, 1, 0], ["ok", "error", "ok"]),
+        ("success", ["true", "False", ""], ["ok", "error", "error"]),
+        ("ok", [1, 0], ["ok", "error"]),
+        (
+            "error",
+            ["", "context deadline exceeded", "connection refused", "false"],
+            ["ok", "timeout", "error", "ok"],
+        ),
+        ("timed_out", [0, 1], ["ok", "timeout"]),
+        ("outcome", list(OUTCOMES), list(OUTCOMES)),
+        (
+            "result",
+            ["OK", "cancelled", "Timeout", "skipped", "FAILED"],
+            ["ok", "unfinished", "timeout", "dropped", "error"],
+        ),
+    ],
+)
+def test_outcomes_of_every_kind(read_text, column, cells, outcomes):
+    rows = "".join(f"{k + 1},{cell}\n" for k, cell in enumerate(cells))
+    s = only(read_text(f"latency_ms,{column}\n{rows}", "x.csv"))
+    assert [OUTCOMES[code] for code in s.outcome] == outcomes
+
+
+def test_what_is_left_out_is_reported(read_text):
+    text = (
+        "start_s,latency_ms,status\n0,1,200\n1,-5,200\n2,,200\n3,,504\n4,-,503\n5,7,503\n,9,200\n"
+    )
+    s = only(read_text(text, "x.csv"))
+    assert s.duration.tolist() == [1 * MS, 7 * MS]
+    h = s.histogram()
+    assert (h.count, h.run.failed, h.run.timeouts) == (1, 2, 1)
+    notes = " ".join(s.run.notes)
+    for said in (
+        "1 negative duration left out",
+        "1 row without a latency",
+        "2 failed requests without a latency counted apart",
+        "1 row without a start",
+    ):
+        assert said in notes
+
+
+def test_only_empty_cells_are_not_latencies(read_text):
+    with pytest.raises(CorruptInputError, match=r"contains no latencies"):
+        read_text("start_s,latency_ms\n0,\n1,\n", "x.csv")
+
+
+def test_fractions_of_a_nanosecond_are_kept(read_text):
+    data = only(read_text("ns\n2.25\n2.5\n3.125\n", "x.csv"))
+    assert isinstance(data, Histogram)
+    assert (data.min, data.max, data.percentile(50)) == (2.25, 3.125, 2.5)
+
+
+def test_bare_numbers_may_have_fractions(read_text):
+    data = only(read_text("0.125\n0.25\n12\n", "x.txt", unit="none"))
+    assert data.unit == "none"
+    assert data.max == pytest.approx(12, rel=1e-3)
+    assert data.min == pytest.approx(0.125, rel=1e-3)
+
+
+# ---------------------------------------------------------------- corruption
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("latency_ms,a\n1,2\n3,4,5\n6,7\n", 3), ("latency_ms,a\n1,2\nx,4\n6,7\n", 3), ("latency_ms,a\n1,2\n1e400,4\n6,7\n", 3),
+        ("took,a\n5ms,2\n6 parsecs,4\n7ms,1\n", 3), ("latency_ms,start_s\n1,2\n\n\n3,yesterday\n6,7\n", 5),
+    ],
+)  # fmt: skip
+def test_corruption_is_named_by_its_line(read_text, text, line):
+    with pytest.raises(CorruptInputError, match=rf"x\.csv:{line}: ") as caught:
+        read_text(text, "x.csv")
+    assert "\n" not in str(caught.value)
+    said: list[str] = []
+    assert len(only(read_text(text, "x.csv", lenient=True, report=said.append))) == 2
+    assert len(said) == 1
+    assert f":{line}: " in said[0]
+
+
+def test_corruption_far_into_a_file_is_named_by_its_line(read_text, monkeypatch):
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 10)
+    rows = [f"{k},{k}.5" for k in range(3000)]
+    rows[2500] = "2500,?"
+    with pytest.raises(CorruptInputError, match=r"x\.csv:2502: .*2500,\?"):
+        read_text("id,latency_ms\n" + "\n".join(rows) + "\n", "x.csv")
+
+
+# ---------------------------------------------------------------- containers
+
+
+def test_every_container_gives_the_same(tmp_path):
+    dice = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "start_ns": 10**18 + np.arange(500) * 1000,
+            "latency_us": dice.integers(1, 10**6, 500),
+            "ok": dice.random(500) < 0.9,
+        }
+    )
+    columns = {name: frame[name].to_numpy() for name in frame}
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    frame.to_json(tmp_path / "a.json", orient="records")
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=64)
+    frame.to_feather(tmp_path / "a.feather")
+    np.save(tmp_path / "a.npy", frame.to_records(index=False))
+    np.savez(tmp_path / "a.npz", **columns)
+    (tmp_path / "b.json").write_text(
+        json.dumps({name: column.tolist() for name, column in columns.items()})
+    )
+    found = {path.name: read(path) for path in sorted(tmp_path.iterdir())}
+    assert len(found) == 8
+    for name, samples in found.items():
+        assert samples.start.tolist() == frame["start_ns"].tolist(), name
+        assert samples.duration.tolist() == (frame["latency_us"] * 1000).tolist(), name
+        assert samples.good.tolist() == frame["ok"].tolist(), name
+
+
+def test_an_arrow_file_whose_texts_end_elsewhere_is_corrupt(tmp_path):
+    path = tmp_path / "a.feather"
+    names = ["read"] * 50 + ["write"] * 50
+    frame = pd.DataFrame({"latency_us": range(1, 101), "op": names})
+    frame.to_feather(path, compression="uncompressed")
+    ends = np.cumsum([len(name) for name in names]).astype("<i8")  # of pandas' texts
+    before, wrong = ends[:50].tobytes(), ends[:50].copy()
+    if path.read_bytes().count(before) != 1:  # of older ones
+        ends = ends.astype("<i4")
+        before, wrong = ends[:50].tobytes(), ends[:50].copy()
+    assert path.read_bytes().count(before) == 1
+    wrong[20] = 1 << 30
+    path.write_bytes(path.read_bytes().replace(before, wrong.tobytes()))
+    with pytest.raises(CorruptInputError, match="the Arrow file is corrupt"):
+        read(path)
+
+
+def test_our_own_csv_comes_back(tmp_path):
+    samples = Samples(
+        start=[10**18, 10**18 + 5], duration=[7, 9], intended=[10**18 - 1, 10**18 + 5],
+        outcome=["ok", "timeout"], connection=[3, 4], tag=["a", "b"],
+    )  # fmt: skip
+    write({"run": samples}, tmp_path / "x.csv")
+    again = read(tmp_path / "x.csv")
+    for name in ("start", "duration", "intended", "outcome", "connection", "tag"):
+        assert getattr(again, name).tolist() == getattr(samples, name).tolist()
+    write(
+        {
+            "one": samples,
+            "two": Samples(
+                duration=[1], start=[2], intended=[2], outcome=[0], connection=[0], tag=["c"]
+            ),
+        },
+        tmp_path / "y.csv",
+    )
+    assert {
+        name: len(one)
+        for name, one in read_source(Source(tmp_path / "y.csv"), ReadOptions()).items()
+    } == {
+        "one": 2,
+        "two": 1,
+    }
+
+
+def test_json_lines_of_uneven_objects(read_text, monkeypatch):
+    lines = [
+        {"http": {"latency_ms": 1.5}, "time": "2026-01-31T12:00:00Z"},
+        {"time": "2026-01-31T12:00:01Z", "http": {"latency_ms": 2}},
+        {"http": {"latency_ms": None, "x": [1]}, "time": "2026-01-31T12:00:02Z"},
+        {"time": "2026-01-31T12:00:03Z"},
+    ]  # fmt: skip
+    s = only(read_text("\n".join(map(json.dumps, lines)) + "\n", "x.jsonl"))
+    assert s.duration.tolist() == [1_500_000, 2 * MS]
+    assert any("2 rows without a latency" in note for note in s.run.notes)
+    flat = '{"latency_ms": 1, "status": 200}\n{"latency_ms": NaN, "status": "504"}\n{"status": 200, "latency_ms": 2.5}\n[1]\n'
+    with pytest.raises(CorruptInputError, match=r"x\.jsonl:4: this is not an object"):
+        read_text(flat, "x.jsonl")
+    quick = only(read_text(flat[:-4], "x.jsonl"))
+    monkeypatch.setattr(objects, "_fast_parser", lambda *_: lambda chunk: None)
+    patient = only(read_text(flat[:-4], "x.jsonl"))
+    assert quick.duration.tolist() == patient.duration.tolist() == [1 * MS, 2_500_000]
+    assert quick.run.timeouts == patient.run.timeouts == 1
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{}, 1], object), allow_pickle=True)
+    np.savez(tmp_path / "x.npz", latency_ms=np.array([{}, 1], object))
+    for name in ("x.npy", "x.npz"):
+        with pytest.raises(LatencyKitError, match=r"not an array of numbers|not arrays of numbers"):
+            read(tmp_path / name)
+
+
+def test_a_live_client_needs_no_flag(read_text):
+    text = "start_ns,latency_ns,intended_ns,conn,status\n1795219797879931647,1360478,1795219797879908450,0,200\n1795219797885398096,1528735,1795219797884908450,1,0\n"
+    s = only(read_text(text, "samples.csv"))
+    assert s.good.tolist() == [True, False]
+    assert s.response.tolist() == [1383675, 2018381]
+
+
+# ---------------------------------------------------------------- long tables
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tagged", [False, True])
+@pytest.mark.parametrize("measure", [None, "service", "response"])
+def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged, measure):
+    monkeypatch.setattr(gather, "KEPT", 150)
+    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 12)
+    dice = np.random.default_rng(7)
+    start = 10**18 + np.arange(2000) * 1_000_000
+    frame = pd.DataFrame({
+        "start_ns": start, "latency_ns": dice.lognormal(14, 1, 2000).astype(int),
+        "intended_ns": start - 500_000,
+        "status": dice.choice([200, 500, 504], 2000, p=[0.9, 0.05, 0.05]),
+    })  # fmt: skip
+    if tagged:
+        frame["op"] = dice.choice(["get", "put"], 2000)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    kept = read(tmp_path / "x.csv", measure=measure)
+    options = ReadOptions(counted=True, measure=measure)
+    counted = read_source(Source(tmp_path / "x.csv"), options)
+    whole = {tag or "x.csv": part.histogram() for tag, part in kept.by_tag().items()}
+    assert set(counted) == set(whole)
+    for name, mine in counted.items():
+        other = whole[name]
+        assert isinstance(mine, Histogram)
+        assert (mine.count, mine.run.failed, mine.run.timeouts) == (
+            other.count,
+            other.run.failed,
+            other.run.timeouts,
+        )
+        assert (mine.index.tolist(), mine.counts.tolist()) == (
+            other.index.tolist(),
+            other.counts.tolist(),
+        )
+        assert (mine.min, mine.max, mine.censored, mine.censored_at) == (
+            other.min,
+            other.max,
+            other.censored,
+            other.censored_at,
+        )
+        assert mine.run.measure == other.run.measure
+        assert mine.run.tags == other.run.tags
+        assert any("counted as they were read" in note for note in mine.run.notes)
+    if not tagged:
+        assert counted["x.csv"].run.duration == pytest.approx(kept.elapsed)
+        assert counted["x.csv"].run.start == pytest.approx(kept.run.start)
+
+
+def test_short_tables_stay_samples(read_text):
+    assert isinstance(only(read_text("latency_ms\n1\n2\n", "x.csv", counted=True)), Samples)
+
+
+def test_too_many_tags_are_not_operations(read_text):
+    rows = "".join(f"{k},op {k % 300}\n" for k in range(1, 3000))
+    s = only(read_text(f"latency_ms,name\n{rows}", "x.csv"))
+    assert s.tag is None
+    assert any("different values" in note for note in s.run.notes)
+
+
+# ---------------------------------------------------------------- recognising
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "format_"),
+    [
+        ("1\n2\n3.5\n", "x", "numbers"), ("5ms\n1.5s\n", "x.txt", "numbers"), ("latency_ms\n1\n", "x.txt", "csv"), ("1 2\n3 4\n", "x.dat", "csv"),
+        ('{"latency_ms":1}\n', "x", "jsonl"), ('{"latency_ms":1}\n{"latency_ms":2}\n', "x.json", "jsonl"), ("[1,2]", "x", "json-samples"),
+        ('[\n {"latency_ms":1}]', "x", "json-samples"), ('{"results": [{"latency_ms":1}]}', "x", "json-samples"), ('{\n"rt_ms": [1, 2]\n}', "x", "json-samples"),
+    ],
+)  # fmt: skip
+def test_raw_shapes_are_distinguished(tmp_path, text, name, format_):
+    path = tmp_path / name
+    path.write_text(text)
+    assert detect(Source(path)).name == format_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.txt"])
+def test_monstrous_and_foreign_cells_are_refused_with_one_voice(read_text, name):
+    good = {
+        "x.csv": "a,latency_ms\n1,2\n",
+        "x.jsonl": '{"latency_ms": 1}\n',
+        "x.txt": "5ms\n6ms\n",
+    }[name]
+    for cell in (
+        b"9" * 300_000,
+        b"x" * 300_000,
+        b"caf\xe9",
+        bytes(range(1, 9)),
+        b"5" * 5000 + b" ms",
+    ):
+        with pytest.raises(LatencyKitError, match=r"x\.\w+") as caught:
+            read_text(good.encode() * 3000 + cell + b"\n" + good.encode(), name)
+        assert "\n" not in str(caught.value)
+        assert "cannot be read as" not in str(caught.value)
+
+
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_a_date_that_nanoseconds_cannot_hold_is_an_error_not_another_date(year):
+    times = values.times_of(
+        pd.Series(["1970-01-01T00:00:01Z", f"{year}-01-01T00:00:00Z"], dtype=object), "moment", "ns"
+    )
+    assert (times.ns.tolist(), times.corrupt.tolist()) == ([10**9, 0], [False, True])
+    frame = pd.DataFrame(
+        {
+            "start": pd.to_datetime(pd.Series(["2026-01-01", f"{year}-01-01"]), errors="coerce"),
+            "ms": [1, 2],
+        }
+    )
+    # as a date, or where this pandas has none for it, as an empty cell
+    with pytest.raises(InvalidArgumentError):
+        Samples.from_frame(frame, start="start", duration="ms", unit="ms")

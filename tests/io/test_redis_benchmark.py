@@ -1,0 +1,214 @@
+"""redis-benchmark: two lists of cumulative counts, the clip at 3 s, old versions, quiet lines, CSV."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from latencykit.errors import CorruptInputError, DataNotAvailableError
+from latencykit.io.reading import read_source
+from latencykit.io.source import ReadOptions, Source
+from latencykit.views.summary import series_record
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
+
+BLOCK = """====== GET ======
+  1000 requests completed in 0.50 seconds
+  4 parallel clients
+  3 bytes payload
+  keep alive: 1
+  multi-thread: no
+
+Latency by percentile distribution:
+0.000% <= 0.015 milliseconds (cumulative count 10)
+50.000% <= 0.031 milliseconds (cumulative count 640)
+99.219% <= 0.079 milliseconds (cumulative count 993)
+100.000% <= 9.095 milliseconds (cumulative count 1000)
+
+Cumulative distribution of latencies:
+99.500% <= 0.103 milliseconds (cumulative count 995)
+99.600% <= 2.103 milliseconds (cumulative count 996)
+100.000% <= 9.103 milliseconds (cumulative count 1000)
+
+Summary:
+  throughput summary: 2000.00 requests per second
+  latency summary (msec):
+          avg       min       p50       p95       p99       max
+        0.067     0.008     0.031     0.055     0.071     9.095
+"""
+
+
+def test_both_lists_and_the_table_together(read_text):
+    h = read_text(BLOCK)["GET"]
+    assert (h.count, h.min, h.mean, h.max) == (1000, 8000, 67_000, 9_095_000)
+    assert h.percentile([50, 95, 99, 99.2, 99.55, 100]).tolist() == [
+        31e3,
+        55e3,
+        71e3,
+        79e3,
+        2.103e6,
+        9.095e6,
+    ]
+    assert (h.count_above(0.079e6), h.count_above(0.103e6)) == (7, 5)
+    assert float(h.buckets.low(h.index[-1])) > 7e6, (
+        "the list moves by 1 ms, so the last four lie near its last row"
+    )
+    run = h.run
+    assert (run.loop, run.corrected, run.duration, run.achieved, run.connections) == (
+        "closed",
+        "none",
+        0.5,
+        2000,
+        4,
+    )
+
+
+def test_the_clip_becomes_at_least_three_seconds():
+    found = read_source(Source(DATA / "redis-benchmark/clipped/stdout.txt"), ReadOptions())["GET"]
+    assert (found.count, found.censored, found.censored_at, found.requests) == (
+        359_996,
+        4,
+        3e9,
+        360_000,
+    )
+    assert (found.percentile(99.9), found.max) == (575_000, 3_000_319_000)
+    assert any("4 requests took 3 s or more" in note for note in found.run.notes)
+    record = series_record("GET", found)
+    assert (record["count"], record["max"]) == (360_000, 3_000_319_000)
+    assert json.dumps(record["percentiles"][-1]["high"]) == "null"
+
+
+def test_a_percentile_in_the_clipped_mass(read_text):
+    h = read_text(
+        BLOCK.replace("9.095", "3000.319")
+        .replace("9.103", "3000.319")
+        .replace("0.071 ", "3000.319 ")
+    )["GET"]
+    assert (h.count, h.censored, h.percentile(50), h.percentile(99)) == (
+        996,
+        4,
+        31e3,
+        3_000_319_000,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: (
+            "user@host:~$ redis-benchmark -t get\nWARNING: Could not fetch server CONFIG\n" + text
+        ),
+        lambda text: (
+            " \rGET: rps=0.0 (overall: -nan) avg_msec=-nan (overall: -nan)\r        \r" + text
+        ),
+        lambda text: text.replace("\n", "\n\n").replace("          avg       min", "  avg  min"),
+        lambda text: text.replace(
+            "======\n", "======                                                   \n"
+        ),
+        lambda text: "\x1b[1m" + text.replace("Summary", "\x1b[32mSummary\x1b[0m"),
+    ],
+)
+def test_other_surroundings(read_text, change):
+    assert read_text(change(BLOCK))["GET"].percentile([50, 99, 100]).tolist() == [
+        31e3,
+        71e3,
+        9.095e6,
+    ]
+
+
+def test_a_summary_alone(read_text):
+    s = read_text(BLOCK[BLOCK.index("Summary:") :])["out.txt"]
+    assert (s.percentile(95), s.max, s.count) == (55e3, 9.095e6, None)
+    with pytest.raises(DataNotAvailableError, match="full distribution"):
+        s.percentile(90)
+
+
+def test_one_test_twice_and_one_that_was_cut(read_text):
+    found = read_text(BLOCK + BLOCK[: BLOCK.index("99.600%") + 15])
+    assert list(found) == ["GET", "GET (2)"]
+    assert any("ends before the summary" in note for note in found["GET (2)"].run.notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("<= 0.031 milli", "<= 0.0x1 milli", 10),
+        ("count 993", "count 93", 11),
+        ("99.600% <= 2.1", "99.600% <= 0.0", 16),
+    ],
+)
+def test_corruption_is_named(read_text, old, new, line):
+    with pytest.raises(CorruptInputError, match=rf"out\.txt:{line}: "):
+        read_text(BLOCK.replace(old, new))
+    assert read_text(BLOCK.replace(old, new), lenient=True)["GET"].count == 1000
+
+
+def test_lists_that_contradict_each_other(read_text):
+    with pytest.raises(CorruptInputError, match="contradict"):
+        read_text(BLOCK.replace("count 995", "count 1"))
+
+
+def test_before_6_2(read_text):
+    text = (DATA / "redis-benchmark/old/redis50.txt").read_text()
+    found = read_text(text)
+    h = found["SET"]
+    assert (list(found), h.count, h.max, h.percentile(99)) == (
+        ["PING_INLINE", "SET"],
+        100_000,
+        3e6,
+        2e6,
+    )
+    assert any("up to 1 ms higher" in note for note in h.run.notes)
+    assert found["PING_INLINE"].run.achieved == 75_872.54
+
+
+def test_quiet(read_text):
+    found = read_text(
+        " \rSET: rps=1.0 (overall: 1.0)\rSET: 54054.05 requests per second, p50=0.095 msec\n"
+        "MSET (10 keys): 5.0 requests per second, p50=1.5 msec\n"
+    )
+    assert {name: s.percentile(50) for name, s in found.items()} == {
+        "SET": 95e3,
+        "MSET (10 keys)": 1.5e6,
+    }
+    with pytest.raises(CorruptInputError, match="contains no latencies"):
+        read_text("SET: 54054.05 requests per second\n")
+    with pytest.raises(CorruptInputError, match="contains no latencies"):
+        read_text(
+            "foo: rps=0.0 (overall: -nan) avg_msec=-nan (overall: -nan)\rError from server: ERR "
+            "unknown command\n"
+        )
+
+
+HEADING = '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"\n'
+
+
+def test_csv(read_text):
+    found = read_text(
+        "WARNING: x\n"
+        + HEADING
+        + '"GET","59701.49","0.218","0.056","0.215","0.327","0.375","0.951"\n"MSET (10 '
+        'keys)","1","2","1","2","3","4","5"',
+        "out.csv",
+    )
+    s = found["GET"]
+    assert (s.mean, s.min, s.percentile(99), s.max, s.run.achieved) == (
+        218e3,
+        56e3,
+        375e3,
+        951e3,
+        59_701.49,
+    )
+    assert found["MSET (10 keys)"].max == 5e6
+
+
+def test_csv_that_is_corrupt_or_old_or_cut(read_text):
+    row = '"GET","59701.49","0.218","0.056","0.215","0.327","0.375","0.951"\n'
+    with pytest.raises(CorruptInputError, match=r"out\.csv:2: "):
+        read_text(HEADING + row.replace("0.056", "zz") + row, "out.csv")
+    assert list(read_text(HEADING + row + row[:30], "out.csv")) == ["GET"]
+    with pytest.raises(CorruptInputError, match="throughput only"):
+        read_text('"SET","54054.05"\n"MSET (10 keys)","1.00"\n', "out.csv")

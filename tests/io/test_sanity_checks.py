@@ -1,0 +1,121 @@
+"""Latencies longer than their run are remarked upon, and nothing honest is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.io.sanity_checks import too_long
+
+ROOT = Path(__file__).parents[2]
+HLOG = ROOT / "data/jhiccup-v2.hlog"
+
+
+def doubts(notes):
+    return [
+        note
+        for note in notes
+        if "is longer than the" in note
+        or "began before the log" in note
+        or "were sent within" in note
+    ]
+
+
+def test_a_latency_longer_than_its_run_is_remarked_on(run, tmp_path):
+    assert doubts(lk.read(HLOG, unit="ns").run.notes) == []
+    (note,) = doubts(lk.read(HLOG, unit="ms").run.notes)
+    assert (
+        note
+        == "a latency of 1550000 s is longer than the log, 62.1 s: are the values in ms? (--unit)"
+    )
+    status, _, err = run("summary", "--unit", "ms", HLOG)
+    assert status == 0  # a remark, no error
+    assert err.count(note) == 1
+    table = tmp_path / "a.csv"
+    table.write_text("start_s,latency\n" + "".join(f"{k * 0.01},{5 + k % 7}\n" for k in range(200)))
+    assert doubts(lk.read(table, unit="ms").run.notes) == []
+    (note,) = doubts(lk.read(table, unit="s").run.notes)
+    assert (
+        note
+        == "half of the requests took longer than 8 s, and all of them were sent within 1.99 s: "
+        "are the values in s? (--unit)"
+    )
+
+
+def test_the_first_intervals_suffice_where_the_log_is_long():
+    starts = np.repeat(np.arange(200) + 0.0, 5)
+    log = lk.Samples(start=starts, duration=np.full(starts.size, 0.05), unit="s").to_log("1s")
+    wrong = HistogramLog(
+        log.starts, log.lengths, log._parts, unit="us", run=Run(unit="us", unit_from="option")
+    )
+    assert (
+        too_long(wrong)
+        == "10 of the first 10 intervals have latencies that began before the log did: are the "
+        "values in us? (--unit)"
+    )
+    assert too_long(log) is None
+
+
+SECOND = 1e9
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (Summary({"mean": SECOND, "max": 90 * SECOND}, {}, 10, "ns", Run(duration=10.0)), True),
+        (Summary({"mean": SECOND}, {99.0: 90 * SECOND}, 10, "ns", Run(duration=10.0)), True),
+        (Summary({"mean": SECOND, "max": 90 * SECOND}, {}, 10, "ns", Run()), False),
+        (Summary({"max": float("nan")}, {50.0: float("nan")}, 10, "ns", Run(duration=10.0)), False),
+        (Summary({"max": 9 * SECOND}, {}, 10, "ns", Run(duration=float("nan"))), False),
+        (Summary({"mean": SECOND, "max": 12 * SECOND}, {}, 10, "ns", Run(duration=10.0)), False),
+        (
+            Summary({"mean": 1.0, "max": 9e12}, {}, 10, "none", Run(duration=10.0, unit="none")),
+            False,
+        ),
+        (lk.Histogram.of([90_000], unit="ms", run=Run(duration=10.0, unit="ms")), True),
+        (lk.Histogram.of([], unit="ms", run=Run(duration=10.0, unit="ms")), False),
+        (lk.Samples(duration=[90.0], unit="s", run=Run(duration=10.0)), True),
+        (
+            lk.Samples(
+                start=[0.0] * 20, duration=[90.0] * 20, unit="s", run=Run(unit_from="option")
+            ),
+            False,
+        ),  # all at once
+        (
+            lk.Samples(
+                start=np.arange(20.0), duration=[90.0] * 20, unit="s", run=Run(unit_from="file")
+            ),
+            False,
+        ),  # overloaded
+        (HistogramLog([], [], []), False),
+        (
+            HistogramLog(
+                [0.0], [0.0], lk.Samples(start=[0], duration=[9], unit="s").to_log()._parts
+            ),
+            False,
+        ),
+    ],
+)
+def test_for_and_against(data, said):
+    assert (too_long(data) is not None) == said
+
+
+@pytest.mark.slow
+def test_no_honest_file_gets_the_note():
+    seen = 0
+    for path in sorted((ROOT / "data").rglob("*.*")):
+        if path.suffix not in (".hlog", ".csv", ".txt", ".json", ".gz"):
+            continue
+        try:
+            found = lk.read_all(path)
+        except lk.LatencyKitError:
+            continue
+        assert not any(doubts(data.run.notes) for data in found.values()), path
+        seen += len(found)
+    assert seen > 20

@@ -1,0 +1,208 @@
+"""What tools state is checked by one function, in every format: nothing impossible is believed, and rounding is none."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import latencykit as lk
+from latencykit.core.run import Run
+from latencykit.core.summary import Summary
+from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.io.build import data_from_points
+from latencykit.io.sanity_checks import stated, whole_count
+from tests.conftest import DATA
+from tests.io.test_wrk import WRK
+
+MS = 1e6
+IMPOSSIBLE = [-1.0, math.nan, math.inf, -math.inf, -(2.0**63), 2.0**63, float(2**63 - 1), 1e300]
+
+
+@pytest.mark.parametrize("value", IMPOSSIBLE)
+@pytest.mark.parametrize("name", ["mean", "std", "min", "max"])
+def test_what_no_latency_can_be_is_left_out(name, value):
+    points, stats, run = stated(
+        {50: 5 * MS},
+        {"mean": 5 * MS, "max": 9 * MS, "min": 1 * MS, "std": 1 * MS} | {name: value},
+        Run(),
+    )
+    assert name not in stats
+    assert len(stats) == 3
+    assert points == {50: 5 * MS}
+    assert len(run.notes) == 1
+    assert "which is not a latency" in run.notes[0]
+    points, _, run = stated({50: value, 99: 3 * MS}, {}, Run())
+    assert points == {99: 3 * MS}
+    assert run.notes[0].startswith("p50 is ")
+
+
+@pytest.mark.parametrize(
+    ("points", "stats", "left"),
+    [
+        ({}, {"min": 5 * MS, "mean": 2 * MS, "max": 9 * MS}, {"min", "max"}),
+        ({}, {"min": 1 * MS, "mean": 20 * MS, "max": 9 * MS}, {"min", "max"}),
+        ({50: 2 * MS, 99: 8 * MS}, {"max": 5 * MS, "mean": 3 * MS}, {"mean"}),
+        ({50: 2 * MS, 99: 8 * MS}, {"min": 5 * MS, "max": 9 * MS}, {"max"}),
+        ({}, {"min": 9 * MS, "max": 5 * MS}, {"max"}),
+    ],
+)
+def test_what_contradicts_is_not_believed(points, stats, left):
+    _, held, run = stated(points, stats, Run())
+    assert set(held) == left
+    assert len(run.notes) == 1
+
+
+def test_a_percentile_that_falls_is_raised_never_lowered():
+    points, _, run = stated({50: 2 * MS, 90: 9 * MS, 99: 4 * MS, 99.9: 5 * MS}, {}, Run())
+    assert list(points.values()) == [2 * MS, 9 * MS, 9 * MS, 9 * MS]
+    assert [note[:3] for note in run.notes] == ["p99", "p99"]
+
+
+@pytest.mark.parametrize(
+    ("points", "stats", "unit"),
+    [
+        ({}, {"min": 1.004e9, "mean": 1.00e9, "max": 1.00e9}, "ns"),  # two digits
+        # whole milliseconds beside exact ones
+        (
+            {50: 1e6, 90: 1e6},
+            {"max": 0.87e6, "min": 1e6},
+            "ms",
+        ),
+        ({99: 1200 * MS}, {"max": 1183 * MS}, "ms"),  # Locust: two digits
+        ({50: 0.0, 99: 1e6}, {"min": 0.4e6, "mean": 0.3e6}, "ms"),  # rounded down
+        ({99.9: 5.74e9, 100: 6.003e9}, {"max": 6.0e9}, "ns"),  # the upper edge of a bucket
+        ({50: 3.0, 90: 3.0, 99: 3.0}, {"mean": 3.0, "max": 3.0, "min": 3.0}, "ns"),
+    ],
+)
+def test_rounding_contradicts_nothing(points, stats, unit):
+    _, held, run = stated(points, stats, Run(unit=unit))
+    assert held == stats
+    assert not run.notes
+
+
+@pytest.mark.slow
+@given(
+    st.lists(st.floats(1, 1e12), min_size=1, max_size=50),
+    st.integers(2, 6),
+    st.sampled_from([1.0, 1e3, 1e6]),
+)
+def test_no_honest_statistics_are_doubted_however_they_are_rounded(values, digits, grain):
+    """Each statistic is printed with its own rounding: some with few digits, others to a coarse grain."""
+    ordered = sorted(values)
+    exact = {"min": ordered[0], "mean": sum(ordered) / len(ordered), "max": ordered[-1]}
+    points = {
+        p: ordered[min(math.ceil(p / 100 * len(ordered)), len(ordered)) - 1]
+        for p in (25, 50, 90, 99)
+    }
+    unit = {1.0: "ns", 1e3: "us", 1e6: "ms"}[grain]
+    rounded = {name: round(value / grain) * grain for name, value in exact.items()}
+    for stats in (exact, rounded):
+        given_points = {p: float(f"{value:.{digits - 1}e}") for p, value in points.items()}
+        _, held, run = stated(given_points, stats, Run(unit=unit))
+        assert held == stats, run.notes
+        assert not run.notes
+
+
+@pytest.mark.slow
+@given(
+    st.dictionaries(st.floats(0.1, 99.9), st.floats(), max_size=6),
+    st.dictionaries(st.sampled_from(["mean", "std", "min", "max"]), st.floats() | st.integers()),
+)
+def test_what_comes_of_it_can_be_true(points, stats):
+    inner, held, run = stated(points, stats, Run())
+    values = [value for _, value in sorted(inner.items())]
+    assert values == sorted(values)
+    assert all(0 <= value < 2**63 for value in [*values, *held.values()])
+    again = stated(inner, held, run)
+    assert again == (inner, held, run)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, math.nan, math.inf, "x", [], True, 2**63])
+def test_a_count_that_is_none_is_refused(count):
+    with pytest.raises(InvalidArgumentError):
+        whole_count(count)
+    with pytest.raises(InvalidArgumentError):
+        data_from_points({50: 1.0, 90: 2.0}, count, {"max": 3.0}, Run())
+
+
+def test_buckets_are_believed_rather_than_what_is_said_of_them(read_text):
+    record = json.loads((DATA / "formats/oha-json/ctrlz-corrected/out.json").read_text())
+    text = json.dumps(record | {"summary": record["summary"] | {"slowest": 1e-6}}, indent=1)
+    found = next(iter(read_text(text, "out.json").values()))
+    assert any("maximum" in note and "left out" in note for note in found.run.notes)
+    assert found.percentile(99.9) <= found.max
+
+
+def test_the_line_is_named(read_text):
+    lines = WRK.splitlines()
+    row = next(k for k, line in enumerate(lines, 1) if "99%" in line)
+    text = WRK.replace("5.74s", "1.00ms")
+    found = read_text(text)["out.txt"]
+    assert any(
+        note.startswith(f"line {row}: p99, 1 ms, lies below p90") for note in found.run.notes
+    )
+    assert found.percentile(99) >= found.percentile(90)
+    stats = next(k for k, line in enumerate(lines, 1) if "Latency  " in line)
+    found = read_text(WRK.replace("692.81ms", "69.28s"))["out.txt"]
+    assert any(
+        note.startswith(f"line {stats}: ") and "the mean" in note for note in found.run.notes
+    )
+    assert found.mean < 10e9
+
+
+@pytest.mark.parametrize(
+    "value", ["-9223372036854775808", "NaN", "Infinity", "-Infinity", "1e400", "-5"]
+)
+@pytest.mark.parametrize("key", ["mean", "max", "p99"])
+def test_json_that_says_nonsense_is_noted(read_text, key, value):
+    path = DATA / "formats/autocannon-json/failures/ac.json"
+    record = json.loads(path.read_text())
+    record["latency"][key] = float(value)
+    found = read_text(json.dumps(record, indent=1), "ac.json")["ac.json"]
+    line = next(
+        k
+        for k, text in enumerate(json.dumps(record, indent=1).splitlines(), 1)
+        if text.strip().startswith(f'"{key}"')
+    )
+    notes = [note for note in found.run.notes if "which is not a latency" in note]
+    assert [note.startswith(f"line {line}: ") for note in notes] == [True]
+
+
+def test_the_note_reaches_the_user(run, tmp_path):
+    path = tmp_path / "wrk.txt"
+    path.write_text(WRK.replace("5.74s", "1.00ms"))
+    status, out, err = run("summary", "--format", "json", path)
+    assert status == 0
+    assert "lies below p90" in err
+    assert any("lies below p90" in note for note in json.loads(out)["series"][0]["notes"])
+
+
+@pytest.mark.slow
+def test_real_outputs_are_not_doubted():
+    for expect in sorted((DATA / "formats").glob("*/*/expect.json")):
+        path = expect.parent / json.loads(expect.read_text())["file"]
+        try:
+            found = lk.read_all(path)
+        except InvalidArgumentError:  # it wants a unit
+            continue
+        for series in found.values():
+            if isinstance(series, Summary) or hasattr(series, "reported_stats"):
+                doubts = [
+                    note
+                    for note in series.run.notes
+                    if "lies below" in note or "lies above" in note
+                ]
+                assert not doubts, (path, doubts)
+
+
+def test_facts_of_the_run_are_checked_too(read_text):
+    path = DATA / "formats/autocannon-json/failures/ac.json"
+    record = json.loads(path.read_text())
+    found = read_text(json.dumps(record | {"duration": -4}), "ac.json")["ac.json"]
+    assert found.run.duration is None
+    with pytest.raises(CorruptInputError, match="expected a number"):
+        read_text(json.dumps(record | {"duration": [4]}), "ac.json")

@@ -1,0 +1,119 @@
+"""Servers and schedulers that mean harm, or die: a bounded download, one line, exit status 2."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import DATA
+from tests.servers import served
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+BOMB = gzip.compress(b"1.5\n" * (24 << 20))
+
+
+class Endless(BaseHTTPRequestHandler):
+    """Bodies without an end, that unpack to much, and errors at length."""
+
+    def do_GET(self) -> None:
+        self.send_response(500 if "error" in self.path else 200)
+        if "bomb" in self.path:
+            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", str(len(BOMB)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        try:
+            if "bomb" in self.path:
+                self.wfile.write(BOMB)
+            elif "error" in self.path:
+                self.wfile.write(b"<html>" + b"x" * 100_000)
+            else:
+                while True:
+                    self.wfile.write(b"1.5\n" * (1 << 16))
+        except OSError:
+            pass  # hung up
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("name", ["endless.txt", "bomb.txt"])
+def test_a_download_has_a_limit_by_name(
+    name: str, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with served(Endless) as server:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        url = f"http://127.0.0.1:{server.server_port}/{name}"
+        status, out, err = run("-q", "summary", url, "--unit", "ms", "--limit", "download=32MiB")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "--limit download=SIZE" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_body_is_not_quoted(run: Any) -> None:
+    with served(Endless) as server:
+        url = f"http://127.0.0.1:{server.server_port}/error.txt"
+        status, _, err = run("-q", "summary", url, "--limit", "tries=1")
+    assert (status, err.count("\n")) == (2, 1)
+    assert len(err) < 400
+
+
+@pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x"])
+def test_an_address_of_any_protocol_is_one_line(address: str) -> None:
+    pytest.importorskip("distributed")
+    command = [sys.executable, "-P", "-m", "latencykit", "-q", "summary", LOG, "--dask", address]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert f"--dask {address}" in done.stderr
+
+
+SCHEDULER = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=0, processes=True, dashboard_address=None)
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_scheduler_that_is_killed_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    code = tmp_path / "scheduler.py"
+    code.write_text(SCHEDULER)
+    with subprocess.Popen([sys.executable, code], stdout=subprocess.PIPE, text=True) as scheduler:
+        assert scheduler.stdout is not None
+        address = scheduler.stdout.readline().strip()
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "latencykit",
+            "-q",
+            "summary",
+            LOG,
+            "--dask",
+            address,
+        ]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as reading:
+            time.sleep(4)  # it waits for a worker that never comes
+            os.kill(scheduler.pid, signal.SIGKILL)
+            _, err = reading.communicate(timeout=90)
+    assert (reading.returncode, err.count("\n")) == (2, 1), err
+    assert "scheduler" in err

@@ -1,0 +1,187 @@
+"""What a file of a few hundred kilobytes may take, measured on processes of their own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import random
+import struct
+import subprocess
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="the bounds are those of Linux"),
+]
+MEBIBYTES, SECONDS = 400, 10.0  # 5 s of a quiet machine
+SMALL = 1 << 20
+MEASURED = """
+import resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(status, used.ru_maxrss, used.ru_utime + used.ru_stime)
+"""
+
+
+def cost(*words: object) -> tuple[int, str, float, float]:
+    """Run a command; return its status, its last line, MiB at its peak and its processor time."""
+    # Through a small process, for a child's peak includes that of the process that forked it.
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, sys.executable, "-P", "-m", "latencykit", "-q",
+         *map(str, words)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    status, kibibytes, seconds = done.stdout.split()
+    line = (done.stderr.strip().splitlines() or [""])[-1]
+    return int(status), line, int(kibibytes) / 1024, float(seconds)
+
+
+def xz_of_a_long_memory(path: Path) -> None:
+    """An xz stream whose header claims a dictionary of 4 GiB - 1."""
+    data = bytearray(lzma.compress(b"latency_ms\n" + b"1.5\n" * 10_000_000, preset=1))
+    end = 12 + (data[12] + 1) * 4
+    data[data.index(b"\x21\x01", 12, end) + 2] = 40
+    data[end - 4 : end] = struct.pack("<I", zlib.crc32(bytes(data[12 : end - 4])))
+    path.write_bytes(data)
+
+
+def zstd_of_repeated_rows(path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    path.write_bytes(zstandard.compress(b"latency_ms\n" + b"1\n" * 100_000_000, 1))
+
+
+def zstd_message_that_claims_much(path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    good = zstandard.compress(b'{"resourceSpans":[]}')
+    begin = struct.pack(">I", len(good)) + good
+    path.write_bytes(begin + struct.pack(">I", 4_000_000_000) + random.Random(1).randbytes(200_000))
+
+
+def list_in_gzip(path: Path) -> None:
+    path.write_bytes(gzip.compress(b"[" + b"1," * 100_000_000))
+
+
+def one_wide_row(path: Path) -> None:
+    head, row = "timeStamp,elapsed,label,responseCode,success\n", "1700000000000,12,a,200,true\n"
+    path.write_text(head + "3," * 100_000 + "4\n" + row * 4_000)
+
+
+def one_wide_row_of_hey(path: Path) -> None:
+    head = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n"
+    row = "0.0042,0.0001,0.0000,0.0000,0.0040,0.0001,200,0.0001\n"
+    path.write_text(head + row * 5 + "3," * 100_000 + "4\n" + row * 4_000)
+
+
+def objects_of_unlike_keys(path: Path) -> None:
+    rows = [{"latency_ms": k} | {f"k{k}_{j}": 1 for j in range(30)} for k in range(2_000)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+def one_object_of_many_keys(path: Path) -> None:
+    wide = {f"k{j}": 1 for j in range(12_000)}
+    rows = [{"latency_ms": k} | (wide if k == 2_000 else {}) for k in range(4_000)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+def many_lists(path: Path) -> None:
+    path.write_text(
+        json.dumps({f"k{j}": [1] * 20 for j in range(8_000)} | {"latency_ms": [1] * 20})
+    )
+
+
+def many_documents(path: Path) -> None:
+    rows = [{"latency_ms": k, "endpoint": "x", "s": "y"} for k in range(3)]
+    path.write_text("\n".join([json.dumps(rows, indent=1)] * 5_000))
+
+
+def table_of(words: int, kind: str) -> Callable[[Path], None]:
+    """A table with a column that repeats one long word, which nobody asks for."""
+
+    def make(path: Path) -> None:
+        pa = pytest.importorskip("pyarrow")
+        columns = {"latency_ms": np.arange(words) % 100 + 1.0}
+        code = np.zeros(words, np.int32)
+        body = pa.DictionaryArray.from_arrays(code, ["x" * 100_000])
+        if kind == "parquet":
+            from pyarrow.parquet import write_table
+
+            write_table(pa.table(columns | {"body": body.cast(pa.large_string())}), path)
+        else:
+            from pyarrow.feather import write_feather
+
+            write_feather(pa.table(columns | {"body": body}), path, compression="zstd")
+
+    return make
+
+
+def table_of_many_columns(path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    cells = [1.0, 2.0, 3.0]
+    names = ["latency_ms", *(f"c{k}" for k in range(3_000))]
+    write_table(pa.table(dict.fromkeys(names, cells)), path, compression="none")
+
+
+def rows_that_are_claimed(path: Path) -> None:
+    """A hundred million equal rows, which a dictionary keeps in a few kilobytes."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    write_table(pa.table({"latency_ms": np.ones(30_000_000)}), path)
+
+
+FILES = {
+    "dictionary.csv.xz": xz_of_a_long_memory,
+    "rows.csv.zst": zstd_of_repeated_rows,
+    "message.bin": zstd_message_that_claims_much,
+    "list.json.gz": list_in_gzip,
+    "wide.jtl": one_wide_row,
+    "hey.csv": one_wide_row_of_hey,
+    "keys.jsonl": objects_of_unlike_keys,
+    "key.jsonl": one_object_of_many_keys,
+    "lists.json": many_lists,
+    "documents.json": many_documents,
+    "unused.parquet": table_of(20_000, "parquet"),
+    "unused.feather": table_of(20_000, "feather"),
+    "columns.parquet": table_of_many_columns,
+    "claimed.parquet": rows_that_are_claimed,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_small_file_takes_little(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    FILES[name](path)
+    assert path.stat().st_size <= SMALL
+    # a page shows all columns, and numbers of samples need their unit
+    status, line, peak, seconds = cost("report", path, "-o", tmp_path / "page.html")
+    if "--unit" in line:
+        words = ("--unit", "ms", "-o", tmp_path / "page.html")
+        status, line, peak, seconds = cost("report", path, *words)
+    assert peak < MEBIBYTES, line
+    assert seconds < SECONDS, line
+    assert status in (0, 2)
+    assert "Traceback" not in line
+    if status == 2:
+        assert line.startswith("latencykit: ")
+        assert len(line) < 1_000
+
+
+def test_a_limit_is_raised_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(gzip.compress(b"latency_ms\n" + b"1\n" * 20_000_000))
+    status, line, *_ = cost("summary", path)
+    assert (status, "--limit unpacked=SIZE" in line) == (2, True)
+    assert cost("summary", path, "--limit", "unpacked=64MiB")[0] == 0

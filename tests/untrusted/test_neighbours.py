@@ -1,0 +1,96 @@
+"""Outputs that others render, folders that others share, and what the package is built with."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from latencykit import _files
+from latencykit.views.tables import Table
+from tests.conftest import DATA
+
+ROOT = Path(__file__).parents[2]
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+NAMES = ("![x](http://evil/a.png)", "[x](javascript:alert)", "<img src=http://evil>", "a|b", "`x`")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_becomes_markup(name: str, run: Any, tmp_path: Path) -> None:
+    table = Table("markdown", None)
+    table.add({"series": name})
+    row = table.render().splitlines()[2]
+    assert not re.search(r"(?<!\\)[\[\]|`<]", row.strip("| "))
+    status, out, err = run(
+        "compare", f"{name.replace('/', '_')}={LOG}", LOG, "--format", "markdown"
+    )
+    assert status in (0, 1), err
+    assert not re.search(r"(?<!\\)\]\(|<img", out)
+
+
+def test_processes_of_another_container_keep_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = _files.new_temporary(".out.", "", tmp_path)
+    gone = first.with_name(first.name.replace(f"-{os.getpid()}-", "-999999-"))
+    first.rename(gone)  # its process is not seen from here
+    monkeypatch.setattr(Path, "readlink", lambda _: Path("pid:[1]"))
+    _files.new_temporary(".out.", "", tmp_path)
+    assert gone.exists()
+    monkeypatch.undo()
+    _files.new_temporary(".out.", "", tmp_path)
+    assert not gone.exists() or not Path("/proc/self/ns/pid").exists()
+
+
+def test_the_publishing_workflow_pins_its_actions() -> None:
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("junk", ["junk", "", "other sums"])
+def test_a_compiler_that_produces_junk_is_noticed(
+    junk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bin" / "cc"
+    fake.parent.mkdir()
+    wrong = (
+        """sed 's/] + (uint64_t)counts/] - (uint64_t)counts/' "$last" >"$out.c"\n"""
+        """/usr/bin/cc -shared -fPIC -o "$out" "$out.c"\n"""
+    )
+    fake.write_text(
+        '#!/bin/sh\nfor last; do [ "$before" = -o ] && out=$last; before=$last; done\n'
+        + (wrong if junk == "other sums" else f"printf '{junk}' >\"$out\"\n")
+    )  # fmt: skip
+    fake.chmod(0o755)
+    if junk == "other sums" and not Path("/usr/bin/cc").exists():
+        pytest.skip("no C compiler")
+    build = runpy.run_path(str(ROOT / "hatch_build.py"))
+    monkeypatch.setenv("CC", str(fake))
+    monkeypatch.setenv(
+        "PATH", f"{fake.parent}:/bin" if junk != "other sums" else os.environ["PATH"]
+    )
+    library = tmp_path / "out" / "_kernel.so"
+    monkeypatch.setitem(build["_compile"].__globals__, "shutil", _only(fake))
+    problem = build["_compile"](ROOT / "latencykit/core/kernel.c", library, [])
+    assert problem
+    assert not library.exists()
+    if junk == "other sums":
+        assert "other sums" in problem
+
+
+def _only(compiler: Path) -> Any:
+    """A `shutil` that finds one compiler."""
+
+    class Shutil:
+        @staticmethod
+        def which(name: str) -> str | None:
+            return name if name == str(compiler) else None
+
+    return Shutil

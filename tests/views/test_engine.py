@@ -1,0 +1,151 @@
+"""The engine's rules are Python's: percentiles, ranges and their texts, on the same vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+
+import latencykit as lk
+from latencykit.core.dependence import _long_run
+from latencykit.units import format_value
+from latencykit.views.document import script_of
+from latencykit.views.page_data import packed, page_bins
+
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+PERCENTILES = [1e-9, 1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 99.999, 100]
+
+
+@pytest.fixture(scope="module")
+def engine(browser: Any) -> Any:
+    """A function that evaluates an expression with the engine's functions in scope."""
+    page = browser.new_page()
+    modules = script_of("main").partition("\nconst SECTIONS")[0]
+    yield lambda code, given: page.evaluate(f"(asked) => {{ {modules}\nreturn ({code}); }}", given)
+    page.close()
+
+
+def test_percentiles_of_random_counts(engine: Any) -> None:
+    rng = np.random.default_rng(8)
+    vectors, expected = [], []
+    for digits, size in ((1, 10), (2, 1_000), (3, 50_000), (3, 7), (2, 1)):
+        for scale in (1, 1e3, 1e6):
+            values = np.rint(scale * rng.lognormal(3, 1.5, size))
+            histogram = lk.Histogram.of(values, digits=digits)
+            buckets = histogram.buckets
+            vectors.append(
+                {
+                    "low": buckets.low(histogram.index).tolist(),
+                    "high": buckets.high(histogram.index).tolist(),
+                    "counts": histogram.counts.tolist(),
+                    "max": float(histogram.max),
+                }
+            )
+            found = histogram.percentile(PERCENTILES)
+            expected.append(np.minimum(found, histogram.max).tolist())
+    code = """asked.vectors.map((one) => {
+      const size = one.counts.length, index = one.counts.map((_, k) => k);
+      const data = { ...one, from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
+      const spread = distribution(data, 0, 1);
+      return asked.percentiles.map((p) => rowAt(spread, p).value);
+    })"""
+    assert engine(code, {"vectors": vectors, "percentiles": PERCENTILES}) == expected
+
+
+def test_texts_of_values(engine: Any) -> None:
+    rng = np.random.default_rng(9)
+    values = [0, 1, 9.5, 99.95, 999, 1000, 1049.5, 1_000_000, 59_999_999_999, 6e10, 2.5, 0.125]
+    values += np.rint(10 ** rng.uniform(0, 12, 500)).tolist()
+    texts = engine("asked.map((value) => valueText(value, 'ns'))", values)
+    assert dict(zip(values, texts, strict=True)) == {one: format_value(one) for one in values}
+
+
+def test_nothing_is_evaluated_and_nothing_is_fetched() -> None:
+    for home in ("page", "widget"):
+        text = script_of(home)
+        assert not [
+            word
+            for word in ("eval(", "new Function", "fetch(", "import(", "\nimport {")
+            if word in text
+        ]
+
+
+def test_intervals_of_differences_contain_the_true_one(engine: Any) -> None:
+    """The median of 2,000 independent values, 60 times; scipy's ranks give about the same."""
+    rng = np.random.default_rng(10)
+    pairs, expected = [], []
+    for _ in range(60):
+        sides = []
+        for shift in (0.0, 0.05):
+            histogram = lk.Histogram.of(np.rint(1e6 * rng.lognormal(shift, 0.5, 2_000)))
+            buckets = histogram.buckets
+            sides.append(
+                {
+                    "low": buckets.low(histogram.index).tolist(),
+                    "high": buckets.high(histogram.index).tolist(),
+                    "counts": histogram.counts.tolist(),
+                    "max": float(histogram.max),
+                }
+            )
+        pairs.append(sides)
+        expected.append(histogram.percentile(50))
+    code = """asked.map((pair) => {
+      const [a, b] = pair.map((one) => {
+        const size = one.counts.length, index = one.counts.map((_, k) => k);
+        const data = { ...one, from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
+        const spread = distribution(data, 0, 1);
+        return { ...rowAt(spread, 50), ...intervalAt(spread, 50, 1000) };
+      });
+      return { b, difference: differenceOf(a, b) };
+    })"""
+    results = engine(code, pairs)
+    assert [one["b"]["value"] for one in results] == expected
+    true = 1e6 * (np.exp(0.05) - 1)
+    inside = [one["difference"]["from"] <= true <= one["difference"]["until"] for one in results]
+    assert 0.9 < np.mean(inside) <= 1
+    first, last = scipy.stats.binom.interval(0.95, 2_000, 0.5)
+    spans = [one["b"]["until"] - one["b"]["from"] for one in results]
+    normal = 1e6 * np.exp(0.05) * 0.5 * np.sqrt(2 * np.pi) * (last - first) / 2_000
+    assert np.mean(spans) == pytest.approx(normal, rel=0.1)
+
+
+def test_long_run_variance_is_that_of_the_package(engine: Any) -> None:
+    rng = np.random.default_rng(11)
+    residuals = []
+    for size in (5, 20, 21, 60, 180, 300):
+        noise = rng.normal(size=size)
+        residuals += [noise, np.cumsum(noise), np.convolve(noise, np.ones(6))[:size]]
+    results = engine("asked.map(longRun)", [one.tolist() for one in residuals])
+    for residual, own in zip(residuals, results, strict=True):
+        found = _long_run(residual[:, None])
+        assert own["settled"] == found.settled[0]
+        if residual.size >= 20:
+            assert own["variance"] == pytest.approx(found.variance[0], rel=1e-9)
+            assert own["degrees"] == pytest.approx(found.degrees[0], rel=1e-9)
+
+
+def test_intervals_allow_for_latencies_that_drift(engine: Any) -> None:
+    """Two halves of one process that wanders: their true difference is 0."""
+    rng = np.random.default_rng(12)
+    worlds, size = [], 240
+    for _ in range(100):
+        level = np.zeros(size)
+        for k in range(1, size):
+            level[k] = 0.5 * level[k - 1] + rng.normal(0, 0.03)
+        duration = rng.lognormal(14 + np.repeat(level, 50), 0.4)
+        samples = lk.Samples(start=np.arange(duration.size) * 20_000_000, duration=duration)
+        worlds.append(packed(page_bins(samples.to_log("1s"))[0]) | {"reaching": True})
+    code = """Promise.all(asked.map(async (one) => {
+      const data = await unpack(one), half = data.start.length / 2, percentiles = [50, 90];
+      const [a, b] = [[0, half], [half, 2 * half]].map((range) => partRows(data, [range], percentiles, true).rows);
+      return percentiles.map((_, k) => differenceOf(a[k], b[k]));
+    }))"""
+    rows = list(zip(*engine(code, worlds), strict=True))
+    for percentile, differences in zip((50, 90), rows, strict=True):
+        stated = [one for one in differences if one["from"] is not None]
+        inside = [one["from"] <= 0 <= one["until"] for one in stated]
+        print(percentile, len(stated), np.mean(inside))
+        assert len(stated) > 30, percentile
+        assert np.mean(inside) > 0.88, percentile

@@ -1,0 +1,270 @@
+"""The page of every sample output and data type has a curve or a reason, and a filled table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.plot.series import as_series
+from latencykit.views.page import page_html
+from tests.io.test_contract import cases
+
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+
+LOOK = """() => ({
+    drawn: document.querySelectorAll(
+        '#plot-curve path.line, #plot-curve path.range, #plot-curve circle').length,
+    reasons: [...document.querySelectorAll('.plot .reason')].map(one => one.textContent),
+    curve: document.getElementById('plot-curve').textContent,
+    plots: [...document.querySelectorAll('.plot')].map(one => one.textContent.length),
+    trouble: [...document.querySelectorAll('.trouble, #trouble:not([hidden])')].map(
+        one => one.textContent),
+    odd: /NaN|undefined|null|Infinity/.test(document.querySelector('main').innerHTML),
+    rows: [...document.querySelectorAll('#numbers tr')].map(
+        row => [...row.cells].map(cell => cell.textContent)),
+    counts: [...document.querySelectorAll('#numbers td[data-count]')].map(
+        cell => cell.dataset.count),
+})"""
+
+
+class Tab:
+    """One tab that shows page after page, and what the console said of each."""
+
+    def __init__(self, browser: Any, folder: Any) -> None:
+        self.page = browser.new_page(viewport={"width": 1280, "height": 900})
+        self.path = folder / "page.html"
+        self.said: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+
+    def show(self, data: Any, **options: Any) -> dict[str, Any]:
+        self.path.write_text(page_html(data, **options), encoding="utf-8")
+        self.said.clear()
+        self.page.goto(self.path.as_uri())
+        self.page.wait_for_selector("html[data-ready], #trouble:not([hidden])", state="attached")
+        seen: dict[str, Any] = self.page.evaluate(LOOK)
+        return seen
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Tab:
+    return Tab(browser, tmp_path_factory.mktemp("pages"))
+
+
+def assert_drawn(tab: Tab, seen: dict[str, Any], data: Any) -> None:
+    """The page reports no error, every plot shows something, and the table has the data's numbers."""
+    assert (tab.said, seen["trouble"], seen["odd"]) == ([], [], False)
+    assert all(seen["plots"])
+    series = as_series(data)
+    every = zip(seen["rows"], seen["counts"], strict=True)
+    measured = [(row, count) for row, count in every if not row[0].endswith(", corrected")]
+    assert len(measured) == len(series)
+    for (label, one), (row, count) in zip(series.items(), measured, strict=True):
+        assert row[0] == (label or "all requests")
+        counted = one.histogram() if isinstance(one, lk.HistogramLog | lk.Samples) else one
+        known = (
+            counted.requests
+            if isinstance(counted, lk.Histogram)
+            else getattr(counted, "count", None)
+        )
+        assert count == ("" if known is None else str(known))
+        assert row[1] == (
+            "model"
+            if isinstance(one, lk.Distribution)
+            else "not reported"
+            if known is None
+            else f"{known:,}"
+        )
+        empty = known == 0 or (
+            isinstance(counted, lk.Summary) and not {*counted.reported_percentiles, *counted.stats}
+        )
+        assert any(row[2:]) or empty
+        held = (
+            counted.reported_percentiles
+            if isinstance(counted, lk.Summary)
+            else getattr(counted, "count", True)
+        )
+        if not held:
+            assert "nothing to draw" in seen["curve"] or "no distribution to draw" in seen["curve"]
+    assert seen["drawn"] or seen["reasons"]
+
+
+@cases()
+def test_the_page_of_every_sample_draws(tab, case):
+    data = case.read()
+    seen = tab.show(data)
+    assert_drawn(tab, seen, data)
+    names = as_series(data)
+    if list(names) == list(case.expect["series"]):
+        wanted = [case.expect["series"][name]["count"] for name in names]
+        every = zip(seen["rows"], seen["counts"], strict=True)
+        counts = [
+            int(count) if count else None
+            for row, count in every
+            if not row[0].endswith(", corrected")
+        ]
+        known = [
+            getattr(one, "requests", None) or n
+            for one, n in zip(data.values(), wanted, strict=True)
+        ]
+        assert counts == known
+
+
+def every_type() -> dict[str, Any]:
+    """Data of every type, and the corners of each."""
+    rng = np.random.default_rng(3)
+    start = np.arange(3000) * 5_000_000
+    took = rng.lognormal(13, 1, start.size).astype(np.int64)
+    outcome = np.where(
+        np.arange(start.size) % 50 == 7,
+        "timeout",
+        np.where(np.arange(start.size) % 31 == 4, "error", "ok"),
+    )
+    took = np.where(outcome == "timeout", 2_000_000_000, took)
+    timed = lk.Samples(start=start, duration=took, outcome=outcome)
+    untimed = lk.Samples(duration=took)
+    log = timed.to_log("100ms")
+    tagged = lk.merge([log.with_tag("get"), log.with_tag("put")])
+    reported_percentiles = lk.Histogram.from_percentiles(
+        [50, 75, 90, 99], [1e6, 3e6, 9e7, 5e9], 20_000, reported_stats={"max": 6e9, "mean": 681e6}
+    )
+    wide = lk.Histogram.from_buckets(
+        [0, 1e6, 1e7], [1e6, 1e7, 1e8], [10, 900, 90], censored=20, censored_at=1e8
+    )
+    paced = lk.read(lk_data("hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"))
+    summary = lk.Summary({"mean": 1.2e6, "max": 9e6}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
+    return {
+        "samples with times": timed,
+        "samples of which none succeeded": lk.Samples(
+            start=start[:40], duration=took[:40], outcome=["error"] * 40
+        ),
+        "samples that all timed out": lk.Samples(
+            start=start[:40], duration=took[:40], outcome=["timeout"] * 40
+        ),
+        "samples sent at once": lk.Samples(start=np.zeros(30), duration=np.arange(30) + 1),
+        "one sample": lk.Samples(start=[5], duration=[7], unit="ms"),
+        "samples with intended starts": lk.Samples(
+            start=start + 10**6, duration=took, intended=start
+        ),
+        "samples without times": untimed,
+        "bare numbers": lk.Samples(duration=took, unit="none"),
+        "zeros": lk.Histogram.of(np.zeros(100)),
+        "log": log,
+        "log of one interval": log.between(2, 2.1),
+        "log of nothing but empty intervals": timed.select(outcome == "error").to_log("100ms"),
+        "tagged log": tagged,
+        "log that omits": paced,
+        "corrected log": lk.correct(paced.with_run(unit_from="option"), "2ms"),
+        "log in wide buckets": wide_log(),
+        "histogram": untimed.histogram(),
+        "histogram of percentiles": reported_percentiles,
+        "histogram of percentiles without a maximum": lk.Histogram.from_percentiles(
+            [50, 90], [1e6, 2e6], 1000
+        ),
+        "histogram in wide buckets": wide,
+        "empty histogram": lk.Histogram.of([]),
+        "nothing but timeouts": lk.Histogram.from_buckets(
+            [0], [1e6], [0], censored=5, censored_at=1e6
+        ),
+        "summary": summary,
+        "summary of a mean": lk.Summary({"mean": 1e6}),
+        "summary of a count": lk.Summary({}, {}, 10),
+        "model": lk.fan_out(log, 100),
+        "several of them": {
+            "log": log,
+            "samples": timed,
+            "wrk": reported_percentiles,
+            "go": summary,
+            "mean": lk.Summary({"mean": 1e6}),
+            "none": lk.Histogram.of([]),
+        },
+        "nine series": {f"s{k}": log.between(0, 1 + k) for k in range(9)},
+    }
+
+
+def lk_data(name: str) -> Any:
+    from tests.conftest import DATA
+
+    return DATA / name
+
+
+def wide_log() -> lk.HistogramLog:
+    """Twelve scrapes of a Prometheus histogram with three buckets."""
+    from latencykit.core.blocks import Block, MemoryPart
+    from latencykit.core.buckets import EdgeBuckets
+
+    buckets = EdgeBuckets([0.0, 1e6, 5e6], [1e6, 5e6, 1e8])
+    indptr = np.arange(13) * 3
+    block = Block(
+        np.arange(12),
+        indptr,
+        np.tile(np.arange(3), 12),
+        np.tile([50, 40, 3], 12) + np.arange(36),
+        buckets,
+    )
+    return lk.HistogramLog(np.arange(12.0) * 15, np.full(12, 15.0), [MemoryPart([block])])
+
+
+@pytest.mark.parametrize("kind", every_type())
+def test_the_page_of_every_data_type_draws(tab, kind):
+    data = every_type()[kind]
+    named = data if isinstance(data, dict) else {kind: data}
+    assert_drawn(tab, tab.show(named), named)
+    assert_drawn(
+        tab,
+        tab.show(named, slo="p99=10ms, max=1s, mean=5ms" if "bare" not in kind else None),
+        named,
+    )
+
+
+def test_a_summary_shows_the_count_and_the_numbers_that_the_tool_printed(tab):
+    summary = lk.Summary({"mean": 1.2e6, "min": 1e5}, {50.0: 9e5, 66.0: 1e6, 99.0: 4e6}, 1234)
+    seen = tab.show({"ab": summary})
+    script = "bodies => [...bodies[0].parentNode.tHead.rows[0].cells].map(cell => cell.textContent)"
+    head = tab.page.eval_on_selector_all("#numbers", script)
+    (row,) = seen["rows"]
+    shown = dict(zip(head, row, strict=True))
+    assert shown == {
+        "series": "ab",
+        "requests": "1,234",
+        "p50": "900 µs",
+        "p66": "1 ms",
+        "p99": "4 ms",
+        "mean": "1.2 ms",
+    }
+    assert seen["drawn"] == 3
+    assert "100 µs" in tab.page.inner_text("#key-numbers")
+
+
+def test_one_section_that_fails_says_so_and_leaves_the_others_alone(tab, raw):
+    text = page_html({"raw": raw})
+    assert '"mixture":[{' in text
+    tab.path.write_text(text.replace('"mixture":[{', '"mixture":[null,{'), encoding="utf-8")
+    tab.said.clear()
+    tab.page.goto(tab.path.as_uri())
+    tab.page.wait_for_selector("html[data-ready]")
+    seen = tab.page.evaluate(LOOK)
+    assert len(seen["trouble"]) == 1
+    assert tab.page.inner_text("#plot-fanOut").startswith("This chart could not be drawn")
+    assert any("TypeError" in text for text in tab.said)
+    assert seen["drawn"] > 3
+    assert tab.page.locator("#plot-timeline path.line").count() > 3
+    assert tab.page.locator("#plot-heat canvas").count() == 1
+    assert len(seen["rows"]) == 2
+
+
+def test_a_series_whose_bytes_are_corrupt_keeps_its_curve(tab, raw):
+    text = page_html({"raw": raw})
+    at = text.index('"bytes":"') + 60
+    tab.path.write_text(text[:at] + "AAAAAAAA" + text[at + 8 :], encoding="utf-8")
+    tab.said.clear()
+    tab.page.goto(tab.path.as_uri())
+    tab.page.wait_for_selector("html[data-ready]")
+    seen = tab.page.evaluate(LOOK)
+    assert {one.split(" (")[0] for one in seen["trouble"]} == {"This chart could not be drawn"}
+    assert tab.said
+    assert seen["drawn"]
+    assert any(seen["rows"][0][2:])

@@ -1,0 +1,231 @@
+"""The page as text: its sentences; only its own script can run, and it fetches nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.views.page import page_html
+from latencykit.views.summary import headline
+from tests.views.conftest import CTRLZ, model_of
+
+NASTY = "</script><img src=x onerror=alert(1)>$x$\u2028\x1b[31m'\"&<b>"
+
+
+@pytest.fixture(scope="module")
+def page(raw):
+    return page_html(
+        {"raw": raw.with_run(unit_from="option", corrected="tool")},
+        slo="p99=10ms, max=1s, failed=1%",
+    )
+
+
+@pytest.mark.slow
+def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    for name in ("script", "style"):
+        body = re.search(rf"<{name}>(.*?)</{name}>", page, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(
+        r"<[^>]*\s(style|on\w+)=", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    )
+
+
+def test_it_reaches_for_nothing(page):
+    addresses = set(re.findall(r"\bhttps?://[^\s\"'<>)]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(
+        r"<(link|iframe|object|embed|base)\b|\bsrc=|@import|url\((?!#)|\beval\(|new "
+        r"Function|innerHTML",
+        page,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["label", "source", "tag", "tool", "note", "title"])
+def test_nothing_foreign_becomes_markup(where, raw):
+    run = {
+        "source": {"source": NASTY},
+        "tool": {"tool": NASTY, "command": NASTY},
+        "note": {"notes": (NASTY,)},
+    }.get(where, {})
+    log = raw.with_run(**run)
+    if where == "tag":
+        log = log.with_tag(NASTY) + log.with_tag("b")
+    text = page_html(
+        {NASTY if where == "label" else "a": log},
+        title=NASTY if where == "title" else None,
+        command=NASTY,
+    )
+    assert "<img" not in text
+    assert "<b>'" not in text
+    assert "\x1b" not in text
+    assert "\u2028" not in text
+    assert text.count("</script>") == 2
+    model_of(text)
+
+
+@pytest.mark.slow
+def test_every_data_type_has_a_page(raw):
+    series = {
+        "samples": lk.Samples(
+            start=np.arange(1000) * 1000, duration=np.arange(1000) + 1, unit="us"
+        ),
+        "no times": lk.Samples(duration=np.arange(50) + 1, unit="ms"),
+        "log": raw,
+        "histogram": raw.histogram(),
+        "summary": lk.Summary({"mean": 1e6}, {50.0: 9e5}, 10),
+        "mean only": lk.Summary({"mean": 1e6}),
+        "empty": lk.Histogram.of([]),
+    }
+    model = model_of(page_html(series))
+    held = {
+        one["name"]: {name for name in ("packed", "curve", "points", "reason") if one.get(name)}
+        for one in model["series"]
+        if not one["shadow"]
+    }
+    assert held == {
+        "samples": {"packed", "curve"}, "no times": {"curve"}, "log": {"packed", "curve"},
+        "histogram": {"curve"},
+        "summary": {"points"}, "mean only": {"reason"}, "empty": {"reason"},
+    }  # fmt: skip
+    assert model_of(page_html(lk.Histogram.of([1, 2], unit="none")))["unit"] == "none"
+
+
+def test_the_slo_is_judged_and_drawn_as_steps(page):
+    steps = model_of(page)["slo"]
+    assert [(step["percentile"], step["limit"], step["outcome"]) for step in steps] == [
+        (99.0, 1e7, "met"),
+        (100.0, 1e9, "missed"),
+    ]
+    assert "SLO: 1 of 3 limits missed" in page
+
+
+@pytest.mark.slow
+def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_beside_it(raw):
+    text = page_html(raw)
+    model = model_of(text)
+    measured, corrected = model["series"]
+    assert (measured["cls"], corrected["cls"]) == ("raw", "c0")
+    assert corrected["shadow"]
+    assert "band" not in corrected
+    assert 50 < corrected["curve"]["solid"] < 65  # beyond, the stall supplies it
+    assert sum(measured["packed"]["max"][k] or 0 for k in range(7, 12)) == 0
+    (stall,) = model["stalls"]
+    assert stall["end"] - stall["start"] == pytest.approx(6.0, abs=0.1)
+    assert "requests missing" in stall["label"]
+    assert "What the measurement left out" in text
+    assert len(re.findall(r"data-from=", text)) == 1
+
+
+@pytest.mark.slow
+def test_what_was_scheduled_is_called_clean_and_stays_alone():
+    text = page_html(lk.read(CTRLZ / "scheduled.hlog"))
+    assert len(model_of(text)["series"]) == 1
+    assert "class='badge good'>clean" in text
+    assert "What the measurement left out" not in text
+
+
+@pytest.mark.slow
+def test_a_unit_that_is_only_assumed_settles_no_limit(raw):
+    assert {
+        step["outcome"] for step in model_of(page_html(raw, slo="p99=10ms, max=1s"))["slo"]
+    } == {"unknown"}
+
+
+@pytest.mark.slow
+def test_series_are_compared_with_the_first(raw):
+    text = page_html(
+        {"before": raw, "after": raw.histogram(), "other": lk.Summary({"mean": 1e6}, {50.0: 9e5})}
+    )
+    assert "Compared with before" in text
+    assert text.count("class='badge unsure'>inconclusive") >= 1
+    assert "id='comparison'" not in page_html(raw)
+
+
+@pytest.mark.slow
+def test_the_fan_out_is_the_rooms_own(raw):
+    model = model_of(page_html(raw))["fanOut"][0]
+    row = next(row for row in model["rows"] if row["n"] == 100)
+    assert row["words"].startswith("Of users who wait for 100 calls, ")
+    assert "63 % if slow calls came independently" in row["words"]
+    leaf = raw.histogram().percentile(100 * 0.5 ** (1 / 100))
+    assert row["independent"][0]["value"] == leaf
+    assert row["mixture"][0]["value"] < leaf
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([7_000_000] * 5, "All 5 requests took 7 ms."),
+        (
+            [1_000_000, 2_000_000, 9_000_000],
+            (
+                "Half of the 3 requests took 2 ms or less, the worst 9 ms; the mean, 4 ms, "
+                "describes "
+                "none of them."
+            ),
+        ),
+        ([], "Nothing was counted."),
+    ],
+)
+def test_headlines_say_no_more_than_the_sample_can(values, said):
+    assert headline(lk.Histogram.of(values)) == said
+
+
+@pytest.mark.slow
+def test_timeouts_are_reported_and_never_counted_as_answers(spiky):
+    text = headline(spiky.histogram())
+    assert "120 gave no answer within 2 s" in text
+    reported_stats = model_of(page_html(spiky))["series"][0]["packed"]
+    assert sum(reported_stats["timeouts"]) == 120
+    assert {bound for bound in reported_stats["bound"] if bound is not None} == {2e9}
+
+
+@pytest.mark.slow
+def test_a_page_that_grows_too_large_takes_wider_slots():
+    rng = np.random.default_rng(2)
+    samples = lk.Samples(
+        start=np.arange(40_000) * 10**6, duration=rng.lognormal(12, 2, 40_000).astype(np.int64)
+    )
+    reported_stats = model_of(page_html(samples, page_size=3_000))["series"][0]["packed"]
+    assert len(reported_stats["start"]) <= 40
+
+
+@pytest.mark.slow
+def test_the_command_line_writes_the_page_and_states_its_source(tmp_path, run):
+    source = CTRLZ / "uncorrected.hlog"
+    for name in ("report", "chart"):
+        target = tmp_path / f"{name}.html"
+        assert run(name, f"closed={source}", "-o", target)[0] == 0
+        text = target.read_text()
+        assert hashlib.sha256(source.read_bytes()).hexdigest() in text
+        assert f"latencykit {name} closed=" in text
+        assert f"{source.stat().st_size:,} bytes" in text
+    status, _, err = run("chart", source, "-o", tmp_path / "x.html", "--kind", "density")
+    assert status == 2
+    assert "--kind density is for pictures" in err
+
+
+def test_a_change_without_an_interval_is_not_judged(raw: lk.HistogramLog) -> None:
+    due = lk.read(CTRLZ / "corrected.hlog")
+    comparison = lk.compare(raw, due)
+    table = lk.report({"raw": raw, "due": due}).html.partition("id='comparison'")[2]
+    rows = re.findall(r"<tr><th scope='row'>(.*?)</th>(.*?)</tr>", table.partition("</table>")[0])
+    assert len(rows) == len(comparison.changes)
+    for change, (_, cells) in zip(comparison.changes, rows, strict=True):
+        *_, interval, verdict = re.findall(r"<td>(.*?)</td>", cells)
+        known = change.low > -1 or math.isfinite(change.high)
+        assert bool(interval) == known
+        assert verdict in (("yes", "no") if known else ("not judged",))
+    # The reasons for the verdict come before the numbers.
+    assert "one run per side" in table.partition("<table")[0].lower()

@@ -1,0 +1,175 @@
+"""What the commands print as JSON is what the published schemas say, key by key."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latencykit
+from latencykit.cli import TASKS, history
+from tests.snapshots.schemas import schemas
+
+Run = Callable[..., tuple[int, str, str]]
+
+ROOT = Path(__file__).parents[2]
+LOGS = [
+    ROOT / "data" / f"{name}.hlog"
+    for name in ("ctrlz-uncorrected", "redis-tagged", "jhiccup-gc", "ctrlz-scheduled", "jhiccup-v2")
+]
+FORMATS = ROOT / "tests" / "data" / "formats"
+OUTPUTS = [
+    next(
+        path
+        for path in sorted((FORMATS / name).rglob("*"))
+        if path.is_file() and path.name != "expect.json"
+    )
+    for name in ["ab", "csv", "fio-json", "go-bench", "hgrm", "hey", "k6-csv", "prometheus", "wrk"]
+]
+SCHEMAS: dict[str, dict[str, Any]] = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in (Path(latencykit.__file__).parent / "schemas").glob("*.json")
+}
+
+
+@functools.cache
+def validator(command: str) -> Any:
+    from jsonschema import Draft202012Validator  # two seconds, of which most builds a grammar
+    from referencing import Registry, Resource
+
+    registry: Any = Registry().with_resources(
+        (f"{name}.json", Resource.from_contents(schema)) for name, schema in SCHEMAS.items()
+    )
+    Draft202012Validator.check_schema(SCHEMAS[command])
+    return Draft202012Validator(SCHEMAS[command], registry=registry)
+
+
+def validated(command: str, printed: str) -> Any:
+    """Return the record that a command printed, which its schema describes."""
+    record = json.loads(printed)
+    validator(command).validate(record)
+    return record
+
+
+def test_schemas_are_those_of_the_records() -> None:
+    made = schemas()
+    assert made == {path: path.read_text(encoding="utf-8") for path in made}, (
+        "the records changed; if that is meant, run `python -m tests.snapshots`"
+    )
+    assert {path.stem for path in made} == set(SCHEMAS)
+
+
+def test_every_key_of_a_record_is_typed_and_described_in_its_schema() -> None:
+    limit = SCHEMAS["check"]["$defs"]["LimitRecord"]
+    assert limit["properties"]["value"] == {"type": ["number", "null"]}
+    assert limit["properties"]["margin"]["description"] == "Distance to the limit, relative to it."
+    assert limit["properties"]["outcome"] == {"enum": ["met", "missed", "unknown"]}
+    assert (limit["required"], limit["additionalProperties"]) == (list(limit["properties"]), False)
+
+
+def test_every_command_that_prints_json_has_a_schema(run: Run) -> None:
+    names = [name for group in TASKS.values() for name, *_ in group]
+    names += [f"history {part}" for part in history.command.commands]
+    printing = {
+        name.replace(" ", "-")
+        for name in names
+        if "[table|json|csv|markdown]" in run(*name.split(), "--help")[1]
+    }
+    assert printing | {"series"} == set(SCHEMAS)
+    for name in SCHEMAS:
+        validator(name)
+
+
+@pytest.mark.parametrize("path", [*LOGS, *OUTPUTS], ids=lambda path: path.parent.name + path.stem)
+def test_summary_of_every_data_type(run: Run, path: Path) -> None:
+    status, out, _ = run("summary", path, "--format", "json")
+    assert status == 0
+    assert validated("summary", out)["series"]
+
+
+@pytest.mark.slow
+def test_summary_of_intervals(run: Run) -> None:
+    for path in LOGS:
+        out = run("summary", path, "--interval", "2s", "--format", "json")[1]
+        assert all(len(series["intervals"]) > 1 for series in validated("summary", out)["series"])
+
+
+@pytest.mark.parametrize("path", [*LOGS, *OUTPUTS], ids=lambda path: path.parent.name + path.stem)
+def test_diagnose(run: Run, path: Path) -> None:
+    status, out, _ = run("diagnose", path, "--format", "json")
+    if status == 0:  # several measurements of one output cannot be diagnosed together
+        validated("diagnose", out)
+
+
+def test_fanout(run: Run) -> None:
+    for more in ((), ("--independent",), ("--quorum", "2"), ("--hedge-after", "95")):
+        validated("fanout", run("fanout", LOGS[0], "-n", "4,10", *more, "--format", "json")[1])
+
+
+def test_explain(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    host, took = rng.choice(["a", "b"], 4000), rng.exponential(1, 4000)
+    rows = [f"{k},{one},{two}" for k, (one, two) in enumerate(zip(took, host, strict=True))]
+    path = tmp_path / "calls.csv"
+    path.write_text("\n".join(["start_s,latency_ms,host", *rows]) + "\n")
+    record = validated("explain", run("explain", path, "--format", "json")[1])
+    assert {row["value"] for row in record["series"][0]["attributes"]} == {"a", "b"}
+    validated("explain", run("explain", LOGS[0], "--format", "json")[1])
+
+
+def test_compare(run: Run) -> None:
+    one = run("compare", LOGS[0], LOGS[2], "--format", "json")[1]
+    assert validated("compare", one)["rows"]
+    runs = ("--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4])
+    validated("compare", run("compare", *runs, "--format", "json")[1])
+    both = run("compare", LOGS[1], LOGS[1], "--format", "json")[1]
+    assert len(validated("compare", both)["series"]) == 2
+
+
+def test_check(run: Run) -> None:
+    slo = "99=20ms,max=1s,mean=3ms,failed=1%"
+    out = run("check", *LOGS[:3], "--unit", "ns", "--slo", slo, "--format", "json")[1]
+    assert len(validated("check", out)["rows"]) == 12
+    out = run("check", *LOGS[:3], "--by", "tag", "--unit", "ns", "--slo", slo, "--format", "json")[
+        1
+    ]
+    assert len(validated("check", out)["rows"]) == 16
+
+
+def test_load(run: Run) -> None:
+    runs = [f"{1000 * k}={LOGS[0]}" for k in (1, 2, 3)]
+    validated("load", run("load", *runs, "--format", "json")[1])
+    more = ("--slo", "99=20ms", "--offered", "5000", "--unit", "ns")
+    record = validated("load", run("load", *runs, *more, "--format", "json")[1])
+    assert record["capacity"] is not None
+    assert record["machines"] is not None
+
+
+def test_what_is_written(run: Run, tmp_path: Path) -> None:
+    log = LOGS[0]
+    for command, out in (("chart", "a.svg"), ("report", "a.html")):
+        validated(command, run(command, log, "-o", tmp_path / out, "--format", "json")[1])
+    validated("convert", run("convert", log, tmp_path / "a.hgrm", "--format", "json")[1])
+    merged = run("merge", log, log, "-o", tmp_path / "a.hlog", "--format", "json")[1]
+    assert validated("merge", merged)["count"] == 2 * 6852
+    beat = ("--duration", "1s", "-o", tmp_path / "b.hlog")
+    validated("hiccup", run("hiccup", *beat, "--format", "json")[1])
+
+
+def test_formats(run: Run) -> None:
+    assert len(validated("formats", run("formats", "--format", "json")[1])) > 100
+
+
+@pytest.mark.slow
+def test_ctrlz(run: Run) -> None:
+    client = f"{sys.executable} -m latencykit.ctrlz.client open {{url}} "
+    client += "--rate {rate} --duration {duration}s -o {out}"
+    short = ("--duration", "4s", "--stall", "1s", "--format", "json")
+    out = run("ctrlz", *short, "--", *client.split())[1]
+    validated("ctrlz", out)

@@ -1,0 +1,136 @@
+"""A log at the resolution of a page: exact counts and maxima, percentiles in coarser buckets."""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.views.page_data import packed, page_bins, script_json, started
+
+
+def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:
+    """Intervals of 1 s with 40 values each; every seventh is missing."""
+    rng = np.random.default_rng(seed)
+    kept = np.flatnonzero(np.arange(intervals) % 7 != 3)
+    rows = np.repeat(np.arange(kept.size), 40)
+    block = block_of_rows(
+        rows, layout.index_of(rng.lognormal(12, 1.2, rows.size)), kept.size, layout
+    )
+    return lk.HistogramLog(kept, np.ones(kept.size), [MemoryPart([block])])
+
+
+@pytest.mark.parametrize("size", [90, 5_000])
+def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(size):
+    log = log_of(size, HdrBuckets(3))
+    slots, total = page_bins(log, fine=10**9)
+    assert slots.start.size <= 301
+    assert (slots.width is None) == (size == 90)
+    assert total.count == log.histogram().count == slots.counts.sum()
+    for k in (0, slots.start.size // 2, slots.start.size - 1):
+        part = log.between(slots.start[k], slots.end[k]).histogram()
+        assert slots.max[k] == part.max
+        assert slots.sum[k] / part.count == pytest.approx(part.mean, rel=1e-12)
+        for seen, layout in ((slots, HdrBuckets(3)), (slots.coarser(), HdrBuckets(2))):
+            held = slice(seen.indptr[k], seen.indptr[k + 1])
+            wanted = part.rebucket(layout)
+            assert seen.counts[held].tolist() == wanted.counts.tolist()
+            assert (
+                seen.high[seen.index[held]].tolist() == wanted.buckets.high(wanted.index).tolist()
+            )
+            assert seen.low[seen.index[held]].tolist() == wanted.buckets.low(wanted.index).tolist()
+
+
+def test_buckets_are_those_of_the_log_where_they_are_few():
+    log = log_of(90, HdrBuckets(3))
+    fine, coarse = page_bins(log)[0], page_bins(log, fine=100)[0]
+    assert fine.rough is not None
+    assert coarse.rough is None
+    assert coarse.index.size < fine.index.size
+    assert coarse.counts.sum() == fine.counts.sum()
+    assert coarse.coarser() is coarse
+
+
+@pytest.mark.parametrize("fine", [1, 900, 20_000])
+def test_rough_buckets_are_the_same_whether_few_or_all_counts_were_fine_before(fine):
+    rng = np.random.default_rng(fine)
+    blocks = []
+    for begin in range(0, 120, 8):
+        layout = HdrBuckets(int(rng.integers(3, 5)))
+        row = np.sort(rng.integers(0, 8, 400))
+        block = block_of_rows(row, layout.index_of(rng.lognormal(12, 1.2, 400)), 8, layout)
+        blocks.append(block.numbered(block.rows + begin))
+    log = lk.HistogramLog(np.arange(120), np.ones(120), [MemoryPart(blocks)])
+    early, late = page_bins(log, fine=fine)[0].coarser(), page_bins(log, fine=10**9)[0].coarser()
+    assert early.decoded == late.decoded
+    for name in ("indptr", "index", "counts", "low", "high", "max", "sum"):
+        np.testing.assert_array_equal(getattr(early, name), getattr(late, name))
+
+
+@pytest.mark.parametrize("step", [7_000_000, 100_000_000, 333_333_333])
+def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
+    size = 3000
+    samples = lk.Samples(
+        start=10**18 + np.arange(size) * step, duration=np.arange(size) % 97 * 1e6 + 1e6
+    )
+    log = started(samples)
+    assert 8 <= len(log) <= 301
+    edges = [*log.starts.tolist(), np.inf]
+    for k in (0, 1, 7, len(log) - 1):
+        assert log[np.array([k])].histogram().count == len(samples.between(edges[k], edges[k + 1]))
+
+
+def test_slots_of_twice_the_width_hold_the_same_requests():
+    slots, total = page_bins(log_of(5_000, HdrBuckets(3)))
+    wider = slots.wider()
+    assert wider.width >= 2 * slots.width
+    assert wider.counts.sum() == total.count
+    assert np.nanmax(wider.max) == total.max
+    assert (np.diff(wider.start) > 0).all()
+    assert (wider.end[:-1] <= wider.start[1:] + 1e-9).all()
+
+
+def test_layouts_of_unlike_kinds_stand_side_by_side():
+    coarse = log_of(14, HdrBuckets(2, 1000))
+    slots, total = page_bins(lk.merge([log_of(14, HdrBuckets(3)), coarse[:]]))
+    assert slots.counts.sum() == total.count == 2 * 12 * 40
+    edges, sums = page_bins(log_of(20, EdgeBuckets([0, 1e5, 2e5, 4e5], [1e5, 2e5, 4e5, 1e9])))
+    assert edges.high.tolist() == [1e5, 2e5, 4e5, 1e9]
+    assert np.bincount(edges.index, edges.counts).tolist() == sums.counts.tolist()
+
+
+def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
+    slots, _ = page_bins(log_of(30, HdrBuckets(3)))
+    reported_stats = packed(slots)
+    raw = zlib.decompress(b64decode(reported_stats["bytes"]))
+    size, entries, widths = (
+        reported_stats["buckets"],
+        reported_stats["entries"],
+        reported_stats["widths"],
+    )
+    assert np.frombuffer(raw[8 * size : 16 * size]).tolist() == slots.high.tolist()
+    at = 16 * size
+    columns = []
+    for length, width in zip((len(reported_stats["start"]), entries, entries), widths, strict=True):
+        planes = (
+            np.frombuffer(raw[at : at + length * width], np.uint8)
+            .reshape(width, length)
+            .astype(np.int64)
+        )
+        columns.append((planes * 256 ** np.arange(width)[:, None]).sum(0))
+        at += length * width
+    assert at == len(raw)
+    assert columns[0].tolist() == np.diff(slots.indptr).tolist()
+    assert columns[2].tolist() == slots.counts.tolist()
+    first = columns[1][: columns[0][0]].cumsum() - 1
+    assert first.tolist() == slots.index[: columns[0][0]].tolist()
+
+
+def test_json_in_a_script_ends_no_script():
+    text = script_json({"name": "</script><script>alert(1)</script>\u2028\u2029<!-- &amp;"})
+    assert not set("<>&\u2028\u2029") & set(text)

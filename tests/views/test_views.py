@@ -1,0 +1,283 @@
+"""The linked views, with real mouse, wheel and keys: zoom, move, resize, ranges of latency, copies and pictures."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.units import format_value
+
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+
+
+@pytest.fixture
+def page(tmp_path: Path, opened: Any, raw: lk.HistogramLog) -> Any:
+    return opened(lk.report({"raw": raw, "part": raw.between(0, 12)}, tmp_path / "page.html"))
+
+
+def at(page: Any, plot: str, x: float, y: float = 0.5) -> tuple[float, float]:
+    """Pixels of a place in a plot, each from 0 to 1."""
+    page.page.locator(plot).scroll_into_view_if_needed()
+    box = page.page.locator(f"{plot} .catch").bounding_box()
+    return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+
+def drag(page: Any, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    page.page.mouse.move(*begin)
+    page.page.mouse.down()
+    page.page.mouse.move(*end, steps=6)
+    page.page.mouse.up()
+
+
+def selection(page: Any) -> list[float] | None:
+    found: list[float] | None = page.page.evaluate("window.latencykit.selection()")
+    return found
+
+
+def test_a_selection_is_moved_and_resized(page: Any) -> None:
+    page.drag(4.0, 8.0)
+    start, end = selection(page)
+    span = page.page.evaluate("window.latencykit.extent()")
+    place = lambda moment: at(page, "#plot-timeline", (moment - span[0]) / (span[1] - span[0]))  # noqa: E731
+    drag(page, place(6), place(9))
+    moved = selection(page)
+    assert moved == [start + 3, end + 3]
+    drag(page, place(moved[1]), place(moved[1] + 3.5))
+    assert selection(page) == [moved[0], moved[1] + 4]
+    drag(page, place(moved[0]), place(moved[0] - 1.5))
+    assert selection(page) == [moved[0] - 2, moved[1] + 4]
+    assert page.complaints == []
+
+
+def test_zoom_by_wheel_keys_and_buttons(page: Any) -> None:
+    ticks = lambda: page.page.locator("#plot-timeline .tick").all_text_contents()  # noqa: E731
+    whole = ticks()
+    page.page.mouse.move(*at(page, "#plot-timeline", 0.5))
+    page.page.keyboard.down("Control")
+    page.page.mouse.wheel(0, -300)
+    page.page.keyboard.up("Control")
+    page.page.wait_for_timeout(100)
+    assert ticks() != whole
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("0")
+    assert ticks() == whole
+    page.page.keyboard.press("+")
+    assert ticks() != whole
+    page.page.get_by_role("button", name="All", exact=True).click()
+    assert ticks() == whole
+    page.drag(4.0, 8.0)
+    page.page.get_by_role("button", name="Zoom to selection").click()
+    page.page.wait_for_url(lambda url: "zoom=" in url and "span=" in url)
+
+
+def test_an_address_brings_the_view_back(page: Any) -> None:
+    page.drag(4.0, 8.0)
+    page.page.locator("#legend .only").first.click()
+    page.page.wait_for_url(lambda url: "span=" in url and "hide=" in url)
+    span, rows, address = selection(page), page.rows(), page.page.url
+    other = page.context.new_page()
+    other.goto(address)
+    other.wait_for_selector("html[data-ready]")
+    assert other.evaluate("window.latencykit.selection()") == span
+    assert other.locator("#numbers tr").count() == len(rows) == 1
+    pressed = other.locator("#legend button[data-series]").evaluate_all(
+        "buttons => buttons.map((one) => one.getAttribute('aria-pressed'))"
+    )
+    assert pressed[0] == "true"
+    assert set(pressed[1:]) == {"false"}
+
+
+def test_when_did_these_percentiles_happen(page: Any, raw: lk.HistogramLog) -> None:
+    drag(page, at(page, "#plot-curve", 0.5), at(page, "#plot-curve", 0.7))
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    histogram = raw.histogram()
+    expected = histogram.count_above(low) - histogram.count_above(high)
+    assert f"raw: {expected:,} of 6,852 requests" in page.page.inner_text("#chosen")
+    assert page.page.locator("#plot-timeline .when").count() > 0
+    page.page.keyboard.press("Escape")
+    assert not page.page.locator("#chosen").is_visible()
+    assert page.page.locator("#plot-timeline .when").count() == 0
+
+
+def test_a_region_of_the_heat_map_selects_time_and_latency(page: Any) -> None:
+    drag(page, at(page, "#plot-heat", 0.1, 0.2), at(page, "#plot-heat", 0.4, 0.8))
+    assert selection(page) is not None
+    assert "requests, in" in page.page.inner_text("#chosen")
+    assert page.complaints == []
+
+
+def test_what_is_taken_along(page: Any, raw: lk.HistogramLog) -> None:
+    page.drag(4.0, 8.0)
+    start, end = selection(page)
+    with page.page.expect_download() as waiting:
+        page.page.get_by_role("button", name="Numbers as CSV").click()
+    with Path(waiting.value.path()).open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    within = raw.between(start, end).histogram()
+    assert rows[0]["series"] == "raw"
+    assert int(rows[0]["requests"]) == within.count
+    assert float(rows[0]["p50_ns"]) == within.percentile(50)
+    for kind, head in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        for own in page.page.locator(".saves").get_by_text(kind, exact=True).all():
+            with page.page.expect_download() as waiting:
+                own.click()
+            content = Path(waiting.value.path()).read_bytes()
+            assert content.startswith(head)
+            assert len(content) > 2000
+    page.page.get_by_role("button", name="Copy as Python").click()
+    page.page.get_by_text("Copied", exact=True).wait_for()
+    assert f".between({start:g}, {end:g})" in page.page.inner_text("#spoken")
+    assert page.complaints == []
+
+
+def test_values_on_a_linear_axis_and_times_of_the_clock(page: Any) -> None:
+    before = page.page.locator("#plot-curve .tick").all_text_contents()
+    page.page.get_by_role("button", name="Linear values").click()
+    assert page.page.locator("#plot-curve .tick").all_text_contents() != before
+    page.page.get_by_role("button", name="Clock times").click()
+    assert "UTC, from" in page.page.locator("#plot-timeline").text_content()
+
+
+def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
+    """Two minutes at 200 requests/s, of which the second is slower by a fifth."""
+    from playwright.sync_api import expect
+
+    rng = np.random.default_rng(6)
+    duration = rng.lognormal(14, 0.4, 24_000) * np.repeat([1.0, 1.2], 12_000)
+    start = np.arange(24_000) * 5_000_000
+    raw = lk.Samples(start=start, duration=duration.astype(np.int64)).to_log("1s")
+    page = opened(lk.report(raw, tmp_path / "page.html"))
+    page.drag(5.0, 55.0)
+    pinned = selection(page)
+    page.page.get_by_role("button", name="Pin selection").click()
+    assert page.page.locator("#plot-timeline .pinned text").text_content() == "A"
+    page.drag(65.0, 115.0)
+    own = selection(page)
+    page.page.locator("#compared p", has_text=f"B, selected: {own[0]:g} s").wait_for()
+    table = page.page.locator("#compared table").first
+    counts = [raw.between(*span).histogram().count for span in (pinned, own)]
+    selected = table.locator("tbody tr").first.locator("td").nth(1)
+    expect(selected).to_have_text(f"{counts[1]:,}")  # once it shows the whole drag
+    cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
+    rest = raw.histogram().count - sum(counts)
+    assert cells[0][:3] == [f"{count:,}" for count in (*counts, rest)]
+    medians = [float(raw.between(*span).histogram().percentile(50)) for span in (pinned, own)]
+    assert cells[1][:2] == [format_value(value) for value in medians]
+    difference, _, interval = cells[1][3].partition(" (")
+    sign = "+" if medians[1] > medians[0] else "\u2212"
+    assert difference == sign + format_value(abs(medians[1] - medians[0]))
+    first, last = (float(end) for end in re.findall(r"\+([\d.]+) µs", interval))
+    assert first < 0.2 * 1e-3 * np.exp(14) < last
+    assert cells[-1][3] == "not judged"  # of a maximum
+    page.page.wait_for_url(lambda url: "pin=" in url and "span=" in url)
+    other = page.context.new_page()
+    other.goto(page.page.url)
+    other.wait_for_selector("html[data-ready]")
+    assert other.evaluate("window.latencykit.page.pinned") == pinned
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("p")
+    assert page.page.locator("#compared h3").inner_text() == "Selection and the rest of the run"
+    assert page.page.locator("#plot-timeline .pinned").count() == 0
+    page.page.keyboard.press("Escape")
+    page.page.locator("#compared").wait_for(state="hidden")
+    assert page.complaints == []
+
+
+def test_keys_choose_a_range_of_percentiles(page: Any, raw: lk.HistogramLog) -> None:
+    page.page.locator("#plot-curve").focus()
+    for key in ("ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight"):
+        page.page.keyboard.press(key)
+    first, last = (100 * (1 - 10**-place) for place in (0.4, 0.6))
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    histogram = raw.histogram()
+    assert [low, high] == histogram.percentile([first, last]).tolist()
+    expected = histogram.count_above(low) - histogram.count_above(high)
+    assert f"raw: {expected:,} of 6,852 requests" in page.page.inner_text("#spoken")
+    assert "raw: " in page.page.inner_text("#tip")  # what is spoken of the rule is shown, too
+    page.page.keyboard.press("Escape")
+    assert page.page.evaluate("window.latencykit.page.values") is None
+    assert not page.page.locator("#tip").is_visible()
+    assert page.complaints == []
+
+
+def test_keys_choose_a_region_of_the_heat_map(page: Any, raw: lk.HistogramLog) -> None:
+    page.page.locator("#heat-series").select_option("part")
+    page.page.locator("#plot-heat").focus()
+    page.page.keyboard.press("ArrowLeft")
+    assert page.page.locator("#plot-heat .cell").get_attribute("visibility") == "visible"
+    shown = page.page.inner_text("#tip")
+    assert all(line in page.page.inner_text("#spoken") for line in shown.splitlines())
+    for _ in range(3):
+        page.page.keyboard.press("Shift+ArrowLeft")
+        page.page.keyboard.press("Shift+ArrowUp")
+    start, end = selection(page)
+    assert end - start == pytest.approx(4, abs=0.05)
+    low, high = page.page.evaluate("window.latencykit.page.values")
+    # Bins end at their buckets' upper edges.
+    part = raw.between(start, end).histogram()
+    expected = part.count_above(low) - part.count_above(high)
+    assert f"raw: {expected:,} of {part.count:,} requests" in page.page.inner_text("#chosen")
+    page.page.keyboard.press("Escape")
+    assert selection(page) is None
+    assert page.complaints == []
+
+
+def test_keys_move_and_resize_a_selection(page: Any) -> None:
+    page.page.locator("#plot-timeline").focus()
+    page.page.keyboard.press("ArrowRight")
+    edges = page.page.evaluate("window.latencykit.page.edges")
+    assert selection(page) == edges[:2]
+    page.page.keyboard.press("Shift+ArrowRight")
+    page.page.keyboard.press("Shift+ArrowRight")
+    assert selection(page) == [edges[0], edges[3]]
+    page.page.keyboard.press("Shift+ArrowLeft")
+    page.page.keyboard.press("ArrowRight")
+    assert selection(page) == [edges[1], edges[3]]
+    page.page.keyboard.press("ArrowLeft")
+    assert selection(page) == [edges[0], edges[2]]
+    assert page.complaints == []
+
+
+def test_a_selection_stands_beside_the_rest_of_the_run(
+    tmp_path: Path, opened: Any, raw: lk.HistogramLog
+) -> None:
+    page = opened(lk.report({"raw": raw}, tmp_path / "page.html"))
+    page.drag(1.0, 6.0)
+    start, end = selection(page)
+    page.page.locator("#compared").wait_for()
+    table = page.page.locator("#compared table").first
+    inside = raw.between(start, end).histogram().count
+    row = table.locator("tbody tr").first
+    row.locator("td", has_text=f"{inside:,}").wait_for()  # after the frames of the drag
+    counts = row.locator("td").all_inner_texts()
+    assert counts[:2] == [f"{inside:,}", f"{raw.histogram().count - inside:,}"]
+    # Six time bins do not show how requests depend on each other.
+    assert table.locator("tbody tr").nth(1).inner_text().endswith("(interval unknown)")
+    assert page.complaints == []
+
+
+def test_a_selection_that_python_sets_is_not_answered(page: Any) -> None:
+    """Two linked widgets have edges of their own: answers would go back and forth and grow."""
+    page.page.evaluate("void (latencykit.page.onSelect = () => (window.answered = true))")
+    page.page.evaluate("latencykit.follow([4.2, 7.7])")
+    start, end = selection(page)
+    assert start <= 4.2 < 7.7 <= end
+    assert page.page.evaluate("window.answered") is None
+    page.drag(10.0, 12.0)
+    assert page.page.evaluate("window.answered") is True
+
+
+def test_a_drag_selects_within_a_selection_that_fills_the_view(page: Any) -> None:
+    page.drag(4.0, 12.0)
+    start, end = selection(page)
+    page.page.get_by_role("button", name="Zoom to selection").click()
+    drag(page, at(page, "#plot-timeline", 0.3), at(page, "#plot-timeline", 0.6))
+    first, last = selection(page)
+    assert start < first < last < end
+    assert page.complaints == []
