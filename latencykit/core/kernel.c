@@ -30,7 +30,7 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
                           int64_t *counts, uint64_t *sum)
 {
     int64_t at = 0, n = 0;
-    uint64_t total = 0; /* far below 2**64: checked whenever more than 63 is added */
+    uint64_t total = 0; /* cannot wrap: a count above 63 is added to less than 2**63 */
     if (slots < 0 || slots >> 40) return -1; /* and so no index overflows */
     while (p < end) {
         uint64_t u = *p++, half;
@@ -63,7 +63,7 @@ static int64_t decode_row(const uint8_t *p, const uint8_t *end, int64_t slots, i
             at += 1 + (int64_t)half;
         } else {
             if (half) {
-                if ((total += half) > INT64_MAX) return -1;
+                if (total > INT64_MAX || (total += half) > INT64_MAX) return -1;
                 index[n] = at;
                 counts[n++] = (int64_t)half;
             }
