@@ -43,7 +43,7 @@ def nearest_rank(values, percentile, axis=None):
     return np.percentile(values, percentile, axis=axis, method="inverted_cdf")
 
 
-# ------------------------------------------------------------------ lesson 0
+# ------------------------------------------------------------------ lesson 1
 
 
 def six_services(n=1_000_000):
@@ -194,7 +194,7 @@ def _digest_cluster(ordered, q, delta):
     return tuple(ordered[np.clip((ends * ordered.size).astype(int), 0, ordered.size - 1)])
 
 
-# ------------------------------------------------------------------ lesson 3
+# ------------------------------------------------------------------ lesson 4
 
 
 def landing_curves(leaves=(99, 99.9, 99.99)):
@@ -291,7 +291,7 @@ def hedged_stall(shared):
     return {"without": round(float(at[0]), 1), "with": round(float(at[1]), 1)}
 
 
-# ------------------------------------------------------------------ lesson 4
+# ------------------------------------------------------------------ lesson 5
 
 
 def numbers(data, percentiles=(50, 75, 99.99)):
@@ -397,7 +397,7 @@ def league_dumbbells(league):
     plt.show()
 
 
-# ------------------------------------------------------------------ lesson 5b
+# ------------------------------------------------------------------ lesson 6
 
 
 def outcomes(made):
@@ -421,7 +421,7 @@ def answered_only(samples):
     return lk.Histogram.of(samples.values[samples.good])
 
 
-# ------------------------------------------------------------------ lesson 6
+# ------------------------------------------------------------------ lesson 8
 
 
 def till_at(busy, customers=200_000, slow=0.01):
@@ -517,7 +517,7 @@ def throughput_of(workers, contention=0.05, coherence=8e-4):
     return law * (1 + 0.01 * np.random.default_rng(6).standard_normal(workers.size))
 
 
-# ------------------------------------------------------------------ lesson 7
+# ------------------------------------------------------------------ lesson 9
 
 
 def make_run(rng, factor=1.0, n=20_000, noise=0.03):
@@ -616,7 +616,7 @@ def mix_shift(n=400_000):
     return rows
 
 
-# ------------------------------------------------------------------ lesson 8
+# ------------------------------------------------------------------ lesson 10
 
 
 def what_we_have(h):
@@ -663,7 +663,7 @@ def throughput_and_tails(runs, rates):
     plt.show()
 
 
-# ------------------------------------------------------------------ lesson 5
+# ------------------------------------------------------------------ lesson 7
 
 
 def steps_on_a_grid(worst, step=20.0):
@@ -728,7 +728,7 @@ def lonely_slow_request():
     return lk.simulate.open_loop(lk.simulate.Server(service, servers=64), lk.simulate.poisson(200, 100, seed=2))
 
 
-# ------------------------------------------------------------------ lesson 9
+# ------------------------------------------------------------------ lesson 12
 
 
 def chart_crimes():

@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import webbrowser
 from pathlib import Path
@@ -46,7 +45,7 @@ def command(folder: str, slides: bool, no_launch: bool) -> None:
         from latencykit.views.slides import write_slides
 
         index = write_slides(
-            sorted(Path(folder).glob("[0-9]*.ipynb"), key=_lesson_number), Path(folder) / "slides"
+            sorted(Path(folder).glob("[0-9]*.ipynb")), Path(folder) / "slides"
         )
         click.echo(index)
         if not no_launch:
@@ -55,10 +54,6 @@ def command(folder: str, slides: bool, no_launch: bool) -> None:
     click.echo(folder)
     if not no_launch:
         launch(Path(folder))
-
-
-def _lesson_number(path: Path) -> tuple[int, str]:
-    return int(re.match(r"\d+", path.name)[0]), path.name  # type: ignore[index]
 
 
 @record()

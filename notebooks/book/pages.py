@@ -46,7 +46,7 @@ _CAPTIONS = {
     "the numbers are those of that span. Click a name to hide its curve.",
     "gc": "Drag over a pause: which percentiles does it own?",
 }
-_IN_LESSONS = {"4-ctrl-z": "ctrlz", "1-reading-the-nines-axis": "gc"}
+_IN_LESSONS = {"05-ctrl-z": "ctrlz", "02-reading-the-nines-axis": "gc"}
 """Lesson → the interactive page at its end."""
 
 
@@ -108,7 +108,7 @@ def _lessons(folder: Path) -> None:
         ("(solutions)", "(solutions/index.md)"),
     ):
         text = text.replace(old, new)
-    lessons = sorted(source.glob("[0-9]*.ipynb"), key=_lesson_order)
+    lessons = sorted(source.glob("[0-9]*.ipynb"))
     text += "\n" + _toctree([*(path.stem for path in lessons), "solutions/index"], hidden="")
     _write(folder / "index.md", text)
     for path in lessons:
@@ -117,7 +117,7 @@ def _lessons(folder: Path) -> None:
         if path.stem in _IN_LESSONS:
             notebook["cells"].append(_cell(live(_IN_LESSONS[path.stem], "../")))
         _write(folder / path.name, json.dumps(notebook))
-    solutions = sorted((source / "solutions").glob("*.ipynb"), key=_lesson_order)
+    solutions = sorted((source / "solutions").glob("*.ipynb"))
     for path in solutions:
         notebook = json.loads(path.read_text("utf-8"))
         _tidy(notebook)
@@ -127,11 +127,6 @@ def _lessons(folder: Path) -> None:
         "# Solutions\n\nOne way to solve every exercise. Try first: each lesson gives hints before its solution.\n\n"
         + _toctree([path.stem for path in solutions]),
     )
-
-
-def _lesson_order(path: Path) -> tuple[int, str]:
-    number = re.match(r"\d+", path.name)
-    return int(number[0]) if number else 0, path.name
 
 
 def _cell(markdown: str) -> dict[str, Any]:

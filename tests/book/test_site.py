@@ -202,7 +202,7 @@ def test_search_finds_pages(address: str, browser: Any):
 
 def test_the_interactive_page_lives_in_the_front_page_and_in_its_lesson(address: str, browser: Any):
     page = browser.new_page(viewport={"width": 1300, "height": 1000})
-    for where in ("index.html", "lessons/4-ctrl-z.html"):
+    for where in ("index.html", "lessons/05-ctrl-z.html"):
         page.goto(address + where)
         figure = page.locator("figure.live iframe").first
         figure.scroll_into_view_if_needed()

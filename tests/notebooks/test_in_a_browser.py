@@ -1,4 +1,4 @@
-"""JupyterLab in a real browser: lesson 0 runs to its end, and its pictures are seen."""
+"""JupyterLab in a real browser: lesson 1 runs to its end, and its pictures are seen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
-LESSON = "0-one-picture-to-unlearn.ipynb"
+LESSON = "01-one-picture-to-unlearn.ipynb"
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def test_a_folder_gets_every_lesson_and_all_data(tmp_path: Path):
     copied = lessons.copy_lessons(tmp_path / "new" / "desk")
     names = {path.relative_to(tmp_path / "new" / "desk").as_posix() for path in (tmp_path / "new" / "desk").rglob("*")}
     assert set(copied.written) == set(lessons.lesson_files()) <= names
-    assert {"README.md", "lessons.py", "data/ctrlz-scheduled.hlog", "solutions/0-solutions.ipynb"} <= names
+    assert {"README.md", "lessons.py", "data/ctrlz-scheduled.hlog", "solutions/01-solutions.ipynb"} <= names
     assert copied.kept == copied.same == ()
     assert not [name for name in names if name.startswith("book")]  # the site's pages are no lessons
 
@@ -32,7 +32,7 @@ def test_a_folder_gets_every_lesson_and_all_data(tmp_path: Path):
 def test_a_wheel_has_the_lessons_and_not_the_pages_of_the_site(installed: Path):
     lessons_of_the_wheel = installed / "latencykit" / "_lessons"
     names = {path.relative_to(lessons_of_the_wheel).as_posix() for path in lessons_of_the_wheel.rglob("*") if path.is_file()}
-    assert {"README.md", "4-ctrl-z.ipynb", "solutions/4-solutions.ipynb", "data/ctrlz-scheduled.hlog"} <= names
+    assert {"README.md", "05-ctrl-z.ipynb", "solutions/05-solutions.ipynb", "data/ctrlz-scheduled.hlog"} <= names
     assert not [name for name in names if name.startswith("book")]
 
 

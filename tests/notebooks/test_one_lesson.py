@@ -8,7 +8,7 @@ from tests.conftest import needs_package
 from tests.notebooks.running import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
-LESSON = "5b-fastest-fails-every-request.ipynb"  # the one that takes the shortest time
+LESSON = "06-fastest-fails-every-request.ipynb"  # the one that takes the shortest time
 
 
 @needs_package("ipykernel", "test")

@@ -35,18 +35,18 @@ def test_every_lesson_is_shown_without_what_it_skips(slides: Path) -> None:
         assert "Takeaway" in text
         assert text.count("<section") > 10
     order = (slides / "index.html").read_text("utf-8")
-    assert order.index("0-one") < order.index("5-detective") < order.index("5b-") < order.index("9-lab")
+    assert order.index("01-one") < order.index("06-fastest") < order.index("07-detective") < order.index("12-lab")
 
 
 def test_a_change_of_a_lesson_is_in_the_slides(
     slides: Path, run: Callable[..., tuple[int, str, str]]
 ) -> None:
-    path = slides.parent / "8-message-queues.ipynb"
+    path = slides.parent / "10-message-queues.ipynb"
     notebook = json.loads(path.read_text("utf-8"))
     notebook["cells"][0]["source"] = "# My own title & more"
     path.write_text(json.dumps(notebook), "utf-8")
     assert run("lab", slides.parent, "--slides", "--no-launch")[0] == 0
-    text = (slides / "8-message-queues.html").read_text("utf-8")
+    text = (slides / "10-message-queues.html").read_text("utf-8")
     assert "<title>My own title &amp; more</title>" in text
 
 
@@ -55,10 +55,10 @@ def test_a_corrupt_notebook_is_one_line(
     tmp_path: Path, run: Callable[..., tuple[int, str, str]], content: str
 ) -> None:
     pytest.importorskip("nbconvert")
-    (tmp_path / "0-one-picture-to-unlearn.ipynb").write_text(content)
+    (tmp_path / "01-one-picture-to-unlearn.ipynb").write_text(content)
     status, out, err = run("lab", tmp_path, "--slides", "--no-launch")
     assert (status, out) == (2, "")
-    assert "0-one-picture-to-unlearn.ipynb: not a Jupyter notebook" in err
+    assert "01-one-picture-to-unlearn.ipynb: not a Jupyter notebook" in err
     assert "Traceback" not in err
 
 
@@ -83,7 +83,7 @@ def test_slides_fit_a_projector_and_need_no_network(slides: Path, browser: Any) 
             assert 0 <= box["x"] <= box["x"] + box["width"] <= 1280
             page.evaluate("document.activeElement.blur()")
             page.keyboard.press("ArrowRight")
-    page.goto((slides / "2-you-cannot-average-percentiles.html").as_uri())
+    page.goto((slides / "03-you-cannot-average-percentiles.html").as_uri())
     page.keyboard.press("n")
     assert page.evaluate("document.body.classList.contains('notes')")
     page.close()
