@@ -44,9 +44,7 @@ def command(folder: str, slides: bool, no_launch: bool) -> None:
     if slides:
         from latencykit.views.slides import write_slides
 
-        index = write_slides(
-            sorted(Path(folder).glob("[0-9]*.ipynb")), Path(folder) / "slides"
-        )
+        index = write_slides(sorted(Path(folder).glob("[0-9]*.ipynb")), Path(folder) / "slides")
         click.echo(index)
         if not no_launch:
             webbrowser.open(index.resolve().as_uri())
