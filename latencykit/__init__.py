@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from latencykit.analysis.compare import Comparison as Comparison
     from latencykit.analysis.compare import compare as compare
     from latencykit.analysis.correct import correct as correct
+    from latencykit.analysis.diagnosis import Diagnosis as Diagnosis
     from latencykit.analysis.explain import Explanation as Explanation
     from latencykit.analysis.explain import explain as explain
     from latencykit.analysis.fan_out import FanOut as FanOut
     from latencykit.analysis.fan_out import fan_out as fan_out
     from latencykit.analysis.fan_out import sequential as sequential
     from latencykit.analysis.judge import judge as judge
-    from latencykit.analysis.omission import Diagnosis as Diagnosis
     from latencykit.analysis.omission import diagnose as diagnose
     from latencykit.analysis.retime import retime as retime
     from latencykit.analysis.slo import SLO as SLO
@@ -82,7 +82,7 @@ _MODULE_OF = {
     "fan_out": "analysis.fan_out",
     "sequential": "analysis.fan_out",
     "judge": "analysis.judge",
-    "Diagnosis": "analysis.omission",
+    "Diagnosis": "analysis.diagnosis",
     "diagnose": "analysis.omission",
     "retime": "analysis.retime",
     "SLO": "analysis.slo",

@@ -9,7 +9,7 @@ up, over tests and over stalls. The load generator is accused only if no rival r
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -46,6 +46,14 @@ class LedgerRules:
 LEDGER = LedgerRules()
 
 
+class Found(Protocol):
+    """What a test found."""
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+
+
 @record()
 class Evidence:
     """One observation: one line of a diagnosis."""
@@ -53,10 +61,15 @@ class Evidence:
     test: str
     statistic: float  # decimal logarithm of the odds against the rival that it excludes least
     threshold: float
-    finding: str  # one sentence
+    found: Found  # the numbers, and their sentence
     odds: tuple[tuple[str, float], ...] = ()  # by rival; none for a mere property of the run
     missing: float = 0.0  # requests
     honest: bool = False  # what the stalls delayed is recorded
+
+    @property
+    def finding(self) -> str:
+        """What the test found, in a sentence."""
+        return self.found.text
 
     @property
     def speaks_for(self) -> bool:
@@ -71,13 +84,13 @@ class Evidence:
 
 
 def evidence(
-    test: str, finding: str, odds: dict[str, float], *, missing: float = 0.0, honest: bool = False
+    test: str, found: Found, odds: dict[str, float], *, missing: float = 0.0, honest: bool = False
 ) -> Evidence:
     """Return an observation whose odds are bounded."""
     most = LEDGER.max_odds
     bounded = tuple((rival, float(np.clip(value, -most, most))) for rival, value in odds.items())
     statistic = min((value for _, value in bounded), default=0.0)
-    return Evidence(test, statistic, LEDGER.min_odds, finding, bounded, missing, honest)
+    return Evidence(test, statistic, LEDGER.min_odds, found, bounded, missing, honest)
 
 
 @record()

@@ -1,24 +1,35 @@
 """`diagnose`: detect coordinated omission and estimate the distribution without it.
 
-From top to bottom: the result, the operation, the verdict with its sentences, what is known of the
-run, the tests T1 to T5, and the corrected distribution.
+From top to bottom: the operation, the verdict, what is known of the run, the tests T1 to T5, and
+the corrected distribution.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items
 from latencykit.analysis.correct import back_filled
+from latencykit.analysis.diagnosis import (
+    AreaFound,
+    Diagnosis,
+    EqualStepsFound,
+    FullSpeedFound,
+    HoleFound,
+    KnownToWaitFound,
+    NearMaximumFound,
+    RequestsDueFound,
+    SendsFound,
+    SilenceFound,
+    SlowRequestsFound,
+)
 from latencykit.analysis.ledger import (
     LEDGER,
-    RIVALS,
     TAIL,
     Evidence,
     Ledger,
@@ -40,29 +51,22 @@ from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, in_succession, interval_series
 from latencykit.core.quantiles import median, poisson_at_least, poisson_at_most, poisson_mean
-from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
-    format_count,
-    format_duration,
-    format_percentile,
-    format_row,
-    format_value,
     parse_duration,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from numpy.typing import ArrayLike
 
     from latencykit._typing import Flags, Floats, Ints
+    from latencykit.analysis.diagnosis import Method, Verdict
     from latencykit.analysis.stalls import Delayed
     from latencykit.core.blocks import TopFold
     from latencykit.core.histogram import Histogram
@@ -70,139 +74,6 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
 
     Data = Samples | HistogramLog | Histogram | Summary
-
-
-Verdict = Literal["omits", "clean", "no stall", "unknown"]
-Method = Literal["backfill", "retime"]
-
-
-@record(eq=False)
-class Diagnosis(Value):
-    """The verdict on a measurement, its evidence, and the corrected distribution.
-
-    Attributes
-    ----------
-    verdict : {"omits", "clean", "unknown"}
-        ``clean`` requires a stall whose delayed requests are all recorded; without a stall there is
-        nothing to judge by.
-    summary : str
-        The reason for the verdict, in a sentence.
-    advice : str
-        What would decide an ``unknown``, or what to do about an ``omits``.
-    findings : tuple of str
-        Further properties of the run: ``closed-loop``, ``already-corrected``, ``over-corrected``,
-        ``catch-up``, ``lost-to-timeouts``, ``failed-in-stalls``, ``fewer-than-due``, ``dropped``,
-        ``unfinished``, ``clipped``, ``clock-step``, ``immaterial``, ``arithmetic-progression``,
-        ``nothing-to-omit``.
-    evidence : tuple of Evidence
-        The tests; p-values are adjusted for the number of tests.
-    expected_interval : float or None
-        Time between two requests of one connection, ns.
-    raw : Histogram or Summary
-        The values as measured.
-    corrected : Histogram or None
-        With the omitted requests; only if omission was detected or is suspected.
-    method : {"retime", "backfill"} or None
-        How `corrected` was made.
-    rate, duration : float or None
-        Requests per second that were due, and length of the run in seconds, as used by the tests.
-    timed : Samples, HistogramLog or None
-        The series over time, if there is one.
-    """
-
-    verdict: Verdict
-    summary: str
-    advice: str
-    findings: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-    expected_interval: float | None
-    raw: Histogram | Summary
-    corrected: Histogram | None
-    method: Method | None
-    rate: float | None
-    duration: float | None
-    detected_stalls: Stalls = field(repr=False)
-    timed: Samples | HistogramLog | None = field(default=None, repr=False)
-
-    @cached_property
-    def stalls(self) -> pd.DataFrame:
-        """The stalls: start, end, duration (s), worst (ns), missing (requests), share."""
-        return self.detected_stalls.to_frame()
-
-    @property
-    def run(self) -> Run:
-        """The source's own description of the measurement."""
-        return self.raw.run
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per percentile, up to the highest supported one: raw and corrected value."""
-        import pandas as pd
-
-        frame = pd.DataFrame(self.rows, columns=["percentile", "raw", "corrected"], dtype=float)
-        return frame.set_index("percentile")
-
-    @cached_property
-    def rows(self) -> list[tuple[float, float, float | None]]:
-        """Percentile, raw and corrected value, up to the highest supported percentile."""
-        if isinstance(self.raw, Summary):
-            return [(p, float(v), None) for p, v in self.raw.reported_percentiles.items()]
-        if not self.raw.count + self.raw.censored:
-            return []
-        limit = self.raw.sample_limit()
-        chosen = [p for p in STANDARD_PERCENTILES if p <= limit or p in (99.0, 99.9, 100.0)]
-        before = np.asarray(self.raw.percentile(chosen)).tolist()
-        after: list[float | None] = [None] * len(chosen)
-        if self.corrected is not None:
-            after = np.asarray(self.corrected.percentile(chosen)).tolist()
-        return list(zip(chosen, before, after, strict=True))
-
-    @property
-    def longest_stall(self) -> float:
-        """Seconds of the longest stall, or of the longest request where no time is known."""
-        if len(self.detected_stalls):
-            return float(self.detected_stalls.worst.max()) / 1e9
-        top = self.raw.stats.get("max", 0.0) if isinstance(self.raw, Summary) else self.raw.max
-        return float(top) / 1e9 if np.isfinite(top) and self.raw.unit in NANOSECONDS else 0.0
-
-    def _repr_html_(self) -> str:
-        def texts(data: Histogram | Summary | None) -> dict[float, str]:
-            """Percentiles of the table: ranges where the source does not resolve them."""
-            if data is None:
-                return {}
-            if isinstance(data, Summary):
-                return {
-                    p: format_value(value, data.unit)
-                    for p, value in data.reported_percentiles.items()
-                }
-            rows = data.percentile_rows([p for p, *_ in self.rows]) if data.count else []
-            return {
-                row.percentile: format_row(
-                    replace(row, supported=True), lambda value: format_value(value, data.unit)
-                )
-                for row in rows
-            }
-
-        raw, corrected = texts(self.raw), texts(self.corrected)
-        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.rows]
-        also = [f"also: {', '.join(self.findings)}"] if self.findings else []
-        tests = [f"{item.test}: {item.finding}" for item in self.evidence]
-        title = self.run.source or self.run.tool or "this measurement"
-        lines = [*also, *tests, *self.detected_stalls.notes, self.advice]
-        return verdict_html(title, self.verdict, self.summary, rows, lines)
-
-    def __repr__(self) -> str:
-        unit = self.raw.unit
-        lines = [f"{self.verdict}: {self.summary}"]
-        lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
-        for p, before, after in self.rows:
-            fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
-            lines.append(f"  {_percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
-        return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
-
-
-def _percentile_name(percentile: float) -> str:
-    return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
 
 
 # ------------------------------------------------------------
@@ -307,18 +178,25 @@ def diagnose(
     verdict, findings = _judge(facts, tests, material, stalls)
     if verdict in ("clean", "no stall") or after is None:
         after, method = None, None
+    visible = shortest_visible_stall(facts.rate or 0.0, facts.connections or 1)
+    gap = _longest_gap(facts)  # a stall within it delays nobody
     return Diagnosis(
         verdict=verdict,
-        summary=sentence(verdict, facts, tests.ledger, findings, stalls),
-        advice=advice(verdict, facts, findings),
+        reason=_why_unknown(facts, tests.ledger, findings, stalls),
+        needed=_needed(facts, findings),
         findings=findings,
-        evidence=tests.ledger.entries,
+        ledger=tests.ledger,
         expected_interval=facts.interval,
         raw=facts.data if isinstance(facts.data, Summary) else facts.histogram,
         corrected=after,
         method=method,
         rate=facts.rate,
         duration=facts.duration,
+        longest=facts.longest,
+        visible=visible + (gap if gap > visible else 0.0),
+        due=(facts.given_rate or facts.run.rate or 0.0) * (facts.duration or 0.0),
+        corrected_by=facts.corrected_by,
+        over_time=facts.timed,
         detected_stalls=stalls,
         timed=facts.data if facts.timed else None,
     )
@@ -365,9 +243,7 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     elif facts.rate and facts.count and {"mean", "max"} <= facts.data.stats.keys():
         entries.append(area_test(facts))
     if facts.waits:
-        entries.append(
-            evidence("provenance", "the tool is known to wait for replies", PROVENANCE.odds)
-        )
+        entries.append(evidence("provenance", KnownToWaitFound(), PROVENANCE.odds))
     failed = (sends.failed if sends else False) or (hole.failed if hole else False)
     entries.append(full_speed)
     if facts.count and not isinstance(facts.data, Summary):
@@ -581,242 +457,48 @@ def _over_corrected(facts: Facts) -> bool:
     )
 
 
-# ------------------------------------------------------------
-# The sentences of a diagnosis.
-
-
-def sentence(
-    verdict: str, facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: Stalls
-) -> str:
-    """Return the fact about the data, and the reason for the verdict."""
-    stall = format_duration(facts.longest * 1e9)
-    if verdict == "omits":
-        missing = float(stalls.missing.sum()) or ledger.missing
-        one = len(stalls) == 1 or not facts.timed
-        while_ = f"while one took {stall}" if one else f"in {len(stalls):,} stalls of up to {stall}"
-        if "catch-up" in findings:
-            return (
-                f"coordinated omission detected: about {format_count(missing)} requests that were "
-                f"due {while_} were sent later, and timed from then"
-            )
-        return (
-            f"coordinated omission detected: about {format_count(missing)} requests that were due "
-            f"{while_} are missing"
-        )
-    if verdict == "clean":
-        by = {
-            "us": "back-filled",
-            "tool": "corrected by the tool",
-            "schedule": "timed from the schedule",
-        }
-        how = f" ({by[facts.corrected_by]}: do not correct it again)" if facts.corrected_by else ""
-        if not facts.timed:
-            return (
-                "coordinated omission not present: the slow requests are those that one stall of "
-                f"{stall} delays, recorded in full{how}"
-            )
-        return (
-            f"coordinated omission not present: a stall of up to {stall} was recorded, and so were "
-            f"the requests that it delayed{how}"
-        )
-    if verdict == "no stall":
-        return (
-            f"the slowest request ({stall}) hid none; how the load generator treats a stall is not "
-            "tested by this run"
-        )
-    return _why_unknown(facts, ledger, findings, stalls)
-
-
 def _why_unknown(facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: Stalls) -> str:
     """The first reason that applies: flaws of the numbers themselves, then of the evidence."""
-    run, longest, has = facts.run, format_duration(facts.longest * 1e9), set(findings).__contains__
-    rate = facts.rate or 0.0
-    due = (facts.given_rate or run.rate or 0.0) * (facts.duration or 0.0)
-    piled = has("clipped") and _timed_out(facts)
-    begin, end = stalls.pause or (0.0, 0.0)
-    rivals = [RIVALS[rival] for rival in ledger.remaining]
+    has, rate = set(findings).__contains__, facts.rate or 0.0
     reasons = (
-        (
-            has("over-corrected"),
-            "the tool's correction adds more slow requests than fit into the run",
-        ),
-        (
-            has("lost-to-timeouts"),
-            f"{format_count(run.timeouts)} requests timed out; their latencies are not recorded",
-        ),
-        (
-            has("dropped"),
-            f"{format_count(run.dropped)} requests that were due were dropped, and have no latency",
-        ),
-        (
-            has("unfinished"),
-            (
-                f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)} still under "
-                "way at the end, without a latency"
-            ),
-        ),
-        (
-            has("failed-in-stalls"),
-            "many requests failed, apparently during stalls; the latencies do not include them",
-        ),
-        (
-            piled,
-            (
-                f"many requests took {longest}, the maximum: a timeout, or the highest value that "
-                "the recorder tracks; how long stalls were is then unknown"
-            ),
-        ),
-        (
-            has("immaterial") and has("closed-loop"),
-            (
-                "a closed loop, so these are service times; what it omitted in hiccups of up to "
-                f"{longest} would hardly be visible"
-            ),
-        ),
-        (
-            has("immaterial"),
-            (
-                "some requests were omitted, but neither the mean nor a supported percentile would "
-                "move by a tenth"
-            ),
-        ),
-        (
-            ledger.suspects and facts.corrected_by is not None,
-            (
-                f"a stall of {longest} implies more slow requests than were recorded; a slow "
-                "request that delayed no others looks the same"
-            ),
-        ),
-        (
-            ledger.suspects and bool(rivals),
-            f"the longest request took {longest}: omission, or {' or '.join(rivals)}",
-        ),
-        (ledger.suspects, f"too few requests are missing to accuse ({longest} at most)"),
-        (
-            has("fewer-than-due"),
-            (
-                f"only {format_count(facts.count)} of {format_count(due)} requests that were due "
-                "have a latency"
-            ),
-        ),
-        (
-            stalls.pause is not None,
-            (
-                f"nothing was recorded for {format_duration((end - begin) * 1e9)}, from "
-                f"{begin:.3f} s on: traffic paused, or what happened then is not in the file"
-            ),
-        ),
-        (
-            not facts.count and run.failed > 0,
-            f"all {format_count(run.failed)} requests failed; no latency was recorded",
-        ),
-        (facts.extent_known and not facts.count, "no latency was recorded"),
-        (
-            has("closed-loop") and facts.corrected_by is None,
-            (
-                "a closed loop, so these are service times; how many requests users would have "
-                "sent is unknown"
-            ),
-        ),
-        (not rate, "the number of requests that were due is unknown"),
-        (
-            not facts.extent_known,
-            "how many requests there were, or how long the longest took, is not reported",
-        ),
-        (
-            rate > 0 and facts.longest < shortest_visible_stall(rate),
-            f"the longest request took {longest}: too short for an omission to show",
-        ),
-        (
-            facts.stall > 0 and len(stalls) > 0,
-            (
-                f"stalls of up to {longest} were recorded; the requests they delayed are neither "
-                "all there nor surely missing"
-            ),
-        ),
-        (
-            facts.stall > 0,
-            (
-                f"the slow requests (up to {longest}) are neither as many as one stall implies nor "
-                "few enough to prove that some are missing"
-            ),
-        ),
-        (True, "no stall was recorded, and so none whose requests could be missing"),
-    )
-    return next(text for applies, text in reasons if applies)
+        *((has(name), name) for name in (
+            "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "failed-in-stalls",
+        )),
+        (has("clipped") and _timed_out(facts), "timeout"),
+        (has("immaterial") and has("closed-loop"), "immaterial at full speed"),
+        (has("immaterial"), "immaterial"),
+        (ledger.suspects and facts.corrected_by is not None, "corrected"),
+        (ledger.suspects and bool(ledger.remaining), "rivals"),
+        (ledger.suspects, "few"),
+        (has("fewer-than-due"), "fewer-than-due"),
+        (stalls.pause is not None, "pause"),
+        (not facts.count and facts.run.failed > 0, "all failed"),
+        (facts.extent_known and not facts.count, "empty"),
+        (has("closed-loop") and facts.corrected_by is None, "closed-loop"),
+        (not rate, "no rate"),
+        (not facts.extent_known, "extent"),
+        (rate > 0 and facts.longest < shortest_visible_stall(rate), "short"),
+        (facts.stall > 0 and len(stalls) > 0, "stalls"),
+        (facts.stall > 0, "slow"),
+    )  # fmt: skip
+    return next((name for applies, name in reasons if applies), "none")
 
 
-def advice(verdict: str, facts: Facts, findings: Sequence[str]) -> str:
-    """Return what would decide an unknown verdict, or what to do about an omission."""
-    if verdict == "omits":
-        known = facts.interval is not None
-        fix = (
-            "lk.correct and lk.retime put them back"
-            if known
-            else "--rate and --connections allow them to be put back"
-        )
-        return (
-            f"{fix}; prefer an open-loop generator that times requests from their scheduled start"
-        )
-    if verdict == "clean":
-        return ""
-    visible = shortest_visible_stall(facts.rate or 0.0, facts.connections or 1)
-    gap = _longest_gap(facts)  # a stall within it delays nobody
-    shown = format_duration((visible + (gap if gap > visible else 0.0)) * 1e9, 2)
-    if verdict == "no stall":
-        if not math.isfinite(visible):
-            return "latencykit ctrlz tests it"
-        return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
+def _needed(facts: Facts, findings: Sequence[str]) -> str:
+    """What would decide an unknown verdict."""
     has, samples = set(findings).__contains__, isinstance(facts.data, Samples)
     untimed = not facts.timed and not (facts.given_rate and facts.given_connections)
     reasons = (
-        (has("lost-to-timeouts"), "measure again with a timeout longer than any stall"),
-        (
-            not facts.rate,
-            (
-                "give --rate (requests per second, all connections together) or --duration (of the "
-                "run)"
-            ),
-        ),
-        (has("over-corrected"), "read the tool's uncorrected values instead"),
-        (
-            has("failed-in-stalls"),
-            (
-                "count failed requests as misses (latencykit check does), or measure with a "
-                "timeout longer than any stall"
-            ),
-        ),
-        (
-            has("clipped"),
-            "measure again with a timeout, and a highest value of the recorder, above any stall",
-        ),
-        (
-            isinstance(facts.data, Summary),
-            "output with one row per request would show whether sends went on during the stall",
-        ),
-        (
-            samples and facts.trace is not None,
-            (
-                "to settle it, record when each request was due (intended start), or freeze the "
-                "server for longer: latencykit ctrlz"
-            ),
-        ),
-        (
-            untimed and not facts.waits,
-            (
-                "one row per request, with its start, would settle it, and --rate and "
-                "--connections may; or freeze the server for some seconds: latencykit ctrlz"
-            ),
-        ),
-        (
-            True,
-            (
-                "one row per request, with its start, would settle it; or freeze the server for "
-                "some seconds: latencykit ctrlz"
-            ),
-        ),
+        (has("lost-to-timeouts"), "longer timeout"),
+        (not facts.rate, "rate"),
+        (has("over-corrected"), "uncorrected"),
+        (has("failed-in-stalls"), "failures"),
+        (has("clipped"), "higher maximum"),
+        (isinstance(facts.data, Summary), "requests"),
+        (samples and facts.trace is not None, "intended"),
+        (untimed and not facts.waits, "requests or rate"),
     )
-    return next(text for applies, text in reasons if applies)
+    return next((name for applies, name in reasons if applies), "starts")
 
 
 def _longest_gap(facts: Facts) -> float:
@@ -828,14 +510,6 @@ def _longest_gap(facts: Facts) -> float:
     used, start = facts.series.count > 0, facts.series.start
     begin, end = hulls(start[used], (start + facts.series.length)[used])
     return float((begin[1:] - end[:-1]).max(initial=0.0))
-
-
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _p_text(p: float) -> str:
-    return "p < 1e-12" if p < 1e-12 else f"p = {p:.2g}"
 
 
 # ------------------------------------------------------------
@@ -1122,7 +796,7 @@ def send_gap_test(
     odds = -math.log10(max(p, 1e-300)) if p < SENDS.weak_probability else 0.0
     odds = odds if sure else min(odds, SENDS.max_unmarked_odds)
     honest = not odds and _sent_through(trace, stalls, until)
-    finding = _sends_finding(trace, stalls, honest, under_way, p, sure)
+    found = _sends_found(trace, stalls, honest, under_way, p, sure)
     lost = (float(stalls.missing.sum()) or missing) if odds else 0.0
     rivals = ("recorded", "paused", "ejected", "clock", "refused")
     failed = trace.due[~trace.good]
@@ -1130,7 +804,7 @@ def send_gap_test(
     in_stalls = max(int(trace.sends_within(stalls.start, stalls.end).sum()), 1)
     return Sends(
         evidence(
-            "sends in slow periods", finding, dict.fromkeys(rivals, odds) if odds else {},
+            "sends in slow periods", found, dict.fromkeys(rivals, odds) if odds else {},
             missing=lost, honest=honest,
         ),
         went_on,
@@ -1345,31 +1019,21 @@ def _sent_through(trace: Trace, stalls: Stalls, until: float | None) -> bool:
     return True
 
 
-def _sends_finding(
+def _sends_found(
     trace: Trace, stalls: Stalls, honest: bool, under_way: int, p: float, sure: bool
-) -> str:
-    if not len(stalls):
-        slow = (
-            f"no stall was seen, only requests slower than {format_duration(trace.slow_from * 1e9)}"
-        )
-        return slow if p >= SENDS.weak_probability else f"{slow}; sends paused ({_p_text(p)})"
+) -> SendsFound:
     stop = np.minimum(stalls.end, trace.span)
-    sent = int(trace.sends_within(stalls.start, stop).sum())
-    due = format_count(round(trace.rate * float(np.maximum(stop - stalls.start, 0).sum())))
-    total = format_duration(float(stalls.duration.sum()) * 1e9)
-    counts = (
-        f"during stalls ({total} in total) {format_items(sent, 'request')} {_were(sent)} sent; "
-        f"the surrounding rate implies {due}"
-    )
-    if honest:
-        return f"{counts}: the load generator did not wait for replies"
-    if p >= SENDS.weak_probability or not under_way:
-        return counts
-    who = "its only connection" if under_way == 1 else f"all {under_way} connections"
-    if sure:
-        return f"{counts}; {who} waited, and sends resumed with the replies ({_p_text(p)})"
-    return (
-        f"{counts}; {who} may have waited, or traffic paused for a reason of its own ({_p_text(p)})"
+    return SendsFound(
+        slow_from=trace.slow_from,
+        stalls=len(stalls),
+        total=float(stalls.duration.sum()),
+        sent=int(trace.sends_within(stalls.start, stop).sum()),
+        due=round(trace.rate * float(np.maximum(stop - stalls.start, 0).sum())),
+        honest=honest,
+        under_way=under_way,
+        paused=p < SENDS.weak_probability,
+        p=p,
+        sure=sure,
     )
 
 
@@ -1412,12 +1076,8 @@ def silence_test(trace: Trace) -> Evidence | None:
     many = alike > under_way * number or trace.slow.sum() > SILENCE.max_slow * number
     if under_way <= SILENCE.max_alone and many:
         odds = min(odds, SILENCE.max_mode_odds)
-    finding = (
-        f"nothing was answered for {format_duration(float(silences[0]) * 1e9)} while "
-        f"{format_items(under_way, 'request')} waited; the next longest such time, but for "
-        f"{format_items(number, 'stall')}, was {format_duration(float(silences[number]) * 1e9)}"
-    )
-    return evidence("silence", finding, {"isolated": odds})
+    found = SilenceFound(float(silences[0]), under_way, number, float(silences[number]))
+    return evidence("silence", found, {"isolated": odds})
 
 
 # ------------------------------------------------------------
@@ -1538,8 +1198,16 @@ def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
     honest = not level["paused"] > 0 and _all_recorded(stalls, counts)
     if not fits[worst] or odds[worst] <= 0:
         level, missing = {}, 0.0
-    finding = _hole_finding(stalls, honest, number if level else 0, caught_up, failures * failed)
-    item = evidence("counts in stalls", finding, level, missing=missing, honest=honest)
+    found = HoleFound(
+        total=float(stalls.duration.sum()),
+        due=float(counts.due.sum()),
+        missing=int(stalls.missing.sum()),
+        honest=honest,
+        waiting=number if level else 0,
+        caught_up=caught_up,
+        failures=failures * failed,
+    )
+    item = evidence("counts in stalls", found, level, missing=missing, honest=honest)
     return Hole(item, number if level else 0, failed, caught_up and bool(level))
 
 
@@ -1635,32 +1303,6 @@ def _all_recorded(stalls: Stalls, counts: Delayed) -> bool:
     return bool(even[longest].all())
 
 
-def _hole_finding(
-    stalls: Stalls, honest: bool, waiting: int, caught_up: bool, failures: int
-) -> str:
-    """`failures` are those that may account for what is missing."""
-    due = float(stalls.delayed.due.sum()) if stalls.delayed else 0.0
-    shortfall = (
-        f"during stalls ({format_duration(float(stalls.duration.sum()) * 1e9)} in total) the usual "
-        f"rate implies {format_items(round(due), 'request')}"
-    )
-    lost = f"{shortfall}; {format_count(int(stalls.missing.sum()))} are missing"
-    if failures:
-        return f"{lost}, and {format_count(failures)} failed at unknown times"
-    if honest:
-        return (
-            f"{shortfall}, and latencies are spread evenly up to the longest: the load generator "
-            "did not wait for replies"
-        )
-    if not waiting:
-        return lost
-    who = "one request was" if waiting == 1 else f"{waiting} requests were"
-    whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
-    if caught_up:
-        return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
-    return f"{lost}, and {whole}: a closed loop that waited leaves that"
-
-
 # ------------------------------------------------------------
 # T3: the slow requests that a stall of a whole server must leave behind.
 #
@@ -1736,19 +1378,11 @@ def min_slow_requests_test(facts: Facts) -> Evidence:
         complete = not due or facts.timed or facts.count >= BOUND.min_due_share * due * sending
         enough = not facts.may_wait and surely >= BOUND.there_share * expected
         honest = complete and (enough or _like_one_stall(histogram, rate, stall, duration))
-    recorded = format_count(at_most)
-    if surely != at_most:
-        recorded = f"{format_count(surely)} to {recorded}"
-    finding = (
-        f"a stall of {format_duration(top)} at {f'{rate:,.0f}' if rate >= 1000 else f'{rate:.4g}'} "
-        f"requests per second implies {format_items(round(expected), 'request')} slower than half "
-        f"of it; {recorded} {'was' if recorded == '1' else 'were'} recorded"
-    )
-    if level >= LEDGER.min_odds:
-        finding += f" (p {'< 1e-12' if p < 1e-12 else f'= {p:.2g}'})"
+    shown = p if level >= LEDGER.min_odds else None
+    found = SlowRequestsFound(top / 1e9, rate, expected, surely, at_most, shown)
     # A series over time shows the same, and more.
     odds = {} if facts.timed or not level else {"recorded": level}
-    return evidence("lower bound", finding, odds, missing=missing, honest=honest)
+    return evidence("lower bound", found, odds, missing=missing, honest=honest)
 
 
 def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: float) -> bool:
@@ -1878,13 +1512,8 @@ def cluster_test(facts: Facts) -> Evidence:
         match = bool(near >= CLUSTER.min_unknown or known_interval) and top.part < near / 2
         match = match and intervals >= CLUSTER.min_unknown_intervals
         isolated = top.odds if match else 0.0
-    finding = (
-        f"{format_items(round(near), 'request')} took about as long as the longest "
-        f"({format_duration(stall * 1e9)}), {format_count(round(top.part))} a quarter of it or more"
-    )
-    if number:
-        finding += f", of {format_items(number, 'connection')}"
-    return evidence("requests near the maximum", finding, {"isolated": isolated})
+    found = NearMaximumFound(round(near), round(top.part), stall, number or 0)
+    return evidence("requests near the maximum", found, {"isolated": isolated})
 
 
 @record()
@@ -1929,15 +1558,11 @@ def due_test(facts: Facts) -> Evidence | None:
     near = top_of(histogram).near
     if odds > 0 and 1 / DUE.max_ratio <= near / number <= DUE.max_ratio:
         odds += min(DUE.max_tight_odds, DUE.tight_odds * (number - 1))
-    finding = (
-        f"{format_count(lacking)} of {format_count(due)} requests that were due are missing; "
-        f"{format_items(number, 'connection')} that waited for the slow ones would have kept "
-        f"{format_count(cost)} from being sent"
-    )
+    found = RequestsDueFound(lacking, due, cost, number)
     if odds <= 0:
-        return evidence("requests due", finding, {})
+        return evidence("requests due", found, {})
     sure = {"recorded": odds, "paused": odds, "ejected": odds}
-    return evidence("requests due", finding, sure, missing=lacking)
+    return evidence("requests due", found, sure, missing=lacking)
 
 
 @record()
@@ -1978,11 +1603,8 @@ def area_test(facts: Facts) -> Evidence:
         match = bool(number) and CLUSTER.min_connections * (number or 0) <= near <= most
         odds = {"recorded": -math.log10(max(ratio, 1e-6)) + 1.0, "isolated": tail if match else 0.0}
     honest = ratio >= 1 and rate * stall / 2 >= BOUND.min_due_requests and not facts.may_wait
-    finding = (
-        f"all requests together took {format_duration(taken * 1e9)}; a stall of "
-        f"{format_duration(top)} alone would add {format_duration(needed * 1e9)}"
-    )
-    return evidence("area", finding, odds, missing=missing, honest=honest)
+    found = AreaFound(taken, top / 1e9, needed)
+    return evidence("area", found, odds, missing=missing, honest=honest)
 
 
 # ------------------------------------------------------------
@@ -2021,11 +1643,7 @@ def full_speed_test(trace: Trace) -> Evidence | None:
     off = max(abs(np.median(level) - near), level[1:-1].std())
     if near < 1 or off > SHAPE.max_variation * near:
         return None
-    finding = (
-        f"always {near} under way: a closed loop at full speed with N = {near}, so these are "
-        "service times"
-    )
-    return Evidence("requests under way", mean, float(near), finding)
+    return Evidence("requests under way", mean, float(near), FullSpeedFound(near))
 
 
 def arithmetic_progression_test(
@@ -2049,11 +1667,8 @@ def arithmetic_progression_test(
     share = float((np.abs(below - np.rint(below)) * step <= 2 * width + 0.02 * step).mean())
     if share < 0.9:
         return None
-    finding = (
-        f"the longest {values.size} values are {format_duration(step)} apart: back-filled or "
-        "measured from a schedule; do not correct again, and count them as one event"
-    )
-    return Evidence("arithmetic progression", share, 0.9, finding)
+    found = EqualStepsFound(int(values.size), step / 1e9)
+    return Evidence("arithmetic progression", share, 0.9, found)
 
 
 # ------------------------------------------------------------

@@ -26,7 +26,7 @@ from latencykit.errors import InputTooLargeError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from latencykit.analysis.omission import Diagnosis
+    from latencykit.analysis.diagnosis import Diagnosis
 
 
 @click.command("diagnose", cls=Command)

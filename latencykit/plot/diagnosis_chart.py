@@ -19,7 +19,7 @@ from latencykit.units import NANOSECONDS, format_duration
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from latencykit.analysis.omission import Diagnosis
+    from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.ctrlz.run import Calibration
 
 _VERDICTS = {

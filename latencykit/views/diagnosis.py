@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from latencykit._typing import PercentileName
-    from latencykit.analysis.omission import Diagnosis, Method, Verdict
+    from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
     from latencykit.analysis.stalls import Stalls
     from latencykit.views.page_results import Diagnosed
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from latencykit.analysis.compare import Comparison
+    from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.analysis.explain import Explanation
     from latencykit.analysis.fan_out import FanOut
-    from latencykit.analysis.omission import Diagnosis
     from latencykit.analysis.slo import SLORow
     from latencykit.core import Data
     from latencykit.units import Moment

@@ -1,0 +1,595 @@
+"""The result of `diagnose`: what the tests found, as records, and every sentence about it.
+
+The tests (`latencykit.analysis.omission`) give numbers; each record here words its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit._text import format_items
+from latencykit.analysis.ledger import RIVALS
+from latencykit.core.histogram import STANDARD_PERCENTILES
+from latencykit.core.repr_html import verdict_html
+from latencykit.core.summary import Summary
+from latencykit.core.value import Value
+from latencykit.units import (
+    NANOSECONDS,
+    format_count,
+    format_duration,
+    format_percentile,
+    format_row,
+    format_value,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from latencykit.analysis.ledger import Evidence, Ledger
+    from latencykit.analysis.stalls import Stalls
+    from latencykit.core.histogram import Histogram
+    from latencykit.core.histogram_log import HistogramLog
+    from latencykit.core.run import Run
+    from latencykit.core.samples import Samples
+
+Verdict = Literal["omits", "clean", "no stall", "unknown"]
+Method = Literal["backfill", "retime"]
+
+
+# ------------------------------------------------------------
+# What each test found. Times are in seconds.
+
+
+@record()
+class SendsFound:
+    """Sends in slow periods, against those that the surrounding rate implies."""
+
+    slow_from: float
+    stalls: int
+    total: float
+    sent: int
+    due: float
+    honest: bool
+    under_way: int
+    paused: bool
+    p: float
+    sure: bool
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        if not self.stalls:
+            slow = f"no stall was seen, only requests slower than {_time(self.slow_from)}"
+            return f"{slow}; sends paused ({_p_text(self.p)})" if self.paused else slow
+        counts = (
+            f"during stalls ({_time(self.total)} in total) {format_items(self.sent, 'request')} "
+            f"{_were(self.sent)} sent; the surrounding rate implies {format_count(self.due)}"
+        )
+        if self.honest:
+            return f"{counts}: the load generator did not wait for replies"
+        if not self.paused or not self.under_way:
+            return counts
+        who = "its only connection" if self.under_way == 1 else f"all {self.under_way} connections"
+        if self.sure:
+            return f"{counts}; {who} waited, and sends resumed with the replies ({_p_text(self.p)})"
+        return (
+            f"{counts}; {who} may have waited, or traffic paused for a reason of its own "
+            f"({_p_text(self.p)})"
+        )
+
+
+@record()
+class SilenceFound:
+    """The longest time without a reply, and the longest that is not that of a stall."""
+
+    longest: float
+    under_way: int
+    stalls: int
+    next_longest: float
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return (
+            f"nothing was answered for {_time(self.longest)} while "
+            f"{format_items(self.under_way, 'request')} waited; the next longest such time, but "
+            f"for {format_items(self.stalls, 'stall')}, was {_time(self.next_longest)}"
+        )
+
+
+@record()
+class HoleFound:
+    """Counts of a log in stalls, against those that the usual rate implies."""
+
+    total: float
+    due: float
+    missing: int
+    honest: bool
+    waiting: int
+    caught_up: bool
+    failures: int
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        shortfall = (
+            f"during stalls ({_time(self.total)} in total) the usual rate implies "
+            f"{format_items(round(self.due), 'request')}"
+        )
+        lost = f"{shortfall}; {format_count(self.missing)} {_are(self.missing)} missing"
+        if self.failures:
+            return f"{lost}, and {format_count(self.failures)} failed at unknown times"
+        if self.honest:
+            return (
+                f"{shortfall}, and latencies are spread evenly up to the longest: the load "
+                "generator did not wait for replies"
+            )
+        if not self.waiting:
+            return lost
+        who = "one request was" if self.waiting == 1 else f"{self.waiting} requests were"
+        whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
+        if self.caught_up:
+            return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
+        return f"{lost}, and {whole}: a closed loop that waited leaves that"
+
+
+@record()
+class SlowRequestsFound:
+    """Requests slower than half of the longest, against those that one stall delays so."""
+
+    stall: float
+    rate: float
+    expected: float
+    surely: int
+    at_most: int
+    p: float | None
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        recorded = format_count(self.at_most)
+        if self.surely != self.at_most:
+            recorded = f"{format_count(self.surely)} to {recorded}"
+        rate = f"{self.rate:,.0f}" if self.rate >= 1000 else f"{self.rate:.4g}"
+        chance = "" if self.p is None else f" ({_p_text(self.p)})"
+        return (
+            f"a stall of {_time(self.stall)} at {rate} requests per second implies "
+            f"{format_items(round(self.expected), 'request')} slower than half of it; {recorded} "
+            f"{'was' if recorded == '1' else 'were'} recorded{chance}"
+        )
+
+
+@record()
+class NearMaximumFound:
+    """Requests near the maximum, and those that took a good part of it."""
+
+    near: int
+    part: int
+    longest: float
+    connections: int
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        of = f", of {format_items(self.connections, 'connection')}" if self.connections else ""
+        return (
+            f"{format_items(self.near, 'request')} took about as long as the longest "
+            f"({_time(self.longest)}), {format_count(self.part)} a quarter of it or more{of}"
+        )
+
+
+@record()
+class RequestsDueFound:
+    """Requests that are missing from a schedule, and those that waiting for replies costs."""
+
+    missing: float
+    due: float
+    cost: float
+    connections: int
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return (
+            f"{format_count(self.missing)} of {format_count(self.due)} requests that were due are "
+            f"missing; {format_items(self.connections, 'connection')} that waited for the slow "
+            f"ones would have kept {format_count(self.cost)} from being sent"
+        )
+
+
+@record()
+class AreaFound:
+    """The time that all requests took together, and what one stall adds to it."""
+
+    taken: float
+    stall: float
+    needed: float
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return (
+            f"all requests together took {_time(self.taken)}; a stall of {_time(self.stall)} alone "
+            f"would add {_time(self.needed)}"
+        )
+
+
+@record()
+class FullSpeedFound:
+    """The constant number of requests under way."""
+
+    number: int
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return (
+            f"always {self.number} under way: a closed loop at full speed with N = {self.number}, "
+            "so these are service times"
+        )
+
+
+@record()
+class EqualStepsFound:
+    """Equal steps between the longest values."""
+
+    values: int
+    step: float
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return (
+            f"the longest {self.values} values are {_time(self.step)} apart: back-filled or "
+            "measured from a schedule; do not correct again, and count them as one event"
+        )
+
+
+@record()
+class KnownToWaitFound:
+    """The tool is known."""
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return "the tool is known to wait for replies"
+
+
+# ------------------------------------------------------------
+# The result.
+
+
+@record(eq=False)
+class Diagnosis(Value):
+    """The verdict on a measurement, its evidence, and the corrected distribution.
+
+    Attributes
+    ----------
+    verdict : {"omits", "clean", "no stall", "unknown"}
+        ``clean`` requires a stall whose delayed requests are all recorded; ``no stall`` that
+        nothing was slow enough to hide others.
+    reason : str
+        Why, in a word: the first of the reasons that apply.
+    needed : str
+        What would decide an ``unknown``, in a word.
+    findings : tuple of str
+        Further properties of the run: ``closed-loop``, ``already-corrected``, ``over-corrected``,
+        ``catch-up``, ``lost-to-timeouts``, ``failed-in-stalls``, ``fewer-than-due``, ``dropped``,
+        ``unfinished``, ``clipped``, ``clock-step``, ``immaterial``, ``arithmetic-progression``,
+        ``nothing-to-omit``.
+    ledger : Ledger
+        The tests, and the odds against every other explanation.
+    expected_interval : float or None
+        Time between two requests of one connection, ns.
+    raw : Histogram or Summary
+        The values as measured.
+    corrected : Histogram or None
+        With the omitted requests; only if omission was detected or is suspected.
+    method : {"retime", "backfill"} or None
+        How `corrected` was made.
+    rate, duration : float or None
+        Requests per second that were due, and length of the run in seconds, as used by the tests.
+    longest, visible : float
+        Seconds of the longest request, timeouts included, and of the shortest stall that would
+        have shown.
+    due : float
+        Requests that a stated rate implies; 0 without one.
+    corrected_by : str or None
+        ``us``, ``tool`` or ``schedule`` if omission is taken care of.
+    over_time : bool
+        The source is a series over time.
+    detected_stalls : Stalls
+    timed : Samples, HistogramLog or None
+        The series over time, if there is one.
+    """
+
+    verdict: Verdict
+    reason: str
+    needed: str
+    findings: tuple[str, ...]
+    ledger: Ledger
+    expected_interval: float | None
+    raw: Histogram | Summary
+    corrected: Histogram | None
+    method: Method | None
+    rate: float | None
+    duration: float | None
+    longest: float
+    visible: float
+    due: float
+    corrected_by: str | None
+    over_time: bool
+    detected_stalls: Stalls = field(repr=False)
+    timed: Samples | HistogramLog | None = field(default=None, repr=False)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The tests."""
+        return self.ledger.entries
+
+    @property
+    def summary(self) -> str:
+        """The fact about the data, and the reason for the verdict, in a sentence."""
+        return _summary(self)
+
+    @property
+    def advice(self) -> str:
+        """What would decide an ``unknown``, or what to do about an ``omits``."""
+        return _advice(self)
+
+    @cached_property
+    def stalls(self) -> pd.DataFrame:
+        """The stalls: start, end, duration (s), worst (ns), missing (requests), share."""
+        return self.detected_stalls.to_frame()
+
+    @property
+    def run(self) -> Run:
+        """The source's own description of the measurement."""
+        return self.raw.run
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per percentile, up to the highest supported one: raw and corrected value."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.rows, columns=["percentile", "raw", "corrected"], dtype=float)
+        return frame.set_index("percentile")
+
+    @cached_property
+    def rows(self) -> list[tuple[float, float, float | None]]:
+        """Percentile, raw and corrected value, up to the highest supported percentile."""
+        if isinstance(self.raw, Summary):
+            return [(p, float(v), None) for p, v in self.raw.reported_percentiles.items()]
+        if not self.raw.count + self.raw.censored:
+            return []
+        limit = self.raw.sample_limit()
+        chosen = [p for p in STANDARD_PERCENTILES if p <= limit or p in (99.0, 99.9, 100.0)]
+        before = np.asarray(self.raw.percentile(chosen)).tolist()
+        after: list[float | None] = [None] * len(chosen)
+        if self.corrected is not None:
+            after = np.asarray(self.corrected.percentile(chosen)).tolist()
+        return list(zip(chosen, before, after, strict=True))
+
+    @property
+    def longest_stall(self) -> float:
+        """Seconds of the longest stall, or of the longest request where no time is known."""
+        if len(self.detected_stalls):
+            return float(self.detected_stalls.worst.max()) / 1e9
+        top = self.raw.stats.get("max", 0.0) if isinstance(self.raw, Summary) else self.raw.max
+        return float(top) / 1e9 if np.isfinite(top) and self.raw.unit in NANOSECONDS else 0.0
+
+    def _repr_html_(self) -> str:
+        def texts(data: Histogram | Summary | None) -> dict[float, str]:
+            """Percentiles of the table: ranges where the source does not resolve them."""
+            if data is None:
+                return {}
+            if isinstance(data, Summary):
+                return {
+                    p: format_value(value, data.unit)
+                    for p, value in data.reported_percentiles.items()
+                }
+            rows = data.percentile_rows([p for p, *_ in self.rows]) if data.count else []
+            return {
+                row.percentile: format_row(
+                    replace(row, supported=True), lambda value: format_value(value, data.unit)
+                )
+                for row in rows
+            }
+
+        raw, corrected = texts(self.raw), texts(self.corrected)
+        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.rows]
+        also = [f"also: {', '.join(self.findings)}"] if self.findings else []
+        tests = [f"{item.test}: {item.finding}" for item in self.evidence]
+        title = self.run.source or self.run.tool or "this measurement"
+        lines = [*also, *tests, *self.detected_stalls.notes, self.advice]
+        return verdict_html(title, self.verdict, self.summary, rows, lines)
+
+    def __repr__(self) -> str:
+        unit = self.raw.unit
+        lines = [f"{self.verdict}: {self.summary}"]
+        lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
+        for p, before, after in self.rows:
+            fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
+            lines.append(f"  {_percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
+        return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
+
+
+def _percentile_name(percentile: float) -> str:
+    return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
+
+
+# ------------------------------------------------------------
+# Its sentences.
+
+
+def _summary(result: Diagnosis) -> str:
+    stall, stalls = _time(result.longest), result.detected_stalls
+    if result.verdict == "omits":
+        missing = float(stalls.missing.sum()) or result.ledger.missing
+        one = len(stalls) == 1 or not result.over_time
+        while_ = f"while one took {stall}" if one else f"in {len(stalls):,} stalls of up to {stall}"
+        late = "catch-up" in result.findings
+        return (
+            f"coordinated omission detected: about {format_count(missing)} requests that were due "
+            f"{while_} {'were sent later, and timed from then' if late else 'are missing'}"
+        )
+    if result.verdict == "clean":
+        by = {
+            "us": "back-filled",
+            "tool": "corrected by the tool",
+            "schedule": "timed from the schedule",
+        }
+        how = ""
+        if result.corrected_by:
+            how = f" ({by[result.corrected_by]}: do not correct it again)"
+        if not result.over_time:
+            return (
+                "coordinated omission not present: the slow requests are those that one stall of "
+                f"{stall} delays, recorded in full{how}"
+            )
+        return (
+            f"coordinated omission not present: a stall of up to {stall} was recorded, and so were "
+            f"the requests that it delayed{how}"
+        )
+    if result.verdict == "no stall":
+        return (
+            f"the slowest request ({stall}) hid none; how the load generator treats a stall is not "
+            "tested by this run"
+        )
+    run = result.run
+    begin, end = stalls.pause or (0.0, 0.0)
+    rivals = " or ".join(RIVALS[rival] for rival in result.ledger.remaining)
+    count = 0 if result.raw.count is None else result.raw.count
+    count += 0 if isinstance(result.raw, Summary) else result.raw.censored
+    return {
+        "over-corrected": "the tool's correction adds more slow requests than fit into the run",
+        "lost-to-timeouts": (
+            f"{format_items(run.timeouts, 'request')} timed out; "
+            f"{'its latency is' if run.timeouts == 1 else 'their latencies are'} not recorded"
+        ),
+        "dropped": (
+            f"{format_items(run.dropped, 'request')} that {_were(run.dropped)} due "
+            f"{_were(run.dropped)} dropped, and {'has' if run.dropped == 1 else 'have'} no latency"
+        ),
+        "unfinished": (
+            f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)} still under way at "
+            "the end, without a latency"
+        ),
+        "failed-in-stalls": (
+            "many requests failed, apparently during stalls; the latencies do not include them"
+        ),
+        "timeout": (
+            f"many requests took {stall}, the maximum: a timeout, or the highest value that the "
+            "recorder tracks; how long stalls were is then unknown"
+        ),
+        "immaterial at full speed": (
+            "a closed loop, so these are service times; what it omitted in hiccups of up to "
+            f"{stall} would hardly be visible"
+        ),
+        "immaterial": (
+            "some requests were omitted, but neither the mean nor a supported percentile would "
+            "move by a tenth"
+        ),
+        "corrected": (
+            f"a stall of {stall} implies more slow requests than were recorded; a slow request "
+            "that delayed no others looks the same"
+        ),
+        "rivals": f"the longest request took {stall}: omission, or {rivals}",
+        "few": f"too few requests are missing to accuse ({stall} at most)",
+        "fewer-than-due": (
+            f"only {format_count(count)} of {format_count(result.due)} requests that were due have "
+            "a latency"
+        ),
+        "pause": (
+            f"nothing was recorded for {_time(end - begin)}, from {begin:.3f} s on: traffic "
+            "paused, or what happened then is not in the file"
+        ),
+        "all failed": (f"all {format_count(run.failed)} requests failed; no latency was recorded"),
+        "empty": "no latency was recorded",
+        "closed-loop": (
+            "a closed loop, so these are service times; how many requests users would have sent is "
+            "unknown"
+        ),
+        "no rate": "the number of requests that were due is unknown",
+        "extent": ("how many requests there were, or how long the longest took, is not reported"),
+        "short": f"the longest request took {stall}: too short for an omission to show",
+        "stalls": (
+            f"stalls of up to {stall} were recorded; the requests they delayed are neither all "
+            "there nor surely missing"
+        ),
+        "slow": (
+            f"the slow requests (up to {stall}) are neither as many as one stall implies nor few "
+            "enough to prove that some are missing"
+        ),
+        "none": "no stall was recorded, and so none whose requests could be missing",
+    }[result.reason]
+
+
+_TIMEOUT = "a timeout longer than any stall"
+
+_NEEDED = {
+    "longer timeout": f"measure again with {_TIMEOUT}",
+    "rate": (
+        "give --rate (requests per second, all connections together) or --duration (of the run)"
+    ),
+    "uncorrected": "read the tool's uncorrected values instead",
+    "failures": (
+        f"count failed requests as misses (latencykit check does), or measure with {_TIMEOUT}"
+    ),
+    "higher maximum": (
+        "measure again with a timeout, and a highest value of the recorder, above any stall"
+    ),
+    "requests": "output with one row per request would show whether sends went on during the stall",
+    "intended": (
+        "to settle it, record when each request was due (intended start), or freeze the server for "
+        "longer: latencykit ctrlz"
+    ),
+    "requests or rate": (
+        "one row per request, with its start, would settle it, and --rate and --connections may; "
+        "or freeze the server for some seconds: latencykit ctrlz"
+    ),
+    "starts": (
+        "one row per request, with its start, would settle it; or freeze the server for some "
+        "seconds: latencykit ctrlz"
+    ),
+}
+
+
+def _advice(result: Diagnosis) -> str:
+    if result.verdict == "omits":
+        fix = "--rate and --connections allow them to be put back"
+        if result.expected_interval is not None:
+            fix = "lk.correct and lk.retime put them back"
+        return (
+            f"{fix}; prefer an open-loop generator that times requests from their scheduled start"
+        )
+    if result.verdict == "clean":
+        return ""
+    if result.verdict == "no stall":
+        if not math.isfinite(result.visible):
+            return "latencykit ctrlz tests it"
+        shown = format_duration(result.visible * 1e9, 2)
+        return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
+    return _NEEDED[result.needed]
+
+
+def _time(seconds: float) -> str:
+    return format_duration(seconds * 1e9)
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _p_text(p: float) -> str:
+    return "p < 1e-12" if p < 1e-12 else f"p = {p:.2g}"
