@@ -309,7 +309,9 @@ def test_odds_add_up_and_the_closest_rival_decides() -> None:
     assert one.odds == {"paused": 1.0, "recorded": LEDGER.max_odds}
     assert (one.remaining, one.accuses, one.suspects) == (("paused",), False, True)
     assert (both.remaining, both.accuses) == ((), True)
-    few = evidence("a", KnownToWaitFound(), {"paused": 6.0}, missing=LEDGER.min_missing_requests - 1)
+    few = evidence(
+        "a", KnownToWaitFound(), {"paused": 6.0}, missing=LEDGER.min_missing_requests - 1
+    )
     assert not Ledger((few,), ("paused",)).accuses
 
 
