@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -78,6 +80,21 @@ def plain_report(text: str) -> str:
     )
 
 
+class LineNumbers:
+    """Numbers of the lines of a text by position; a count from its begin each time is quadratic."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [end.start() for end in re.finditer("\n", self._text)]
+
+    def __call__(self, position: int) -> int:
+        """Return the number of the line that holds the character at a position, from 1."""
+        return bisect_left(self._ends, position) + 1
+
+
 @record()
 class Section:
     """The report of one run within a file.
@@ -146,11 +163,8 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     """Return one section per run: each begins where `begin` matches, the first one earlier."""
     text = plain_report(source.text())
     starts = [match.start() for match in begin.finditer(text)]
-    bounds = [0, *starts[1:], len(text)]
-    return [
-        Section(text[start:end], text.count("\n", 0, start) + 1, source)
-        for start, end in pairwise(bounds)
-    ]
+    bounds, line_at = [0, *starts[1:], len(text)], LineNumbers(text)
+    return [Section(text[start:end], line_at(start), source) for start, end in pairwise(bounds)]
 
 
 def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -57,3 +58,18 @@ def test_a_corrupt_result_is_named(read_text):
     ):
         read_text(broken)
     assert read_text(broken, lenient=True)["BenchmarkA/n=8-2"].mean == 248.0
+
+
+def test_thousands_of_packages_take_no_more_memory_than_their_text(read_text):
+    text = "".join(f"pkg: a/p{n}\nBenchmarkX-8 100 5 ns/op\n" for n in range(5000))
+    tracemalloc.start()
+    try:
+        series = read_text(text)
+        assert tracemalloc.get_traced_memory()[1] < 100 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert len(series) == 5000
+    with pytest.raises(CorruptInputError, match=r":9998: the result of"):
+        read_text(
+            text.replace("a/p4998\nBenchmarkX-8 100 5 ns/op", "a/p4998\nBenchmarkX-8 1 -1 ns/op")
+        )

@@ -150,9 +150,11 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
 def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the percentiles 0 to 99."""
     text, points, notes = source.text(), dict[float, float](), list[str]()
-    for number, line in enumerate(text.splitlines()[1:], 2):
+    lines = text.splitlines()
+    cut = len(lines) if not text.endswith("\n") else 0
+    for number, line in enumerate(lines[1:], 2):
         row = re.fullmatch(r"\s*(\d+),\s*(\d+(?:\.\d+)?)\s*", line)
-        if number == text.count("\n") + 1:
+        if number == cut:
             notes.append(CUT_LINE)
         elif row is not None and float(row[1]) <= 100:
             points[float(row[1])] = nanoseconds(float(row[2]), "ms")

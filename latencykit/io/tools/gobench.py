@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 from latencykit._text import printable
@@ -13,15 +14,16 @@ from latencykit.io import json_text
 from latencykit.io.build import nanoseconds
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import LineNumbers
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
+_CPU = re.compile(r"^cpu: (.+)$", re.MULTILINE)
 _RESULT = re.compile(r"^(Benchmark\S*)[ \t]+(\d+)[ \t]+(.*\bns/op.*)$", re.MULTILINE)
 _METRIC = re.compile(r"(?:^|(?<=[ \t]))([\d.]+(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)[ \t]+(\S+)")
 _PERCENTILE = re.compile(r"p([\d.]+)[-_]?(ns|us|µs|ms|s)(?:/op)?")
@@ -42,43 +44,48 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read one summary per benchmark; those of several packages one after the other."""
     text = source.text()
     begins = [0, *(match.start() for match in _PACKAGE.finditer(text))]
-    parts: dict[str, str] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         header = _PACKAGE.match(text, begin)
-        package = header[1] if header else ""
-        parts[package] = parts.get(package, "\n" * text.count("\n", 0, begin)) + text[begin:end]
-    return _by_package(parts, source, options)
+        spans.setdefault(header[1] if header else "", []).append((begin, end))
+    return _by_package(text, spans, LineNumbers(text), source, options)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the events' text by package: a result may be split over several events."""
-    text: dict[str, list[str]] = {}
+    printed: dict[str, list[str]] = {}
     notes: list[str] = []
     for _, batch in json_text.lines(source, options, notes):
         for event in batch:
             if isinstance(event, dict) and event.get("Action") == "output":
-                text.setdefault(str(event.get("Package")), []).append(str(event.get("Output", "")))
-    parts = {package: "".join(pieces) for package, pieces in text.items()}
-    series = _by_package(parts, source, options, lines=False)
+                package = str(event.get("Package"))
+                printed.setdefault(package, []).append(str(event.get("Output", "")))
+    texts = ["".join(pieces) for pieces in printed.values()]
+    ends = [0, *accumulate(map(len, texts))]
+    spans = {package: [span] for package, span in zip(printed, pairwise(ends), strict=True)}
+    series = _by_package("".join(texts), spans, lambda _: None, source, options)
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
 
 
 def _by_package(
-    parts: Mapping[str, str], source: Source, options: ReadOptions, *, lines: bool = True
+    text: str,
+    spans: Mapping[str, Sequence[tuple[int, int]]],
+    line_at: Callable[[int], int | None],
+    source: Source,
+    options: ReadOptions,
 ) -> dict[str, Data]:
     """Series of all packages; of two with one name, the later one carries its package."""
     series: dict[str, Data] = {}
-    for package, text in parts.items():
+    for package, pieces in spans.items():
         runs: dict[str, list[tuple[int, dict[str, float]]]] = {}
-        for row in _RESULT.finditer(text):
+        for row in chain.from_iterable(_RESULT.finditer(text, *piece) for piece in pieces):
             metrics = {unit: float(value) for value, unit in _METRIC.findall(row[3])}
             if 0 <= metrics.get("ns/op", -1.0) < math.inf:
                 runs.setdefault(row[1], []).append((int(row[2]), metrics))
                 continue
-            line = text.count("\n", 0, row.start()) + 1 if lines else None
             seen = f"the result of {printable(row[1], 40)} is {printable(row[3].strip(), 40)!r}"
-            refuse_line(source, options, line, seen, "a number of ns/op")
-        cpu = fact(text, r"^cpu: (.+)$", str)
+            refuse_line(source, options, line_at(row.start()), seen, "a number of ns/op")
+        cpu = next(filter(None, (_CPU.search(text, *piece) for piece in pieces)), None)
         for name, results in runs.items():
             label = name if name not in series else f"{package}.{name}"
             means = [metrics["ns/op"] for _, metrics in results]
@@ -95,7 +102,7 @@ def _by_package(
                     factor = NANOSECONDS[metric[2].replace("µ", "u")]
                     points[float(metric[1])] = round(value * factor, 3)
             if cpu:
-                notes.append(f"cpu: {cpu}")
+                notes.append(f"cpu: {cpu[1]}")
             run = Run(
                 tool="go test -bench", loop="closed", measure="service", corrected="none",
                 unit="ns", notes=tuple(notes),

@@ -120,6 +120,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
     text = source.text()
     reader = csv.reader(io.StringIO(text, newline=""))
     names = _columns(next(reader, []))
+    cut = None if text.endswith("\n") else text.count("\n")
     for row in reader:
         if not row:
             continue
@@ -140,7 +141,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
         )  # fmt: skip
         if complete:
             yield cells
-        elif not text.endswith("\n") and reader.line_num >= text.count("\n"):
+        elif cut is not None and reader.line_num >= cut:
             notes.append(CUT_LINE)
         else:
             seen, expected = f"{printable(','.join(row))!r}", f"{len(names)} fields with numbers"

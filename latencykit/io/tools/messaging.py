@@ -37,7 +37,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import durations, plain
+from latencykit.io.text_reports import LineNumbers, durations, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -148,14 +148,16 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the mean latency of versions that print one."""
     text = plain(source.text())
+    line_at = LineNumbers(text)
     series: dict[str, Data] = {}
+    anywhere = _MEANS.search(text)
     begins = list(_NATS_BENCH.finditer(text))
     ends = [*(match.start() for match in begins[1:]), len(text)]
     for begin, end in zip(begins, ends, strict=False):
-        means = _MEANS.search(text[begin.end() : end]) or _MEANS.search(text)
+        means = _MEANS.search(text[begin.end() : end]) or anywhere
         cell = means[1] if means else begin[3]
         if cell:
-            line = text.count("\n", 0, begin.start()) + 1
+            line = line_at(begin.start())
             stats = durations({"mean": cell}, source, "29.35us", line=line)
             achieved = float(begin[2].replace(",", ""))
             run = Run(tool="nats bench", measure="service", corrected="none", achieved=achieved)

@@ -19,7 +19,7 @@ from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import LineNumbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,10 +67,11 @@ def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) 
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last line of each timer that counted something."""
     text = source.text()
+    line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     for row in _TIMER.finditer(text):
         facts = dict(part.split("=", 1) for part in row[2].split(", "))
-        line = text.count("\n", 0, row.start()) + 1
+        line = line_at(row.start())
         unit = _UNITS.get(facts.get("duration_unit", ""))
         if unit is None:
             seen = f"duration_unit is {printable(str(facts.get('duration_unit')), 30)}"
@@ -96,12 +97,11 @@ def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, f
 def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each timer of the summary."""
     text = plain(source.text()) + "\n"
+    line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     for block in _CONSOLE.finditer(text):
         values: dict[str, float] = {}
-        for number, line in enumerate(
-            block[2].split("\n"), (text.count("\n", 0, block.start(2)) + 1)
-        ):
+        for number, line in enumerate(block[2].split("\n"), line_at(block.start(2))):
             row, counted = _FACT.match(line), _COUNT.match(line)
             name = row[1] if row else ""
             if name.endswith("%"):

@@ -25,7 +25,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text_reports import below, durations, fact, plain
+from latencykit.io.text_reports import LineNumbers, below, durations, fact, plain
 from latencykit.io.tools import prometheus
 
 if TYPE_CHECKING:
@@ -64,10 +64,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         expected = "one per run"
         raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
     ends = [*(block.start() for block in blocks[1:]), len(text)]
+    line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     refused: Run | None = None
     for begin, end in zip(blocks, ends, strict=True):
-        line = text.count("\n", 0, begin.start()) + 1
+        line = line_at(begin.start())
         run, good, data = _block(text[begin.end() : end], line, source)
         if good <= 0:
             refused = run

@@ -21,7 +21,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import durations, fact, plain_report
+from latencykit.io.text_reports import LineNumbers, durations, fact, plain_report
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -100,6 +100,7 @@ def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the mean of every benchmark, and what ``--stats`` prints above it."""
     text = plain_report(source.text())
+    line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     begin = 0
     for mean in _PYPERF_MEAN.finditer(text):
@@ -109,7 +110,7 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
         if "Total duration: " in report and "percentile: " not in report:
             begin = start
             continue
-        line = text.count("\n", 0, mean.start()) + 1
+        line = line_at(mean.start())
         cells = {"mean": mean["mean"], "std": mean["std"]}
         percentiles = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
         extremes = {0.0: "min", 100.0: "max"}
