@@ -488,12 +488,13 @@ class FanOut(Distribution):
         elif self.fastest is not None:
             low = self.fastest.bracket(p)[0]
         low = np.minimum(low, values)
-        sure = self._supported(p, confidence)
-        columns = (p, values, low, high, is_resolved(low, high), sure)
+        columns = (p, values, low, high, is_resolved(low, high))
         return [
-            PercentileRow(percentile, value, math.nan, math.inf, bottom, top, known, supported)
-            for percentile, value, bottom, top, known, supported in zip(
-                *(column.tolist() for column in columns), strict=True
+            PercentileRow(
+                percentile, value, math.nan, math.inf, bottom, top, known, not cause, cause=cause
+            )
+            for percentile, value, bottom, top, known, cause in zip(
+                *(column.tolist() for column in columns), self._causes(p, confidence), strict=True
             )
         ]
 
@@ -520,14 +521,16 @@ class FanOut(Distribution):
 
     def supported(self, percentile: float, *, confidence: float = 0.95) -> bool:
         """Return whether the sample of single calls supports this percentile of the users."""
-        return bool(self._supported(np.array([percentile], np.float64), confidence)[0])
+        return not self._causes(np.array([percentile], np.float64), confidence)[0]
 
-    def _supported(self, p: Floats, confidence: float) -> NDArray[np.bool_]:
+    def _causes(self, p: Floats, confidence: float) -> list[str]:
+        """Why each percentile is not supported; empty where it is."""
         values = np.atleast_1d(self.percentile(p))
         counted, leaf = self.leaf.count + self.leaf.censored, self.leaf
         if self.sequential:  # n calls are one sequence
             independent = counted // (self.n * leaf.counted.repeats)
-            enough = p <= highest_supported_percentile(independent, confidence)
+            few = p > highest_supported_percentile(independent, confidence)
+            others = [""] * p.size
         else:  # as is the percentile of one call behind it
             behind = 100.0 * ((leaf.buckets.high(leaf.index) < values[:, None]) @ leaf.counts)
             behind /= counted
@@ -535,13 +538,20 @@ class FanOut(Distribution):
                 behind = np.maximum(behind, self._behind(p))
             if not self.added_load and self.quorum is None:
                 behind = np.maximum(behind, p)
-            enough = behind <= leaf.sample_limit(confidence=confidence)
+            few = behind > leaf.sample_limit(confidence=confidence)
             users = self._jackknife
             if users is None:
-                enough &= self._leaf_evidence.supported(behind, confidence) & (behind < 100)
+                few |= behind >= 100
+                others = [self._leaf_evidence.cause(one, confidence) for one in behind.tolist()]
             else:
-                enough &= p <= users.steady_up_to(confidence)[0]
-        return np.asarray(enough & (p < 100) & ~(values >= self.censored_at))
+                limit, why = users.steady_up_to(confidence)
+                others = [why if one > limit else "" for one in p.tolist()]
+        few |= p >= 100
+        late = (values >= self.censored_at).tolist()
+        return [
+            "timeouts" if timeouts else "few requests" if lacking else other
+            for timeouts, lacking, other in zip(late, few.tolist(), others, strict=True)
+        ]
 
     def solid_up_to(self, *, confidence: float = 0.95) -> float:
         """Return the percentile of one call up to which there are enough independent events."""

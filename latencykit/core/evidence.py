@@ -363,7 +363,8 @@ class Evidence(Value):
 
         Without `events` rows do not count theirs, and take half the time.
         """
-        return self.whole.percentile_rows(percentiles, confidence=confidence), ()
+        rows = self.whole.percentile_rows(percentiles, confidence=confidence)
+        return [self._with_cause(row, confidence) for row in rows], ()
 
     def supported(self, percentiles: ArrayLike, confidence: float = 0.95) -> NDArray[np.bool_]:
         """Return which percentiles the run supports; the maximum is always one of its values."""
@@ -376,11 +377,25 @@ class Evidence(Value):
         """Return the percentiles that `rows` gives, without intervals and events: much faster."""
         p = np.asarray(percentiles, np.float64)
         rows = rows_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
-        supported = self.supported(p, confidence).tolist()
-        return [
-            row if plain or not row.supported else replace(row, supported=False)
-            for row, plain in zip(rows, supported, strict=True)
-        ]
+        return [self._with_cause(row, confidence) for row in rows]
+
+    def cause(self, percentile: float, confidence: float = 0.95) -> str:
+        """Return why a percentile is uncertain; empty where the run supports it.
+
+        The cause is "few requests", where independent requests would not bound it either, "few
+        intervals", "one stall" or "drift".
+        """
+        limit, why = self.solid_up_to(confidence)
+        if percentile <= limit or percentile >= 100:
+            return ""
+        few = percentile > self.whole.sample_limit(confidence=confidence)
+        return "few requests" if few else why
+
+    def _with_cause(self, row: PercentileRow, confidence: float) -> PercentileRow:
+        if row.cause == "timeouts":
+            return row
+        cause = self.cause(row.percentile, confidence) or row.cause
+        return row if cause == row.cause else replace(row, supported=False, cause=cause)
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""
@@ -418,12 +433,17 @@ class Evidence(Value):
         return highest_pinned_down(self.whole, self.solid_up_to(confidence)[0])
 
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which the curve is bounded, and the basis of the rest.
+        """Return the percentile up to which the run supports all, and the cause of doubt above.
 
-        The basis is "few requests", "few intervals", "one stall" or "drift"; empty where nothing
-        lies above.
+        The cause is that of `cause`, or "what its file states", and empty where there is no doubt.
         """
-        return self.whole.supported_limit(confidence=confidence), "few requests"
+        limit = self.whole.supported_limit(confidence=confidence)
+        if limit >= self.whole.sample_limit(confidence=confidence):
+            return limit, "few requests"
+        origin = vars(self.whole).get("_origin")
+        if origin is None:
+            return limit, "what its file states"
+        return limit, str(origin.evidence(self.whole).solid_up_to(confidence)[1])
 
 
 @record(eq=False)
@@ -537,15 +557,10 @@ class Tails(Evidence):
         above: list[int | None] = [None] * asked.size
         if events:
             above = [one.count or None for one in self.events(asked.tolist())]
-        low, high = self.ends(asked, confidence)
-        supported = self.supported(asked, confidence)
-        for k, *row in zip(
-            inner.tolist(), *(c.tolist() for c in (low, high, supported)), above, strict=True
-        ):
-            names = ("low", "high", "supported", "events")
-            facts = dict(zip(names, row, strict=True))
-            facts["supported"] &= rows[k].supported
-            rows[k] = replace(rows[k], **facts)
+        ends = (side.tolist() for side in self.ends(asked, confidence))
+        for k, low, high, many in zip(inner.tolist(), *ends, above, strict=True):
+            row = replace(rows[k], low=low, high=high, events=many)
+            rows[k] = self._with_cause(row, confidence)
         return rows, self._reasons()
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:

@@ -106,8 +106,9 @@ def rows_at(
     high = np.where(open_above, np.inf, np.maximum(high, tops))
     supported = (p <= histogram.supported_limit(confidence=confidence)) & ~open_above
     columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
+    cause = np.where(open_above, "timeouts", np.where(supported, "", "few requests"))
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [PercentileRow(*row) for row in rows]
+    return [PercentileRow(*row, cause=why) for row, why in zip(rows, cause.tolist(), strict=True)]
 
 
 def stated_range(histogram: Histogram) -> tuple[float, float]:

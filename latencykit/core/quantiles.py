@@ -555,6 +555,9 @@ class PercentileRow:
         True if the sample is large enough to bound the percentile from above.
     events : int or None
         Number of events (stalls, intervals) above the percentile, if the source knows time.
+    cause : str
+        Why it is not supported: "few requests", "few intervals", "one stall", "drift", "timeouts";
+        empty where it is.
     """
 
     percentile: float
@@ -566,11 +569,12 @@ class PercentileRow:
     resolved: bool
     supported: bool
     events: int | None = None
+    cause: str = ""
 
 
 def percentile_frame(rows: Iterable[PercentileRow]) -> pd.DataFrame:
     """Return percentiles as a table: one row per percentile, one column per field."""
     import pandas as pd
 
-    names = [item.name for item in fields(PercentileRow)]
+    names = [item.name for item in fields(PercentileRow) if item.name != "cause"]
     return pd.DataFrame([vars(row) for row in rows], columns=names).set_index("percentile")

@@ -130,9 +130,10 @@ class Summary(Value):
         p = list(self.reported_percentiles) if percentiles is None else percentiles
         limit = highest_supported_percentile(self.count or 0, confidence)
         rows = [
-            PercentileRow(asked, value, math.nan, math.nan, value, value, True, asked <= limit)
+            PercentileRow(asked, value, math.nan, math.nan, value, value, True, sure, None, cause)
             for asked in np.atleast_1d(np.asarray(p, np.float64)).tolist()
-            for value in [self._reported_percentile(asked)]
+            for value, sure in [(self._reported_percentile(asked), asked <= limit)]
+            for cause in ["" if sure else "few requests"]
         ]
         return percentile_frame(rows)
 

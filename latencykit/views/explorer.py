@@ -21,6 +21,7 @@ from latencykit.views.page_series import (
     finest,
 )
 from latencykit.views.summary import headline, numbers_table
+from latencykit.views.values import causes_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -192,6 +193,7 @@ def explorer_html(
             f"<i class='swatch {' '.join(entry.look)}'></i>{esc(entry.short)}</button>"
             for k, entry in enumerate(series)
         )
+    causes = causes_text([row for entry in series for row in entry.rows(percentiles).values()])
     selection = when = ""
     if any(entry.slots is not None for entry in series):
         selection = (
@@ -210,7 +212,7 @@ def explorer_html(
         "tabindex='0' role='group' "
         "aria-label='Percentile curve; arrow keys walk along it, with the shift key they choose a "
         "range'></div>"
-        "<p class='quiet'>In brackets: uncertain (few requests or intervals, one stall, or drift). "
+        f"<p class='quiet'>In brackets: uncertain{f' ({causes})' if causes else ''}. "
         "A range: the source does not say more precisely where the value lies.</p>"
         f"{numbers_table(series, percentiles)}</div></div></section>"
     )

@@ -35,6 +35,8 @@ class UserPercentileRecord(TypedDict):
     supported: bool | None
     at_least: bool
     """The value is only a lower bound."""
+    cause: str | None
+    """Why it is not supported: few requests, few intervals, one stall, drift, timeouts."""
 
 
 class UsersRecord(TypedDict):
@@ -136,6 +138,7 @@ def _users_record(answer: FanOut, percentiles: Sequence[float]) -> UsersRecord:
                 "resolved": row.resolved,
                 "supported": row.supported,
                 "at_least": math.isinf(row.bucket_high),
+                "cause": row.cause or None,
             }
             for row in answer.rows(percentiles)
         ],

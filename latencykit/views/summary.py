@@ -37,6 +37,7 @@ from latencykit.views.values import (
     PercentileRecord,
     Span,
     UnitFrom,
+    causes_text,
     exact_row,
     in_nanoseconds,
     number,
@@ -655,6 +656,7 @@ def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:
         "resolved": ends is None,
         "supported": name == "max" or percentile <= row["supported_up_to"],
         "events": None,
+        "cause": None if percentile <= row["supported_up_to"] else "few requests",
     }
 
 
@@ -813,10 +815,10 @@ def key_table(series: Sequence[PageSeries]) -> str:
     """Return the table: one row per statistic, one column per series; of many, several tables."""
     columns = [_column(entry) for entry in series]
     names = list(dict.fromkeys(name for column in columns for name in column))
-    caption = (
-        "Small: the 95 % confidence interval, joined with the bucket. "
-        "In brackets: uncertain (few requests or intervals, one stall, or drift)."
-    )
+    caption = "Small: the 95 % confidence interval, joined with the bucket."
+    causes = causes_text([row for entry in series for row in entry.rows([]).values()])
+    if causes:
+        caption += f" In brackets: uncertain ({causes})."
     trimmed = {name: f"{100 * share:g} %" for name, share in TRIMMED.items() if name in names}
     if trimmed:
         shares = ", ".join(trimmed.values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import guarded, markdown_text, printable
 from latencykit.units import format_percentile, format_range, format_row
-from latencykit.views.values import bare_value, value_text
+from latencykit.views.values import bare_value, causes_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from latencykit.views.summary import TrimmedRecord
     from latencykit.views.values import PercentileRecord, Span
 
-_BRACKETS = "(in brackets: uncertain; few requests or intervals, one stall, or drift)"
 _RANGES = "(a–b: the source gives only this range)"
 
 
@@ -48,6 +47,7 @@ class Table:
         self._style, self._out_unit, self._header = style, out_unit, list(header)
         self._code = code
         self._rows: list[list[Cell]] = []
+        self._percentiles: list[PercentileRecord | UserPercentileRecord] = []
 
     def add(self, row: Mapping[str, Cell]) -> None:
         """Add a row; all rows have the same headings."""
@@ -68,6 +68,7 @@ class Table:
         """Return a percentile: in brackets if not supported, a range if not resolved."""
         if row is None or self._style == "csv":
             return self.value(None if row is None else row["value"], unit)
+        self._percentiles.append(row)
         return format_row(row, partial(value_text, unit=unit, out_unit=self._out_unit))
 
     def bounded(self, value: float | None, bounds: Span | TrimmedRecord | None, unit: str) -> Cell:
@@ -100,8 +101,9 @@ class Table:
         lines = [_aligned(self._header, cells, left)]
         if legend:
             texts = [cell for row in cells for cell in row]
-            if any(text.startswith("(") and text.endswith(")") for text in texts):
-                lines.append(_BRACKETS)
+            causes = causes_text(self._percentiles)
+            if causes:
+                lines.append(f"(in brackets: uncertain; {causes})")
             if any(re.search(r"\d[^ ]*( [nµm]?s)?–\d|≤ \d", text) for text in texts):
                 lines.append(_RANGES)
         return "\n".join(lines)

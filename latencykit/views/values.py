@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from latencykit.units import NANOSECONDS, format_percentile, format_value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from latencykit._typing import Percentile
     from latencykit.core.quantiles import PercentileRow
+    from latencykit.views.fan_out import UserPercentileRecord
 
 
 UnitFrom = Literal["file", "format", "option", "assumed"]
@@ -41,6 +44,8 @@ class PercentileRecord(TypedDict):
     """Whether enough independent events lie above the percentile to bound it; null is unknown."""
     events: int | None
     """Independent events above the percentile, where requests depend on each other."""
+    cause: str | None
+    """Why it is not supported: few requests, few intervals, one stall, drift, timeouts."""
 
 
 def number(value: float | None) -> float | int | None:
@@ -67,6 +72,7 @@ def percentile_row(row: PercentileRow) -> PercentileRecord:
         "resolved": row.resolved,
         "supported": row.supported,
         "events": row.events,
+        "cause": row.cause or None,
     }
 
 
@@ -83,7 +89,28 @@ def exact_row(percentile: float, value: float, supported: bool | None = None) ->
         "resolved": True,
         "supported": supported,
         "events": None,
+        "cause": "few requests" if supported is False else None,
     }
+
+
+def causes_text(rows: Iterable[PercentileRecord | UserPercentileRecord]) -> str:
+    """Return why percentiles are in brackets: "p90 to p99.9: one stall; p99.99: few requests".
+
+    Where one of them has another cause in another row, only the causes are named.
+    """
+    causes: dict[str, dict[float, None]] = {}
+    for row in rows:
+        if row["supported"] is False and row["cause"]:
+            causes.setdefault(row["cause"], {})[row["percentile"]] = None
+    named = [p for percentiles in causes.values() for p in percentiles]
+    if len(causes) < 2 or len(set(named)) < len(named):
+        return ", ".join(causes)
+    parts = []
+    for cause, percentiles in causes.items():
+        names = [percentile_name(p) for p in sorted(percentiles)]
+        span = ", ".join(names) if len(names) < 3 else f"{names[0]} to {names[-1]}"
+        parts.append(f"{span}: {cause}")
+    return "; ".join(parts)
 
 
 def in_nanoseconds(data: Any) -> Any:
