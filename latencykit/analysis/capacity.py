@@ -14,10 +14,10 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.slo import for_all_series
-from latencykit.core.dependence import levels_in_company, normal_quantile
+from latencykit.core.dependence import levels_in_company
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
-from latencykit.core.quantiles import values_at_ranks
+from latencykit.core.quantiles import normal_quantile, values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary

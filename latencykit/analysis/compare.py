@@ -16,12 +16,12 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.clock_ticks import clock_step
-from latencykit.core.dependence import normal_quantile
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.jackknife import student_quantile
 from latencykit.core.quantiles import (
     Counted,
     is_resolved,
+    normal_quantile,
     rank_interval,
     share_interval,
 )

@@ -15,8 +15,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.capacity import bracket
-from latencykit.core.dependence import LEAST_EVENTS
-from latencykit.core.quantiles import is_resolved
+from latencykit.core.quantiles import LEAST_EVENTS, is_resolved
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

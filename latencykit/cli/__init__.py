@@ -18,7 +18,6 @@ import click
 
 from latencykit import __version__
 from latencykit._text import printable, without_secrets
-from latencykit.cli.signals import handle_signals
 from latencykit.errors import LatencyKitError
 
 if TYPE_CHECKING:
@@ -250,6 +249,8 @@ def main(args: Sequence[str] | None = None) -> None:
         # Names of files are written as their bytes, and letters that the encoding lacks as ?.
         unicode = codecs.lookup(sys.stdout.encoding).name == "utf-8"
         sys.stdout.reconfigure(errors="surrogateescape" if unicode else "replace")
+    from latencykit.cli.signals import handle_signals
+
     with handle_signals():
         try:
             status = _status(words)

@@ -17,11 +17,11 @@ from latencykit.cli.options import (
     inputs,
     need_unit,
     note,
+    progress,
     share,
     slo_of,
 )
 from latencykit.cli.output import atomic, print_assumed_units, print_json
-from latencykit.cli.progress import progress
 from latencykit.cli.run_noise import noise_of
 from latencykit.errors import InvalidArgumentError
 

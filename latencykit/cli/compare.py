@@ -17,10 +17,10 @@ from latencykit.cli.options import (
     inputs,
     note,
     numbers,
+    progress,
     share,
 )
 from latencykit.cli.output import print_result, write_chart
-from latencykit.cli.progress import progress
 from latencykit.cli.run_noise import noise_of
 from latencykit.core.run import UNSTATED
 from latencykit.errors import InvalidArgumentError

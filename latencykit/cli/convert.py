@@ -9,7 +9,6 @@ import click
 from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs
 from latencykit.cli.output import atomic, print_written
-from latencykit.cli.progress import progress
 
 
 @click.command("convert", cls=Command)
@@ -42,7 +41,7 @@ def command(
     for entry in loaded:
         if isinstance(entry.data, HistogramLog):
             expect(entry.data, evidence=False, keep=False)
-    with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
+    with atomic(out, given.files) as temporary:
         write_series(
             {entry.name: entry.data for entry in loaded},
             temporary,

@@ -17,10 +17,10 @@ from latencykit.cli.options import (
     format_option,
     inputs,
     note,
+    progress,
     with_unit,
 )
 from latencykit.cli.output import print_result, write_chart
-from latencykit.cli.progress import progress
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:

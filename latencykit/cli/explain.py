@@ -8,9 +8,16 @@ import click
 
 from latencykit._text import without_secrets
 from latencykit.cli.inputs import Input, expand, print_notes
-from latencykit.cli.options import Command, Inputs, chart_option, format_option, inputs, note
+from latencykit.cli.options import (
+    Command,
+    Inputs,
+    chart_option,
+    format_option,
+    inputs,
+    note,
+    progress,
+)
 from latencykit.cli.output import print_json, write_chart
-from latencykit.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path

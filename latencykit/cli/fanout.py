@@ -16,9 +16,9 @@ from latencykit.cli.options import (
     inputs,
     note,
     numbers,
+    progress,
 )
 from latencykit.cli.output import print_result, write_chart
-from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

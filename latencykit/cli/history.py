@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.inputs import load
-from latencykit.cli.options import Command, Inputs, format_option, inputs, note
+from latencykit.cli.options import Command, Inputs, format_option, inputs, note, progress
 from latencykit.cli.output import print_json
-from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -245,7 +244,7 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
     if out.suffix.lower() in (".html", ".htm"):
         from latencykit.views.history_page import history_html
 
-        with atomic(out) as temporary, progress(f"writing {out.name}"):
+        with atomic(out) as temporary:
             temporary.write_text(history_html(history, kept), encoding="utf-8")
         return
     from latencykit.plot.files import checked_ending, save
@@ -259,7 +258,7 @@ def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> 
             f"a chart shows one series, not {len(names)} ({', '.join(names)}); choose one with "
             "--series, or write a page: .html"
         )
-    with atomic(out) as temporary, progress(f"drawing {out.name}"):
+    with atomic(out) as temporary:
         if heatmap:
             save(history_heatmap, _distributions(history, trends), temporary)
         else:

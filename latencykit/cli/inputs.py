@@ -7,6 +7,7 @@ import functools
 import glob
 import math
 import os
+import sys
 from collections import Counter
 from dataclasses import field, replace
 from pathlib import Path
@@ -15,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit._limits import check_series, in_force
 from latencykit._records import record
 from latencykit._text import without_secrets
-from latencykit.cli.options import note
-from latencykit.cli.progress import reading_bar
+from latencykit.cli.options import is_quiet, is_terminal, note
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -236,6 +236,15 @@ def read_each(
             tag = given.selection.tags[0]
             raise InvalidArgumentError(f"{path}: no line has the tag {tag!r}")
     return [list(result.series) for result in results]
+
+
+def reading_bar() -> Callable[[int, int], None]:
+    """Return a function of (done, of all) that draws a bar on standard error, if a terminal."""
+    if is_quiet() or not is_terminal(sys.stderr):
+        return lambda *_: None
+    from latencykit.cli.progress import drawn_bar
+
+    return drawn_bar()
 
 
 class _Several:

@@ -21,10 +21,10 @@ from latencykit.cli.options import (
     need_unit,
     note,
     numbers,
+    progress,
     slo_of,
 )
 from latencykit.cli.output import print_assumed_units, print_json, write_chart
-from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
 
 

@@ -11,7 +11,6 @@ from latencykit._text import without_secrets
 from latencykit.cli.inputs import load, time_bins_of_all, warn_duplicate_files, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs, note
 from latencykit.cli.output import atomic, print_written
-from latencykit.cli.progress import progress
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import interval_seconds
 
@@ -83,7 +82,7 @@ def command(
             logs.append(entry.data.with_tag(tag))
         merged = merge_logs(logs, align)
         merged = merged if interval is None else merged.resample(interval)
-    with atomic(out, given.files) as temporary, progress(f"writing {out.name}"):
+    with atomic(out, given.files) as temporary:
         write_hlog(merged, temporary)
     count = merged.histogram().count
     record = {"output": str(out), "intervals": len(merged), "count": count}

@@ -6,6 +6,8 @@ import contextlib
 import functools
 import math
 import os
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,8 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
 
     from latencykit.analysis.slo import SLO
     from latencykit.core.run import Run
@@ -281,6 +284,35 @@ def note(text: str) -> None:
     if not is_quiet():
         with contextlib.suppress(OSError):  # a note that cannot be written stops nothing
             click.echo(printable(without_secrets(text), len(text)), err=True)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return True if somebody reads the stream on a screen."""
+    return stream is not None and stream.isatty()
+
+
+@contextlib.contextmanager
+def progress(task: str) -> Iterator[None]:
+    """Report on a terminal a task that takes longer than a second."""
+    import threading
+
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    done = threading.Event()
+
+    def report() -> None:
+        began = time.monotonic()
+        while not done.wait(1.0):
+            note(f"{task} … {time.monotonic() - began:.0f} s")
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 # ------------------------------------------------------------

@@ -13,8 +13,7 @@ import click
 
 from latencykit._text import markdown_text, printable, without_secrets
 from latencykit.cli.inputs import expand
-from latencykit.cli.options import is_quiet, note
-from latencykit.cli.progress import is_terminal, progress
+from latencykit.cli.options import is_quiet, is_terminal, note, progress
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -99,12 +98,15 @@ def print_written(record: dict[str, Any], style: str, text: str | None = None) -
 
 @contextlib.contextmanager
 def atomic(path: Path, files: Sequence[str] = (), *others: str | None) -> Iterator[Path]:
-    """Give a temporary path that replaces `path` on success, unless it is one of the inputs."""
+    """Give a temporary path that replaces `path` on success, unless it is one of the inputs.
+
+    A terminal learns of what takes longer than a second.
+    """
     from latencykit._files import whole
 
     local = [given for given in files if given != "-" and "://" not in given]
     sources = [*(source for _, source in expand(local)), *filter(None, others)]
-    with whole(path, sources) as temporary:
+    with whole(path, sources) as temporary, progress(f"writing {path.name}"):
         yield temporary
 
 
@@ -128,7 +130,7 @@ def write_chart(
     """Plot into a file."""
     from latencykit.plot.files import save
 
-    with atomic(target, files, *others) as temporary, progress(f"drawing {target.name}"):
+    with atomic(target, files, *others) as temporary:
         save(chart, data, temporary, **options)
 
 
@@ -159,6 +161,6 @@ def write_page(
     }
     origins = {entry.name: {"path": without_secrets(entry.path), **read} for entry in loaded}
     command = shlex.join(["latencykit", *args])
-    with atomic(target, given.files, spec) as temporary, progress(f"writing {target.name}"):
+    with atomic(target, given.files, spec) as temporary:
         text = page_html(named, files=files, command=command, origins=origins, **options)
         temporary.write_text(text, encoding="utf-8")

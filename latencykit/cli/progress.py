@@ -1,37 +1,27 @@
-"""Progress on a terminal: a bar for what is counted, seconds for what is not."""
+"""A bar on a terminal for what is counted."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from latencykit.cli.options import is_quiet, note
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TextIO
+    from collections.abc import Callable
 
 _CELLS = 24
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Return True if somebody reads the stream on a screen."""
-    return stream is not None and stream.isatty()
-
-
-def reading_bar() -> Callable[[int, int], None]:
-    """Return a function of (done, of all) that draws a bar on standard error, if a terminal.
+def drawn_bar() -> Callable[[int, int], None]:
+    """Return a function of (done, of all) that draws a bar on standard error.
 
     While a server is waited for, its address is shown in the place of the bar.
     """
     from latencykit.io.files import on_wait
 
     stream = sys.stderr
-    if is_quiet() or not is_terminal(stream):
-        return lambda *_: None
     on_wait[:] = [_show_wait]
     began = shown = time.monotonic()
 
@@ -60,27 +50,3 @@ def bar_text(task: str, done: int, of: int, seconds: float) -> str:
     full = _CELLS * done // max(of, 1)
     left = f", {format_duration(seconds / done * (of - done) * 1e9)} left" if 0 < done < of else ""
     return f"\r{task} {'█' * full}{'·' * (_CELLS - full)} {done:,} of {of:,}{left}\x1b[K"
-
-
-@contextlib.contextmanager
-def progress(task: str) -> Iterator[None]:
-    """Report on a terminal a task that takes longer than a second."""
-    import threading
-
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    done = threading.Event()
-
-    def report() -> None:
-        began = time.monotonic()
-        while not done.wait(1.0):
-            note(f"{task} … {time.monotonic() - began:.0f} s")
-
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()

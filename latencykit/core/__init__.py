@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for annotations: importing `latencykit.core` loads no data type
     from typing import TypeAlias
+
+    from typing_extensions import TypeIs
 
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
@@ -13,3 +16,15 @@ if TYPE_CHECKING:  # for annotations: importing `latencykit.core` loads no data 
     from latencykit.core.summary import Summary
 
     Data: TypeAlias = Samples | HistogramLog | Histogram | Summary
+
+
+def is_samples(data: object) -> TypeIs[Samples]:
+    """Return whether data are samples; whoever has none need not load the type."""
+    loaded = sys.modules.get("latencykit.core.samples")
+    return loaded is not None and isinstance(data, loaded.Samples)
+
+
+def is_summary(data: object) -> TypeIs[Summary]:
+    """Return whether data are a summary; whoever has none need not load the type."""
+    loaded = sys.modules.get("latencykit.core.summary")
+    return loaded is not None and isinstance(data, loaded.Summary)

@@ -21,16 +21,13 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit.core.dependence import (
-    LEAST_EVENTS,
-    Dependence,
-    normal_quantile,
-)
 from latencykit.core.histogram_percentiles import brackets_at, highest_pinned_down, rows_at
 from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.quantiles import (
+    LEAST_EVENTS,
     PercentileRow,
     median,
+    normal_quantile,
     poisson_rarer,
     running_sums,
 )
@@ -44,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import Floats, Ints
+    from latencykit.core.dependence import Dependence
     from latencykit.core.histogram import Histogram
 
 
@@ -476,6 +474,8 @@ class Tails(Evidence):
     @cached_property
     def dependence(self) -> Dependence:
         """How requests depend on each other."""
+        from latencykit.core.dependence import Dependence
+
         return Dependence(self.table, self.value)
 
     def events(self, percentiles: Sequence[float]) -> list[TailEvents]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core import is_summary
 from latencykit.core.buckets import (
     COST,
     CellBuckets,
@@ -22,7 +23,6 @@ from latencykit.core.buckets import (
     is_spread,
     widest,
 )
-from latencykit.core.counting import count_values
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram_percentiles import (
     highest_pinned_down,
@@ -44,7 +44,6 @@ from latencykit.core.quantiles import (
     surely_within,
 )
 from latencykit.core.run import Run, merge_runs, require_data
-from latencykit.core.summary import Summary
 from latencykit.core.value import Value, read_only
 from latencykit.errors import (
     DataNotAvailableError,
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats, Ints
     from latencykit.core.buckets import Buckets
+    from latencykit.core.summary import Summary
     from latencykit.core.trimmed import Trimmed
 
 
@@ -261,6 +261,8 @@ class Histogram(Value):
         >>> Histogram.of((np.arange(1000) for _ in range(3)), unit="us").count
         3000
         """
+        from latencykit.core.counting import count_values
+
         buckets, index, counts = count_values(values, digits, unit)
         return cls(buckets, index, counts, unit, run or Run(unit=unit))
 
@@ -707,6 +709,8 @@ class Histogram(Value):
 
     def summary(self, percentiles: Sequence[float] = STANDARD_PERCENTILES) -> Summary:
         """Step down to named statistics: those resolved within a tenth."""
+        from latencykit.core.summary import Summary
+
         names = [name for name in ("mean", "std", "min", "max") if is_resolved(*self.bracket(name))]
         known = {
             row.percentile: row.value
@@ -866,7 +870,7 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
 def histogram_of(data: object, purpose: str) -> Histogram:
     """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
-    if isinstance(data, Summary):
+    if is_summary(data):
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         raise DataNotAvailableError(
             f"{name}: {purpose} needs the full distribution, but this source contains only "
@@ -885,7 +889,7 @@ def histogram_of(data: object, purpose: str) -> Histogram:
 
 def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
     """Return one statistic of a run, or NaN if it is unsupported or unresolved."""
-    if isinstance(data, Summary):
+    if is_summary(data):
         try:
             return float(
                 data.percentile(float(name[1:])) if name.startswith("p") else data.stats[name]

@@ -17,7 +17,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import did_you_mean
-from latencykit.core import log_cache
+from latencykit.core import is_summary, log_cache
 from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TagPart, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.evidence import Tails
@@ -31,7 +31,6 @@ from latencykit.core.histogram import (
 from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import PercentileRow, distinct, median
 from latencykit.core.run import Run, merge_runs, require_data
-from latencykit.core.summary import Summary
 from latencykit.core.tail_table import MOST_BINS, TailTable
 from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
@@ -968,7 +967,7 @@ def merge(
         raise InvalidArgumentError("there is nothing to merge")
     for part in parts:
         require_data(part, "merge")
-        if isinstance(part, Summary):
+        if is_summary(part):
             _ = part + part
     if all(isinstance(part, HistogramLog) for part in parts):
         return merge_logs(parts, align)

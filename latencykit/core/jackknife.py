@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.dependence import normal_quantile
-from latencykit.core.quantiles import share_interval
+from latencykit.core.quantiles import normal_quantile, share_interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

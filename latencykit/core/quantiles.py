@@ -1,6 +1,6 @@
 """Ranks and quantiles of counted values, their confidence, and the probabilities behind it.
 
-Binomial, Poisson and Student's probabilities are computed in numpy: `scipy.special` has them, but
+Binomial and Poisson probabilities are computed in numpy: `scipy.special` has them, but
 its import takes half the time of a summary of a small log. Sums are exact; long ones use scipy.
 """
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from latencykit._typing import AnyArray, Flags, Floats, Ints
     from latencykit.core.buckets import Buckets
 
+
+LEAST_EVENTS = 20
+"""Independent events that bound a statistic from above; fewer are too uncertain."""
 
 _LONG = 4_000_000  # terms; above that importing scipy takes less time than summing them up
 _TERMS = 600
@@ -145,16 +148,12 @@ def poisson_mean(k: int, probability: float) -> float:
     return high
 
 
-def student_tail(tail: float, degrees: float) -> float:
-    """Return the normal tail at the distance of Student's `tail`."""
-    # With t = √d · tan φ the density is cos(φ) to the power d − 1; its integral is inverted.
-    width = min(math.pi / 2, 12 / math.sqrt(degrees))
-    angle = np.linspace(0.0, width, 20_001)
-    density = np.maximum(np.cos(angle), 0.0) ** (degrees - 1)
-    simpson = density[:-2:2] + 4 * density[1:-1:2] + density[2::2]
-    area = np.concatenate(([0.0], np.cumsum(simpson)))
-    phi = float(np.interp((0.5 - tail) / 0.5 * area[-1], area, angle[::2]))
-    return 0.5 * math.erfc(math.sqrt(degrees) * math.tan(phi) / math.sqrt(2))
+@lru_cache(maxsize=64)
+def normal_quantile(probability: float) -> float:
+    """Return the normal quantile without scipy."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(probability)
 
 
 # ------------------------------------------------------------

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.dependence import tail_groups
 from latencykit.core.kernel import tabulate
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from latencykit._typing import Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
@@ -111,7 +112,7 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
     if not held.size:
         return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
     sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
-    group = tail_groups(np.rint(sums), _GROUPS)
+    group = tail_groups(np.rint(sums))
     first = np.flatnonzero(np.diff(group, prepend=-1))
     value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
 
@@ -124,3 +125,15 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
         return out
 
     return together(table), together(tags), value
+
+
+def tail_groups(counts: ArrayLike, groups: int = _GROUPS) -> Ints:
+    """Return a group for each bucket: some hundred groups, fine in the tails."""
+    numbers = np.asarray(counts, np.float64)
+    if numbers.size <= groups:
+        return np.arange(numbers.size)
+    share = (np.cumsum(numbers) - numbers / 2 + 0.25) / (numbers.sum() + 0.5)
+    odds = np.log(share / (1 - share))
+    width = (odds[-1] - odds[0]) / groups or 1.0
+    group = np.minimum(np.floor((odds - odds[0]) / width), groups - 1)
+    return np.unique(group, return_inverse=True)[1].astype(np.int64)

@@ -13,10 +13,8 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import did_you_mean, printable, without_login
-from latencykit.core.columns import Columns
+from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
-from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,
@@ -32,7 +30,6 @@ from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
 from latencykit.io.source import (
     Confidence,
-    Data,
     DocumentSource,
     Format,
     ReadOptions,
@@ -49,6 +46,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from latencykit.core import Data
     from latencykit.core.run import Measure
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's
@@ -215,8 +213,7 @@ def read_source(
                 f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
             )
     if not any(
-        not isinstance(data, Summary) or data.stats or data.reported_percentiles
-        for data in series.values()
+        not is_summary(data) or data.stats or data.reported_percentiles for data in series.values()
     ):
         raise CorruptInputError(
             source.shown, None, f"this {chosen.title} contains no latencies", "at least one", ""
@@ -243,7 +240,9 @@ def read_source(
     if not (options.columns or options.counted):
         shared: dict[str, Data] = {}
         for name, data in result.items():
-            if isinstance(data, Samples):
+            if is_samples(data):
+                from latencykit.core.columns import Columns
+
                 load = _Later(source, options, chosen, name, data.duration, shared)
                 result[name] = data.with_columns(Columns(load=load))
     return result
@@ -274,15 +273,16 @@ class _Later:
             self._shared.update(read_source(source, self._options, self._format))
         data = self._shared.pop(self._name, None)
         self._source = None
-        known = isinstance(data, Samples) and (len(data), int(data.duration.sum()))
-        if known != (self._rows, self._sum):
+        if not is_samples(data) or (len(data), int(data.duration.sum())) != (
+            self._rows,
+            self._sum,
+        ):
             raise source.corrupt(
                 None,
                 "the file has changed since its latencies were read",
                 "the same rows",
                 "read it again",
             )
-        assert isinstance(data, Samples)
         return {name: data.columns.cells(name) for name in data.columns}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -311,11 +311,11 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
         "unit_from": "option",
         "notes": tuple(note for note in run.notes if note != run.unit_note),
     }
-    if isinstance(data, Samples):
+    if is_samples(data):
         factor = (1.0 if unit == "none" else NANOSECONDS[unit]) / NANOSECONDS[run.unit]
         names = ("start", "intended", "outcome", "connection", "tag")
         columns = {name: getattr(data, name) for name in names}
-        return Samples(
+        return type(data)(
             duration=data.duration * factor,
             unit="none" if unit == "none" else "ns",
             run=run.replace(**facts),
@@ -431,7 +431,7 @@ def select(
 
 def expand_tags(name: str, data: Data) -> dict[str, Data]:
     """Return one entry per tag of a tagged log or tagged samples; other data under `name`."""
-    if not isinstance(data, HistogramLog | Samples) or not data.tags:
+    if not (isinstance(data, HistogramLog) or is_samples(data)) or not data.tags:
         return {name: data}
     return {tag or name: part for tag, part in data.by_tag().items()}
 
@@ -440,7 +440,7 @@ def _with_measure(data: Data, measure: Measure | None) -> Data:
     """Return the data by the latency type asked for."""
     if measure is None:
         return data
-    if isinstance(data, Samples):
+    if is_samples(data):
         return data.measured(measure)
     if data.run.measure not in (measure, "unknown"):
         raise DataNotAvailableError(
@@ -556,7 +556,7 @@ def read(
     data = _with_measure(entries[next(iter(entries)) if series is None else series], measure)
     if tag is None:
         return data
-    if not isinstance(data, HistogramLog | Samples):
+    if not (isinstance(data, HistogramLog) or is_samples(data)):
         raise InvalidArgumentError(f"{path}: a {level_name(data)} has no tags")
     return data.tagged(tag)
 

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of
-from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit.core.run import Run
+    from latencykit.core.samples import Samples
     from latencykit.io.source import Data, Source
 
     _Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
@@ -203,13 +203,13 @@ def _note_of(flaw: _Flaw) -> _FlawNote:
 # ------------------------------------------------------------ what was read
 def believed(data: Data) -> Data:
     """Return the data with only those reported statistics that fit each other and the buckets."""
-    if isinstance(data, Summary):
+    if is_summary(data):
         points, stats, run = stated(data.reported_percentiles, data.stats, data.run)
         count = whole_count(data.count)
         return (
             data
             if run is data.run and count == data.count
-            else Summary(stats, points, count, data.unit, run)
+            else type(data)(stats, points, count, data.unit, run)
         )
     if not isinstance(data, Histogram):
         return data
@@ -353,7 +353,7 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
         _of_log(data, highest)
         if isinstance(data, HistogramLog)
         else _of_samples(data)
-        if isinstance(data, Samples)
+        if is_samples(data)
         else None
     )
     sentence = sentence or _of_reported(data)
@@ -371,7 +371,7 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
 def _of_reported(data: Data) -> str | None:
     """A longest latency that does not fit in the reported duration of the run."""
     duration, longest = data.run.duration, 0.0
-    if isinstance(data, Samples):
+    if is_samples(data):
         longest = float(data.duration.max(initial=0)) / 1e9
     elif isinstance(data, Histogram):
         longest = (float(data.max) if data.count else 0.0) * NANOSECONDS[data.unit] / 1e9

@@ -23,10 +23,6 @@ from latencykit._files import naming, new_temporary
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable, without_secrets
-from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -39,6 +35,7 @@ from latencykit.units import checked_unit, format_count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from latencykit.core import Data as Data
     from latencykit.core.run import Measure, UnitFrom
 
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
@@ -455,7 +452,6 @@ class Watched(io.FileIO):
 # What every reader is made of: a source that can be opened again, its head, the options, and
 # `Format`.
 
-Data = Samples | HistogramLog | Histogram | Summary
 HEAD_SIZE = 64 * 1024
 _BASE_PIECE = 4 << 20
 _LONG = 500  # characters of what is quoted in an error
@@ -816,6 +812,5 @@ def _spooled(source: Source) -> Path:
 
 def level_name(data: Data) -> str:
     """Return ``samples``, ``log``, ``histogram`` or ``summary``."""
-    return {Samples: "samples", HistogramLog: "log", Histogram: "histogram", Summary: "summary"}[
-        type(data)
-    ]
+    name = type(data).__name__
+    return {"HistogramLog": "log"}.get(name, name.lower())

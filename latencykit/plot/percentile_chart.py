@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from latencykit.core.summary import Summary
+from latencykit.core import is_summary
 from latencykit.plot.axes import ShareFormatter, fit_values
 from latencykit.plot.curves import (
     band,
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from latencykit._typing import Floats
+    from latencykit.core.summary import Summary
     from latencykit.plot.curves import Curve
     from latencykit.plot.series import Dashed, Drawable, Limits
 
@@ -131,7 +132,7 @@ def percentiles(
     """
     ax = current_axes(ax)
     series = as_series(data)
-    summaries = {label: part for label, part in series.items() if isinstance(part, Summary)}
+    summaries = {label: part for label, part in series.items() if is_summary(part)}
     measured = {label: part for label, part in series.items() if label not in summaries}
     if confidence is not None or (dashed_from is None and not runs):
         expect_evidence(measured)

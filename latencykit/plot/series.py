@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
+from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
-from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
 from latencykit.errors import (
     DataNotAvailableError,
     IncompatibleDataError,
@@ -116,7 +115,7 @@ def drawable(series: Mapping[str, Any], quantity: str) -> tuple[dict[str, Any], 
     """Return the series with values as histograms or models, and a note that names empty ones."""
     counted = {label: as_histogram(data) for label, data in series.items()}
     for label, data in counted.items():
-        if isinstance(data, Summary):
+        if is_summary(data):
             raise DataNotAvailableError(
                 f"{label}: a summary has no buckets, so its {quantity} is unknown; "
                 "a histogram or samples would show it"
@@ -146,7 +145,7 @@ def expect_evidence(series: Mapping[str, Any]) -> None:
 
 def evidence_of(data: Any, counted: Any) -> Evidence:
     """Return how far the numbers can be trusted: by time where time is known, else by ranks."""
-    timed = isinstance(data, Samples | HistogramLog)
+    timed = isinstance(data, HistogramLog) or is_samples(data)
     evidence: Evidence = data.evidence(counted) if timed else counted.evidence()
     return evidence
 
