@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Flags, Floats, Ints
     from latencykit.analysis.coincidence import Coincidence
-    from latencykit.analysis.incident import Incident
     from latencykit.core.run import Run
     from latencykit.units import Moment
 
@@ -312,7 +311,7 @@ def explain(
     if between is not None:
         findings.insert(0, _span_sentence(values, data.values[answered & ~inside]))
     if coincidence is not None and coincidence.incident is not None:
-        findings.insert(0, _incident_sentence(coincidence.incident, chosen, thresholds[0]))
+        findings.insert(0, coincidence.incident.text)
     return Explanation(
         data.run.source or "", limit.name, limit.value, frame, mix[0], coincidence,
         (*findings, *mix[1], *(() if coincidence is None else coincidence.findings)),
@@ -328,7 +327,7 @@ def _explain_log(
     result = coincide(log, events, above=RULES.scanned_percentiles[0] if above is None else above)
     name = _threshold(RULES.scanned_percentiles[0] if above is None else above)[0]
     lacks = "the log has no single requests: only events can be compared with its stalls"
-    incident = () if result.incident is None else (result.incident.describe(name),)
+    incident = () if result.incident is None else (result.incident.text,)
     return Explanation(
         log.run.source or "", name, result.threshold, _frame([]),
         mix_changes([], None, None, None)[0], result, (*incident, *result.findings),
@@ -417,19 +416,6 @@ def _span_sentence(inside: Ints, others: Ints) -> str:
     return (
         f"{text}; {_percent(float((inside > tail).mean()))} of them exceed the p99 of the others, "
         f"{format_duration(tail)} (their p50 is {format_duration(_quantile(others, 50))})"
-    )
-
-
-def _incident_sentence(incident: Incident, samples: Samples, limit: _Threshold) -> str:
-    """The incident, and the percentile without it."""
-    text = incident.describe(limit.name)
-    outside = (samples.offsets < incident.start) | (samples.offsets > incident.end)
-    if limit.percentile is None or not outside.any():
-        return text
-    without = _quantile(samples.values[outside], limit.percentile)
-    return (
-        f"{text}; without it, {limit.name} is {format_duration(without)} instead of "
-        f"{format_duration(limit.value)}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
-from latencykit.units import format_count, format_duration
+from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats
@@ -29,6 +29,10 @@ class IncidentRules:
     max_gap_share: float = 0.25
     # of the mean gap between the other slow requests: the nearest of those do not, either
     max_other_gaps: float = 0.2
+    # of a percentile: it is named with its value without the incident
+    min_ratio: float = 1.1
+    # named at most; the others are in the record
+    named: tuple[float, ...] = (50.0, 99.0, 99.9)
 
 
 RULES = IncidentRules()
@@ -36,27 +40,71 @@ RULES = IncidentRules()
 
 @record()
 class Incident:
-    """Most of the slow requests: seconds from the start of the run, and how many they are."""
+    """Most of the slow requests of a run, or the stall that carries its percentiles.
+
+    Attributes
+    ----------
+    start, end : float
+        Seconds from the start of the run.
+    slow, total : float
+        Slow requests in that time, and in all; both 0 of a stall that holds much of the run.
+    above : str
+        What makes a request slow: a percentile, or a latency.
+    without : tuple of (percentile, value, value without the incident)
+        Standard percentiles, ns.
+    """
 
     start: float
     end: float
     slow: float
     total: float
+    above: str = "p99"
+    without: tuple[tuple[float, float, float], ...] = ()
 
-    def describe(self, above: str) -> str:
-        """Return the sentence on slow requests above a threshold.
+    @property
+    def moved(self) -> tuple[tuple[float, float, float], ...]:
+        """Of `without`, those named that are lower without the incident."""
+        return tuple(
+            (p, value, rest)
+            for p, value, rest in self.without
+            if p in RULES.named and value >= RULES.min_ratio * rest
+        )
+
+    @property
+    def text(self) -> str:
+        """The sentence on it.
 
         Examples
         --------
-        >>> Incident(200, 206, 149, 200).describe("p99")
-        '149 of the 200 requests above p99 fall into 6 s (200 s to 206 s)'
+        >>> moved = ((50.0, 5e6, 5e6), (99.0, 206e6, 12e6))
+        >>> Incident(200, 206, 149, 200, without=moved).text
+        '149 of the 200 slowest requests (above p99) fall into 6 s (200 s to 206 s); without them \
+p99 is 12 ms instead of 206 ms'
+        >>> Incident(200, 206, 0, 0, without=moved).text
+        'p99 206 ms (12 ms without the stall of 6 s, 200 s to 206 s)'
         """
         length = format_duration(1e9 * (self.end - self.start), 2)
         start, end = (format_duration(1e9 * moment, 4) for moment in (self.start, self.end))
-        return (
-            f"{format_count(self.slow)} of the {format_count(self.total)} requests above {above} "
-            f"fall into {length} ({start} to {end})"
+        moved = [
+            (f"p{format_percentile(p)}", format_duration(value), format_duration(without))
+            for p, value, without in self.moved
+        ]
+        if not self.total:
+            first, *others = [f"{name} {value} ({less}" for name, value, less in moved]
+            stall = f" without the stall of {length}, {start} to {end})"
+            return ", ".join([first + stall, *(f"{text})" for text in others)])
+        slow = f"requests above {self.above}"
+        if self.above[:1] == "p":
+            slow = f"slowest requests (above {self.above})"
+        of_all = "all" if self.slow >= self.total else f"{format_count(self.slow)} of the"
+        text = f"{of_all} {format_count(self.total)} {slow} fall into {length} ({start} to {end})"
+        if not moved:
+            return text
+        rest = ", ".join(
+            f"{name}{' is' if not k else ''} {less} instead of {value}"
+            for k, (name, value, less) in enumerate(moved)
         )
+        return f"{text}; without them {rest}"
 
 
 def find_incident(

@@ -6,6 +6,7 @@ stalls, the time of day, the first minutes, idle times, one connection.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
+from latencykit.analysis.incident import RULES as INCIDENT
 from latencykit.analysis.incident import Incident, find_incident
-from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
+from latencykit.core.evidence import TailsByRequest
+from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import interval_series, scan
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
@@ -28,6 +32,7 @@ from latencykit.units import (
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats
+    from latencykit.core.evidence import Tails
     from latencykit.core.histogram_log import HistogramLog
 
 
@@ -126,11 +131,63 @@ class SlowTimes:
                 return None
             load = np.interp(np.linspace(0, counts[-1], 10_000), counts, series.start)
         incident = find_incident(self.slow_begin, self.slow_end, self.weight, load, self.span)
-        if incident is None or isinstance(self.data, Samples):
-            return incident
-        # An interval counts what ended in it: a stall began before.
-        hit = (self.begin < incident.end) & (self.end > incident.start - self.tolerance)
-        return replace(incident, start=float(min([incident.start, *self.begin[hit]])))
+        if incident is None:
+            return None
+        if not isinstance(self.data, Samples):
+            # An interval counts what ended in it: a stall began before.
+            hit = (self.begin < incident.end) & (self.end > incident.start - self.tolerance)
+            incident = replace(incident, start=float(min([incident.start, *self.begin[hit]])))
+        return _with_rest(replace(incident, above=self.name), self.data)
+
+
+def incident_of(data: Samples | HistogramLog, evidence: Tails) -> Incident | None:
+    """Return the short time into which most requests above p99 fall, or the one stall that counts.
+
+    Most runs have none, which the time bins of their evidence show.
+    """
+    if data.unit not in NANOSECONDS or isinstance(evidence, TailsByRequest):
+        return None
+    one_stall = evidence.solid_up_to()[1] == "one stall"
+    above = evidence.above(99.0)
+    begin, span = evidence.start, float((evidence.start + evidence.length).max(initial=0.0))
+    order = np.argsort(begin, kind="stable")
+    begin, total = begin[order], float(above.sum())
+    running = np.cumsum(above[order])
+    last = np.searchsorted(running, running - above[order] + total / 2 * (1 - 1e-9))
+    fits = last < begin.size
+    core = float((begin[last[fits]] - begin[fits]).min(initial=math.inf))
+    # Requests of one bin may have begun up to its length apart, and so may those of the other.
+    bins = 2 * float(evidence.length.max(initial=0.0))
+    crowded = total >= INCIDENT.min_slow_requests and core <= INCIDENT.max_run_share * span + bins
+    if not crowded and not one_stall:
+        return None
+    stalls = stalls_of(data)
+    incident = SlowTimes.of(data, stalls, "p99").incident() if crowded else None
+    if incident is not None or not one_stall or not len(stalls):
+        return incident
+    longest = int(stalls.duration.argmax())
+    found = Incident(float(stalls.start[longest]), float(stalls.end[longest]), 0.0, 0.0)
+    found = _with_rest(found, data)
+    return found if found.moved else None
+
+
+def _with_rest(incident: Incident, data: Samples | HistogramLog) -> Incident:
+    """The percentiles of the run, and of what remains without the incident."""
+    if isinstance(data, Samples):
+        outside = (data.offsets < incident.start) | (data.offsets > incident.end)
+        rest: Samples | HistogramLog = data.select(outside)
+    else:
+        touched = (data.starts <= incident.end) & (data.starts + data.lengths > incident.start)
+        rest = data[np.flatnonzero(~touched)]
+    whole, others = data.histogram(), rest.histogram()
+    if not others.count or not whole.count:
+        return incident
+    factor = NANOSECONDS[data.unit]
+    values = (
+        np.asarray(side.percentile(STANDARD_PERCENTILES)) * factor for side in (whole, others)
+    )
+    columns = (STANDARD_PERCENTILES, *(side.tolist() for side in values))
+    return replace(incident, without=tuple(zip(*columns, strict=True)))
 
 
 def _threshold(data: Samples | HistogramLog, above: str | float) -> tuple[float, str]:

@@ -487,6 +487,10 @@ class Tails(Evidence):
         most = [fewest(column)[0] for column in by_tag.T]
         return [replace(above, tags=number) for above, number in zip(events, most, strict=True)]
 
+    def above(self, percentile: float) -> Floats:
+        """Return how many requests of each slot lie above a percentile."""
+        return _above(self.table, *tail_shares(self._counts, [percentile]))[:, 0]
+
     @cached_property
     def _counts(self) -> Ints:
         return np.asarray(np.rint(self.table.sum(axis=0)), np.int64)

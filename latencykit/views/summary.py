@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, overload
 import numpy as np
 
 from latencykit._text import printable
+from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.steadiness import drift
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.distribution import Distribution
@@ -43,6 +44,7 @@ from latencykit.views.values import (
     number,
     percentile_name,
     percentile_row,
+    plain,
     value_text,
 )
 
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import PercentileName
+    from latencykit.analysis.incident import Incident
     from latencykit.core import Data
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
@@ -99,6 +102,24 @@ class IntervalRecord(TypedDict):
     """The highest percentile that the requests of this interval bound from above."""
     ranges: dict[str, Span]
     """Values that the buckets do not pin down within a tenth, by percentile or max."""
+
+
+class IncidentRecord(TypedDict):
+    """The short time into which most slow requests fall, or the one stall behind percentiles.
+
+    Times are in seconds since the start.
+    """
+
+    start: float
+    end: float
+    slow: int
+    """Slow requests in that time."""
+    total: int
+    """Slow requests of the run; 0 of a stall that holds much of the run."""
+    above: str
+    """What makes a request slow."""
+    without: dict[PercentileName, float | None]
+    """Percentiles of what remains without it."""
 
 
 class RunRecord(TypedDict):
@@ -166,8 +187,9 @@ class SeriesRecord(TypedDict):
     """The highest percentile that the independent events support, whatever the buckets."""
     tail_note: str | None
     """The independent events that the tail is based on."""
+    incident: IncidentRecord | None
     findings: list[str]
-    """Signs that the numbers may mislead: drift, timeouts, averages, requests counted twice."""
+    """The incident; signs that numbers may mislead: drift, timeouts, averages, repeated counts."""
     run: RunRecord
     notes: list[str]
     intervals: NotRequired[Sequence[IntervalRecord]]
@@ -260,17 +282,33 @@ def series_record(
         else:
             rows, notes = evidence.rows(percentiles, confidence)
         limit = evidence.solid_up_to(confidence)[0]
+        incident = None
+        if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
+            incident = incident_of(data, evidence)
+        findings = _findings(data, evidence)
         record |= {
             "percentiles": [percentile_row(row) for row in rows],
             "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
             "supported_up_to": number(limit),
             "tail_note": _tail_note(evidence, percentiles, confidence),
-            "findings": _findings(data, evidence),
+            "incident": None if incident is None else _incident_record(incident),
+            "findings": [*([] if incident is None else [incident.text]), *findings],
         }
     if counted.count:
         notes += _add_means(record, counted, trims, brief=brief)
     record["notes"] = list(counted.run.with_notes(*notes).notes)
     return record
+
+
+def _incident_record(incident: Incident) -> IncidentRecord:
+    return {
+        "start": plain(incident.start),
+        "end": plain(incident.end),
+        "slow": round(incident.slow),
+        "total": round(incident.total),
+        "above": incident.above,
+        "without": {format_percentile(p): number(value) for p, _, value in incident.without},
+    }
 
 
 def _add_means(
@@ -378,6 +416,7 @@ def _frame(name: str, data: DataType, unit: str, run: Run) -> SeriesRecord:
         "highest_supported_percentile": None,
         "supported_up_to": None,
         "tail_note": None,
+        "incident": None,
         "findings": [],
         "run": {
             "tool": run.tool,
@@ -568,7 +607,7 @@ def _explanations(records: Sequence[SeriesRecord], out_unit: str | None) -> list
     lines = []
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
-        if record["tail_note"] and len(records) <= _FEW:
+        if record["tail_note"] and not record["incident"] and len(records) <= _FEW:
             lines.append(f"{name}{record['tail_note']}")
         if len(records) <= _FEW:
             lines += [f"{name}{text}" for text in record["findings"]]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit.views.summary import series_record
 from tests.benchmarks.truth_explain import NULL, PLANTED, judged
 
 if TYPE_CHECKING:
@@ -245,8 +246,8 @@ def test_a_host_is_found_below_the_percentiles_that_a_stall_rules() -> None:
 
 def test_an_incident_is_named_before_hosts() -> None:
     first, second, *_ = lk.explain(stalled_run()).findings
-    assert "200 of the 200 requests above p99 fall into" in first
-    assert re.search(r"without it, p99 is \d\.\d+ ms instead of \d", first), first
+    assert "all 200 slowest requests (above p99) fall into" in first
+    assert re.search(r"without them p99 is \d\.\d+ ms instead of \d", first), first
     assert second.startswith("host=y goes with slow requests")
     quiet = lk.explain(small()).findings
     assert not any("fall into" in text for text in quiet), quiet
@@ -254,10 +255,34 @@ def test_an_incident_is_named_before_hosts() -> None:
 
 def test_a_log_names_its_incident_too() -> None:
     first = lk.explain(stalled_run().to_log("1s")).findings[0]
-    assert re.match(
-        r"\d+ of the \d+ requests above p99 fall into [67]\S* s \((199|20\d)\S* s to 20[67] s\)",
-        first,
-    )
+    slowest = r"(all|\d+ of the) \d+ slowest requests \(above p99\) fall into"
+    assert re.match(slowest + r" [67]\S* s \((199|20\d)\S* s to 20[67] s\)", first)
+
+
+@pytest.mark.parametrize("over", ["requests", "intervals"])
+def test_a_summary_names_the_incident_as_explain_does(over: str) -> None:
+    run = stalled_run() if over == "requests" else stalled_run().to_log("1s")
+    record = series_record("run", run)
+    assert record["findings"][0] == lk.explain(run).findings[0]
+    incident = record["incident"]
+    assert incident is not None
+    outside = run.offsets if over == "requests" else run.starts
+    assert incident["end"] - incident["start"] < 0.05 * float(outside.max())
+    rest = {row["percentile"]: row["value"] for row in record["percentiles"]}
+    assert (incident["without"]["99.9"] or 0) < 0.5 * (rest[99.9] or 0)
+    assert series_record("quiet", small())["incident"] is None
+
+
+def test_one_stall_behind_a_median_is_named_with_the_median_without_it() -> None:
+    rng, n = np.random.default_rng(3), 20_000
+    sent, took = np.sort(rng.random(n) * 10), rng.lognormal(np.log(150e-6), 0.3, n)
+    hit = (sent > 3) & (sent < 9) & (rng.random(n) < 0.9)
+    took = np.where(hit, 9 - sent, took)
+    log = lk.Samples(start=sent, duration=took, unit="s").to_log("100ms")
+    record = series_record("run", log)
+    causes = {row["percentile"]: row["cause"] for row in record["percentiles"]}
+    assert (causes[50.0], causes[99.999]) == ("one stall", "few requests")
+    assert re.search(r"p50 (is )?1[45]\d µs instead of \d+ ms", record["findings"][0])
 
 
 def test_a_span_is_explained_against_the_rest() -> None:
