@@ -47,6 +47,7 @@ LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
 SLOW_ONES = pytest.StashKey[int]()  # how many of them were left out
 
 
+@pytest.hookimpl(optionalhook=True)  # the tests also run without pytest-xdist
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """All cores for folders; this process alone for single files, which begin sooner that way."""
     if any(".py" in word or ".doctest" in word for word in config.args):

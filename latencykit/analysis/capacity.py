@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company
@@ -664,7 +665,7 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
     if len(table) < 2 * _BLOCKS:
         return check
     edges = np.linspace(0, len(table), _BLOCKS + 1).astype(np.int64)[:-1]
-    blocks = np.add.reduceat(table, edges)
+    blocks = np.add.reduceat(table, as_positions(edges))
     above = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1] / blocks.sum(axis=1, keepdims=True)
     surely = (above > 2 * (1 - percentile / 100)).all(axis=0)
     low = float(dependence.value[surely][-1]) if surely.any() else 0.0

@@ -154,7 +154,7 @@ def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
     edges = [0, *positions, values.size]
     parts = [values[a:b] - np.median(values[a:b]) for a, b in itertools.pairwise(edges) if b > a]
     return np.concatenate(parts or [values]), np.repeat(
-        np.arange(len(parts)), [part.size for part in parts]
+        np.arange(len(parts)), positions([part.size for part in parts])
     )
 
 

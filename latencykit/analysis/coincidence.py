@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
@@ -304,7 +305,9 @@ def _expanded(events: Events, run: SlowTimes) -> Events:
     end = begin + run.span + 2 * around
     due = [entry.between(begin, end) for entry in events.schedule]
     at = np.concatenate(due) + (events.offset or 0.0)
-    label = np.repeat([entry.command for entry in events.schedule], [times.size for times in due])
+    label = np.repeat(
+        [entry.command for entry in events.schedule], as_positions([times.size for times in due])
+    )
     return replace(events, start=at, end=at, label=label, schedule=())
 
 

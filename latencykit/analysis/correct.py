@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import Histogram
@@ -89,8 +90,8 @@ def fill(
 
 def _ragged(sizes: Ints) -> tuple[Ints, Ints]:
     """For every place of rows of these sizes: the row, and the place within it."""
-    row = np.repeat(np.arange(sizes.size), sizes)
-    return row, np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    row = np.repeat(np.arange(sizes.size), as_positions(sizes))
+    return row, np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, as_positions(sizes))
 
 
 # ------------------------------------------------------------

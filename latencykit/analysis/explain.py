@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.attributes import OTHERS, Attribute, attributes_of, restates_latency
@@ -540,7 +541,7 @@ def _block_width(since: Floats, slow: Flags, span: float) -> float:
     widths, dispersions, sizes = [], [], []
     merged = 1
     while number // merged >= RULES.min_run_blocks:
-        cuts = np.arange(0, number, merged)
+        cuts = as_positions(np.arange(0, number, merged))
         load, seen = np.add.reduceat(counts, cuts), np.add.reduceat(late, cuts)
         expected = (share * (1 - share) * load).sum()
         dispersions.append(float(((seen - share * load) ** 2).sum() / max(expected, 1e-9)))
@@ -574,7 +575,7 @@ def _votes(world: _World, codes: NDArray[Any], values: int, active: Flags | None
         empty = np.zeros((0, values))
         return _Votes(empty, empty, np.zeros(0))
     place, starts = np.unique(block[at], return_index=True)  # blocks ascend in time
-    index = np.repeat(np.arange(place.size), np.diff(np.append(starts, at.size)))
+    index = np.repeat(np.arange(place.size), as_positions(np.diff(np.append(starts, at.size))))
     size = np.bincount(index).astype(np.float64)
     cast = np.bincount(index * values + codes[at], minlength=place.size * values)
     # One step per neighbourhood and block, not per slow request.

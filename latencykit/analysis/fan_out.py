@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
@@ -124,8 +125,8 @@ class _Within:
 
     def __init__(self, indptr: Ints, index: Ints, counts: Ints, total: int) -> None:
         running, lengths = running_sums(counts), np.diff(indptr)
-        number = np.repeat(np.diff(running[indptr]), lengths)
-        self._above = (np.repeat(running[indptr[1:]], lengths) - running[1:]) / number
+        number = np.repeat(np.diff(running[indptr]), as_positions(lengths))
+        self._above = (np.repeat(running[indptr[1:]], as_positions(lengths)) - running[1:]) / number
         self._first, self._index, self._weight = indptr[:-1][lengths > 0], index, number / total
 
     @cached_property
@@ -263,7 +264,7 @@ def hedged_by_interval(
     for first in range(0, rows, step := max(1, _CELLS // values.size)):
         last = min(rows, first + step)
         entries = slice(int(indptr[first]), int(indptr[last]))
-        row = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
+        row = np.repeat(np.arange(last - first), as_positions(np.diff(indptr[first : last + 1])))
         flat = np.bincount(
             row * high.size + index[entries], counts[entries], (last - first) * high.size
         )
@@ -566,7 +567,7 @@ class FanOut(Distribution):
         table = calls.table[calls.table.sum(axis=1) > 0]
         crowd = float(median(table.sum(axis=1)))
         rows = math.ceil(_CROWD * self.n / crowd)  # as many requests per call as the model takes
-        table = np.add.reduceat(table, np.arange(0, len(table), rows))
+        table = np.add.reduceat(table, as_positions(np.arange(0, len(table), rows)))
         sizes = table.sum(axis=1, keepdims=True)
         above = np.maximum(1.0 - np.cumsum(table, axis=1) / sizes, 0.0)
         k = self.quorum

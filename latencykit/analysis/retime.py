@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.samples import Samples
 from latencykit.errors import (
@@ -178,8 +179,10 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
             "leave out the slowest requests, or check their unit"
         )
     omitted = omitted.astype(np.int64)
-    before = np.repeat(np.arange(sent.size) - 1, omitted)
-    number = np.arange(before.size) - np.repeat(np.cumsum(omitted) - omitted, omitted) + 1
+    before = np.repeat(np.arange(sent.size) - 1, as_positions(omitted))
+    number = (
+        np.arange(before.size) - np.repeat(np.cumsum(omitted) - omitted, as_positions(omitted)) + 1
+    )
     missing = np.rint(slot[before] + number * interval).astype(np.int64)
     free = end[order[before]]
     # Delayed by the reply, or by the load generator itself.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import (
@@ -660,7 +661,9 @@ def usual_rate(series: IntervalSeries) -> float:
         np.clip(np.ceil(LOG.rate_bin_requests / float(median(count))), 1, max(count.size // 8, 1))
     )
     first = np.arange(0, count.size - together + 1, together)
-    counts, lengths = (np.add.reduceat(part, first)[: first.size] for part in (count, length))
+    counts, lengths = (
+        np.add.reduceat(part, as_positions(first))[: first.size] for part in (count, length)
+    )
     return float(median(counts / lengths))
 
 
@@ -787,7 +790,9 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     worst = spans.most(rows.worst)
     worst = np.where(worst > 0, worst, spans.duration)
     reference = np.zeros(rows.start.size)
-    np.maximum.at(reference, spans.positions, np.repeat(worst, spans.last - spans.first))
+    np.maximum.at(
+        reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
+    )
     reference[reference == 0] = worst.max()
     slower, slow_sums = _slow_counts(log, top, rows, order, reference, factor)
     above = _own_sums(slower, spans)
@@ -894,7 +899,7 @@ class _Spans:
     def most(self, values: Floats) -> Floats:
         """Largest value of each."""
         offsets = np.concatenate(([0], np.cumsum(self.last - self.first)[:-1]))
-        return np.asarray(np.maximum.reduceat(values[self.positions], offsets))
+        return np.asarray(np.maximum.reduceat(values[self.positions], as_positions(offsets)))
 
     def sums(self, values: Floats | Ints | Flags) -> Floats:
         """Sum of the values of each."""
@@ -906,7 +911,7 @@ class _Spans:
             return np.zeros(0)
         total = np.concatenate(([0.0], np.cumsum(values)))
         offsets = np.concatenate(([0], np.cumsum(self.last - self.first)[:-1]))
-        most = np.maximum.reduceat(total[self.positions + 1], offsets)
+        most = np.maximum.reduceat(total[self.positions + 1], as_positions(offsets))
         return np.asarray(most - total[self.first])
 
     def select(self, mask: Flags) -> _Spans:
@@ -959,7 +964,7 @@ def _delayed(
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
     size, number = rows.start.size, worst.size
     sizes = stalls.last - stalls.first
-    owner = np.repeat(np.arange(number), sizes)
+    owner = np.repeat(np.arange(number), as_positions(sizes))
     order = np.lexsort((-rows.worst[stalls.positions], owner))
     ends = stalls.positions[order][np.cumsum(sizes) - sizes]  # the interval of the longest request
     within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - 1e-9, "left"), ends)
@@ -1123,7 +1128,7 @@ def _positions(first: Ints, last: Ints) -> Ints:
     if not number.size:
         return np.zeros(0, np.int64)
     before = np.concatenate(([0], np.cumsum(number)[:-1]))
-    return np.repeat(first - before, number) + np.arange(number.sum())
+    return np.repeat(first - before, as_positions(number)) + np.arange(number.sum())
 
 
 def _halted(rows: _Rows, late: Flags, spans: _Spans, deviation: float) -> tuple[Flags, Flags]:
@@ -1191,12 +1196,12 @@ def _sums(values: Floats | Ints | Flags, first: Ints, last: Ints) -> Floats:
 def _own_sums(values: Floats | Ints, spans: _Spans) -> Floats:
     """Sums over ranges of the last axis; what two of them share counts for the larger one."""
     size, touched = spans.duration, spans.positions
-    owner = np.repeat(np.arange(size.size), spans.last - spans.first)
+    owner = np.repeat(np.arange(size.size), as_positions(spans.last - spans.first))
     largest = np.zeros(values.shape[-1])
     np.maximum.at(largest, touched, size[owner])
     own = np.where(size[owner] >= largest[touched], values[..., touched], 0)
     starts = np.searchsorted(owner, np.arange(size.size))
-    return np.asarray(np.add.reduceat(own, starts, axis=-1), np.float64)
+    return np.asarray(np.add.reduceat(own, as_positions(starts), axis=-1), np.float64)
 
 
 # ------------------------------------------------------------

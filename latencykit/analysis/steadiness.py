@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.quantiles import median
 from latencykit.units import format_percentile, format_value
@@ -112,7 +113,7 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
     table = tails.table[tails.table.sum(axis=1) > 0]
     if len(table) < DRIFT.min_block_rows * DRIFT.blocks:
         return None
-    half = np.add.reduceat(table, [0, len(table) // 2])
+    half = np.add.reduceat(table, as_positions([0, len(table) // 2]))
     begins = np.linspace(0, len(table), DRIFT.blocks, endpoint=False).astype(int)
     above = np.cumsum(table.sum(axis=0)[::-1])[::-1]
     for percentile in percentiles:
@@ -127,8 +128,8 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
         if max(first, second) < DRIFT.min_ratio * min(first, second) or not slow.any():
             continue
         above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
-        size = np.add.reduceat(counts, begins)
-        share = np.add.reduceat(above_it, begins) / size
+        size = np.add.reduceat(counts, as_positions(begins))
+        share = np.add.reduceat(above_it, as_positions(begins)) / size
         if _differ(share, size) and _memory(above_it / counts, begins) < DRIFT.max_correlation:
             return Drift(percentile, first, second, tails.whole.unit)
     return None

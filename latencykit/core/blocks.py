@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
 from latencykit.core.kernel import add_counts, fold
@@ -67,7 +68,7 @@ class Block:
     @property
     def entry_rows(self) -> Ints:
         """Position (0..r-1) of the row that each entry belongs to, int64, shape (nonzero,)."""
-        return np.repeat(np.arange(self.rows.size), np.diff(self.indptr))
+        return np.repeat(np.arange(self.rows.size), as_positions(np.diff(self.indptr)))
 
     @cached_property
     def width(self) -> int:
@@ -80,7 +81,9 @@ class Block:
         """Return the block of some of its rows."""
         lengths = np.diff(self.indptr)[positions]
         indptr = np.concatenate(([0], np.cumsum(lengths)))
-        entries = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - self.indptr[positions], lengths)
+        entries = np.arange(indptr[-1]) - np.repeat(
+            indptr[:-1] - self.indptr[positions], as_positions(lengths)
+        )
         return Block(
             self.rows[positions], indptr, self.index[entries], self.counts[entries], self.buckets
         )
@@ -303,7 +306,11 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
         return keys, keys, np.zeros(0, np.int64)
     if float(counts.sum(dtype=np.float64)) >= 2.0**62 and sum(counts.tolist()) >= 1 << 63:
         raise InputTooLargeError(_TOO_MUCH)
-    return keys[first] // width, keys[first] % width + low, np.add.reduceat(counts, first)
+    return (
+        keys[first] // width,
+        keys[first] % width + low,
+        np.add.reduceat(counts, as_positions(first)),
+    )
 
 
 class Fold(Protocol):
@@ -355,11 +362,13 @@ class TotalsFold:
             self.count(added, g)
         dense = self._dense_totals(block)
         if dense is None:
-            self._put_aside(np.repeat(group, np.diff(block.indptr)), block)
+            self._put_aside(np.repeat(group, as_positions(np.diff(block.indptr))), block)
         elif self._groups == 1:
             add_counts(dense[0], block.index, block.counts)
         else:
-            flat = np.repeat(group * dense.shape[1], np.diff(block.indptr)) + block.index
+            flat = (
+                np.repeat(group * dense.shape[1], as_positions(np.diff(block.indptr))) + block.index
+            )
             add_counts(dense.reshape(-1), flat, block.counts)
 
     def _group_sums(self, group: Ints, block: Block) -> list[int]:
@@ -675,10 +684,14 @@ class TopFold:
         # Indices ascend within rows: with each row moved behind the one before, one search finds
         # where each begins.
         width = block.width
-        keys = np.repeat(np.arange(filled.size) * width, np.diff(block.indptr)[filled])
+        keys = np.repeat(
+            np.arange(filled.size) * width, as_positions(np.diff(block.indptr)[filled])
+        )
         first = np.searchsorted(keys + block.index, np.arange(filled.size) * width + lowest)
         length = last - first
-        entry = np.repeat(last - np.cumsum(length), length) + np.arange(int(length.sum()))
+        entry = np.repeat(last - np.cumsum(length), as_positions(length)) + np.arange(
+            int(length.sum())
+        )
         index, counts = block.index[entry], block.counts[entry]
         indptr = np.concatenate(([0], np.cumsum(length)))
         top = Block(

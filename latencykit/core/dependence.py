@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 
 if TYPE_CHECKING:
@@ -45,7 +46,11 @@ class Dependence:
         """Bins that hold requests, neighbours put together where there are very many."""
         table = self.table[self.table.sum(axis=1) > 0]
         merged = math.ceil(len(table) / _MOST_BINS)
-        return np.add.reduceat(table, np.arange(0, len(table), merged)) if merged > 1 else table
+        return (
+            np.add.reduceat(table, as_positions(np.arange(0, len(table), merged)))
+            if merged > 1
+            else table
+        )
 
     @cached_property
     def _size(self) -> Floats:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.core.histogram_percentiles import brackets_at, highest_pinned_down, rows_at
@@ -151,7 +152,7 @@ def tail_counts(
     cut, part = np.asarray(position, np.int64), np.asarray(shares, np.float64)
     size = 1 + max(int(index.max(initial=0)), int(cut.max(initial=0)))
     begins = np.arange(indptr.size - 1) * size
-    places = np.repeat(begins, np.diff(indptr)) + index  # ascends throughout
+    places = np.repeat(begins, as_positions(np.diff(indptr))) + index  # ascends throughout
     edges = begins[:, None] + cut
     running = running_sums(counts)
     first, after = (
@@ -633,7 +634,7 @@ def _above(table: Floats, group: Ints, share: Floats) -> Floats:
     cuts, place = np.unique(group, return_inverse=True)
     beyond, inner = np.zeros((cuts.size, len(table))), cuts < table.shape[1] - 1
     if inner.any():
-        beyond[inner] = np.add.reduceat(table, cuts[inner] + 1, axis=1).T
+        beyond[inner] = np.add.reduceat(table, as_positions(cuts[inner] + 1), axis=1).T
     beyond = np.cumsum(beyond[::-1], axis=0)[::-1]
     return (beyond[place.reshape(-1)] + table.T[group] * share[:, None]).T
 

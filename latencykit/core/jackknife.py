@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.quantiles import normal_quantile, share_interval
 
@@ -101,7 +102,7 @@ class Jackknife:
 
     def _blocks(self, number: int) -> Floats:
         edges = np.linspace(0, self.bins, number + 1).astype(np.int64)[:-1]
-        return np.add.reduceat(self._occupied, edges)
+        return np.add.reduceat(self._occupied, as_positions(edges))
 
     @cached_property
     def _logs(self) -> Floats:
@@ -249,7 +250,7 @@ class Jackknife:
         table = self._occupied
         merged = math.ceil(len(table) / RULE.max_bins)
         if merged > 1:
-            table = np.add.reduceat(table, np.arange(0, len(table), merged))
+            table = np.add.reduceat(table, as_positions(np.arange(0, len(table), merged)))
         sizes = table.sum(axis=1)
         half = max(int(np.searchsorted(np.cumsum(table.sum(axis=0)), sizes.sum() / 2)), 1)
         slow = table[:, half:].sum(axis=1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit.core.quantiles import row_quantile_positions, running_sums
 from latencykit.errors import LatencyKitError
 
@@ -167,7 +168,7 @@ def tabulate(
     width, column = table.shape[1], column[index]
     first = np.flatnonzero(np.diff(line, prepend=-1))  # rows of one line are counted together
     if column.size < _FEW * first.size:  # too few of each to be worth a call
-        flat = np.repeat(line * width, np.diff(indptr)) + column
+        flat = np.repeat(line * width, as_positions(np.diff(indptr))) + column
         np.add.at(table.reshape(-1), flat, counts.astype(np.float64))
         return
     ends = indptr[np.append(first[1:], line.size)].tolist()

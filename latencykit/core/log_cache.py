@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.blocks import (
     Block,
@@ -308,7 +309,7 @@ class _Windows:
                 ]
                 yield from _rows_of(position, wide)
 
-        units = np.repeat(first, [len(one.sums) for one in windows])
+        units = np.repeat(first, as_positions([len(one.sums) for one in windows]))
         return units, blocks(), np.flatnonzero(~inside[window])
 
 

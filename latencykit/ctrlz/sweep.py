@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from latencykit._files import whole
+from latencykit._positions import as_positions
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
@@ -877,7 +878,7 @@ class _Hiccups:
             return np.empty(0)
         origin, rows = int(rows[0, 0]), rows[1:]
         rows = rows[(rows[:, 2] >= begin) & (origin + rows[:, 0] * _RESOLUTION <= end)]
-        sizes = rows[:, 1] - rows[:, 0] + 1
+        sizes = as_positions(rows[:, 1] - rows[:, 0] + 1)
         before = np.repeat(np.cumsum(sizes) - sizes, sizes)
         slots = np.repeat(rows[:, 0], sizes) + np.arange(before.size) - before
         due = origin + slots * _RESOLUTION

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
@@ -800,7 +801,9 @@ def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
     # a run does not go on into the next row
     begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, ends)
     starts = np.flatnonzero(begins)
-    place = np.arange(more.size) - np.repeat(starts, np.diff(starts, append=more.size))
+    place = np.arange(more.size) - np.repeat(
+        starts, as_positions(np.diff(starts, append=more.size))
+    )
     return more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)]
 
 
@@ -842,7 +845,9 @@ def _place(steps: Narrow, ends: Ints, is_count: Flags, slots: Ints) -> tuple[Int
     indptr = np.zeros(ends.size + 1, np.int64)
     indptr[1:] = at.searchsorted(ends)
     index = reached.take(at, mode="clip")
-    index -= (tops - used + 1).repeat(_lengths(indptr[1:]))  # each row begins with bucket 0
+    index -= (tops - used + 1).repeat(
+        as_positions(_lengths(indptr[1:]))
+    )  # each row begins with bucket 0
     return indptr, index.astype(np.int64, copy=False), at
 
 
@@ -863,7 +868,7 @@ def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
     indptr = np.concatenate(([0], np.searchsorted(at, ends)))
     counts = numbers[at]
     _check_sums(indptr, counts, int(counts.max(initial=0)))
-    return indptr, at - np.repeat(ends - _lengths(ends), _lengths(indptr[1:])), counts
+    return indptr, at - np.repeat(ends - _lengths(ends), as_positions(_lengths(indptr[1:]))), counts
 
 
 def _check_sums(indptr: Ints, counts: Ints, most: int) -> None:

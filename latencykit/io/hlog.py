@@ -162,10 +162,10 @@ class LineIntervals:
         """Add neighbours: `base` is added to stamps; `offset`, `line` are those of the first."""
         self.start.frombytes((columns.stamp + base).tobytes())
         self.length.frombytes(columns.second.tobytes())
-        self.offset.frombytes((columns.offset + offset).tobytes())
+        self.offset.frombytes((columns.offset + offset).astype(np.int64).tobytes())
         self.size.frombytes(columns.size.astype(np.int32).tobytes())
         self.line.frombytes(np.arange(line, line + columns.size.size, dtype=np.int32).tobytes())
-        self.tag.frombytes(columns.tag.tobytes())
+        self.tag.frombytes(columns.tag.astype(np.int32).tobytes())
 
     def add(self, start: float, length: float, offset: int, size: int, line: int, tag: int) -> None:
         """Take an interval in."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._limits import in_force
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.errors import InputTooLargeError
@@ -302,7 +303,7 @@ def _without_wide_rows(
             return piece.data
         most = most if exact else max(most + 1, _CELLS // ends.size)
     between = (characters == sep[0]) | (characters == ord("\t") if blanks else False)
-    counts = np.add.reduceat(between, np.append(0, ends[:-1] + 1), dtype=np.int64)
+    counts = np.add.reduceat(between, as_positions(np.append(0, ends[:-1] + 1)), dtype=np.int64)
     lines, comment = piece.data.split(b"\n"), (layout.comment or "\n").encode()
 
     def is_wide(line: bytes) -> bool:

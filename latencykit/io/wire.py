@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_count
 
@@ -56,13 +57,13 @@ def varints(data: memoryview) -> NDArray[np.uint64]:
     if raw.size and (not ends.size or ends[-1] != raw.size - 1):
         raise InvalidArgumentError("a list of numbers in the message is truncated")
     starts = np.append(0, ends[:-1] + 1)[: ends.size]
-    place = np.arange(raw.size) - np.repeat(starts, ends - starts + 1)
+    place = np.arange(raw.size) - np.repeat(starts, as_positions(ends - starts + 1))
     if place.max(initial=0) > 9:
         raise InvalidArgumentError("a number of the message has more than 64 bits")
     if not raw.size:
         return np.zeros(0, np.uint64)
     bits = (raw & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
-    return np.asarray(np.bitwise_or.reduceat(bits, starts))
+    return np.asarray(np.bitwise_or.reduceat(bits, as_positions(starts)))
 
 
 def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str, Any]:

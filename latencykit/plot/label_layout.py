@@ -89,7 +89,7 @@ def points_of(vertices: Floats) -> Floats:
     start, move = start[known], move[known]
     if not len(start):
         return vertices[np.isfinite(vertices).all(1)]
-    parts = np.maximum(1, np.ceil(np.abs(move).max(1) / 2)).astype(np.int64)
+    parts = np.maximum(1, np.ceil(np.abs(move).max(1) / 2)).astype(np.intp)
     segment = np.repeat(np.arange(len(parts)), parts)
     share = (np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)) / parts[segment]
     points = np.concatenate([start[segment] + move[segment] * share[:, None], (start + move)[-1:]])

@@ -12,6 +12,7 @@ import numpy as np
 
 import latencykit
 from latencykit._files import naming
+from latencykit._positions import as_positions
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -194,7 +195,7 @@ class _Meter:
 
 def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield times and lateness of slots, ns from slot 0; `rows`: first slot, last slot, time."""
-    sizes = rows[:, 1] - rows[:, 0] + 1
+    sizes = as_positions(rows[:, 1] - rows[:, 0] + 1)
     for large in rows[sizes > _PIECE].tolist():
         for first in range(large[0], large[1] + 1, _PIECE):
             slots = np.arange(first, min(first + _PIECE, large[1] + 1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
@@ -101,7 +102,7 @@ def mixture(*parts: tuple[float, Service | str | float]) -> Service:
 
     def draw(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
         which = rng.choice(len(shares), n, p=shares)
-        return np.choose(which, [service(rng, n) for service in services])
+        return np.choose(as_positions(which), [service(rng, n) for service in services])
 
     return draw
 

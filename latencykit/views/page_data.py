@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows, entry_sums
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
@@ -107,7 +108,7 @@ class PageBins:
         if self.rough is None:
             return self
         table, column = np.unique(self.rough, axis=0, return_inverse=True)
-        row = np.repeat(np.arange(self.start.size), np.diff(self.indptr))
+        row = np.repeat(np.arange(self.start.size), as_positions(np.diff(self.indptr)))
         indptr, index, counts = _summed(
             row, column.reshape(-1)[self.index], self.counts, self.start.size
         )
@@ -128,7 +129,7 @@ class PageBins:
         group = slot_numbers(self.start, width)
         first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
         rank = np.cumsum(np.diff(group, prepend=group[:1]) > 0, dtype=np.int64)
-        row = np.repeat(rank, np.diff(self.indptr))
+        row = np.repeat(rank, as_positions(np.diff(self.indptr)))
         indptr, index, counts = _summed(row, self.index, self.counts, first.size)
         return replace(
             self,

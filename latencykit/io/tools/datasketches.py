@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit.io.build import histogram_of_sketch
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
@@ -98,7 +99,7 @@ def _of_kll(data: bytes) -> SketchBuckets | None:
         (least, most), kept_values = values[:2], values[2:]
         if (kept_values < least).any() or (kept_values > most).any():
             return None
-        weights = np.repeat(np.int64(1) << np.arange(depth), sizes)
+        weights = np.repeat(np.int64(1) << np.arange(depth), as_positions(sizes))
         order = np.argsort(kept_values, kind="stable")
         value, weight = kept_values[order], weights[order]
         stats = {"min": float(least), "max": float(most)}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
@@ -110,14 +111,14 @@ def _per_request(
     if size.any():
         flat = itertools.chain.from_iterable(itertools.compress(gaps, size))
         between = nanoseconds_of(np.fromiter(flat, np.float64, int(size.sum())), unit)
-        row = np.repeat(np.arange(size.size), size)
+        row = np.repeat(np.arange(size.size), as_positions(size))
         begin = None
         if (
             start is not None
             and np.isfinite(values.get("ttft", np.full(good.size, np.nan))[row]).all()
         ):
             before = np.cumsum(between) - between
-            own = before - before[np.repeat(np.cumsum(size) - size, size)]
+            own = before - before[np.repeat(np.cumsum(size) - size, as_positions(size))]
             begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
         samples = Samples(duration=between, start=begin, run=run.replace(failed=0))
         series["itl"] = samples.with_request(number[row])

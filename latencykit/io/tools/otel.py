@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.core.blocks import Block, MemoryPart
@@ -286,7 +287,7 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
     pairs = [np.stack([point.high, point.low], 1) for point in points]
     edges, where = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
     table = np.zeros((len(points), len(edges)), np.int64)
-    rows = np.repeat(np.arange(len(points)), [len(pair) for pair in pairs])
+    rows = np.repeat(np.arange(len(points)), as_positions([len(pair) for pair in pairs]))
     np.add.at(table, (rows, where.reshape(-1)), np.concatenate([p.counts for p in points]))
     begin = points[0].start or points[0].end
     if cumulative and len(points) > 1:

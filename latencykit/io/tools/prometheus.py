@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._text import format_items, printable
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
@@ -581,7 +582,7 @@ def _unpacked(record: JSONObject, source: Source) -> tuple[Floats, Floats]:
         raise source.corrupt(None, f"a native histogram has {seen}", "as many")
     steps = np.array([int(span.get("offset", 0)) for span in spans], np.float64)
     first = np.cumsum(steps)  # of each span, without the buckets of the spans before
-    return np.repeat(first, lengths) + np.arange(counts.size), counts
+    return np.repeat(first, as_positions(lengths)) + np.arange(counts.size), counts
 
 
 # ------------------------------------------------------------
