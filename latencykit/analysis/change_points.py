@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.repr_html import listing_html
@@ -154,7 +155,7 @@ def _residuals(values: Floats, positions: list[int]) -> tuple[Floats, Ints]:
     edges = [0, *positions, values.size]
     parts = [values[a:b] - np.median(values[a:b]) for a, b in itertools.pairwise(edges) if b > a]
     return np.concatenate(parts or [values]), np.repeat(
-        np.arange(len(parts)), positions([part.size for part in parts])
+        np.arange(len(parts)), as_positions([part.size for part in parts])
     )
 
 
