@@ -865,7 +865,7 @@ def _words(rows: _Rows, word: int) -> tuple[Ints, Ints, Ints]:
         raise PayloadError(f"a count is negative: {numbers.min()}")
     ends = rows.ends // word
     at = occupied(numbers)
-    indptr = np.concatenate(([0], np.searchsorted(at, ends)))
+    indptr = np.append(0, at.searchsorted(ends)).astype(np.int64)
     counts = numbers[at]
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, at - np.repeat(ends - _lengths(ends), as_positions(_lengths(indptr[1:]))), counts
