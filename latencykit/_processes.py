@@ -1,4 +1,7 @@
-"""Processes of our own, which import nothing that lies beside a log."""
+"""Processes and threads: where there are none, and how our own processes start.
+
+They import nothing that lies beside a log.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SAFE = "PYTHONSAFEPATH"
+
+THREADS = sys.platform != "emscripten"
+"""Whether threads and processes can be started; a web page has neither."""
 
 
 def own_command(module: str, *options: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencykit._files import naming
+from latencykit._processes import THREADS
 from latencykit._text import without_secrets
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.files import is_url, opening, storage
@@ -86,6 +87,8 @@ class Store:
             except Exception as error:  # noqa: BLE001 - reported by name, the rest is read
                 return error
 
+        if not THREADS:
+            return list(map(fetched, names))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(fetched, names))
 

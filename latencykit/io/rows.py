@@ -17,6 +17,7 @@ import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._positions import as_positions
+from latencykit._processes import THREADS
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.errors import InputTooLargeError
@@ -206,6 +207,9 @@ def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
 
 def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
     """Yield the function's results in order; the next few are made by other threads meanwhile."""
+    if not THREADS:
+        yield from map(function, items)
+        return
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
