@@ -1,5 +1,5 @@
-// The controls of the lessons. The arithmetic runs here, so that a picture follows the hand;
-// without a kernel everything works but the live server.
+// The questions and controls of the lessons. The arithmetic runs here, so that a picture follows the
+// hand; without a kernel everything works but the live server.
 
 export const RED = "#d0312d", BLUE = "#0b5cbf", AMBER = "#c77700", INK = "#1a1d23", GREY = "#8a909a", PALE = "#c9ced6";
 
@@ -275,6 +275,9 @@ const STYLE = `
 .lesson button[aria-pressed=true] { background: ${RED}; border-color: ${RED}; color: #fff; }
 .lesson .said { margin: 4px; min-height: 1.4em; }
 .lesson table { border-collapse: collapse; margin: 6px 4px; font-variant-numeric: tabular-nums; }
+.lesson form { margin: 4px; } .lesson form p, .lesson fieldset { margin: 0 0 8px; } .lesson fieldset { padding: 4px 10px; border: 1px solid #767c86; border-radius: 4px; }
+.lesson label, .lesson legend { color: ${INK}; font-weight: 600; } .lesson .row label { font-weight: normal; }
+.lesson input[type=text] { font: inherit; padding: 5px 8px; margin-top: 4px; border: 1px solid #767c86; border-radius: 4px; background: #fff; color: ${INK}; }
 .lesson td, .lesson th { padding: 2px 12px 2px 0; text-align: right; font-weight: normal; color: ${INK}; background: #fff; }
 .lesson th:first-child, .lesson td:first-child { text-align: left; }
 `;
@@ -343,11 +346,41 @@ export function play(el, { picture, choices }) {
   return close;
 }
 
-// Draw a curve by hand on the nines axis, then see the truth.
-export function predict(el, { truths, nines, low, high, example }, changed = () => {}) {
+// A question: the reader types a number, or chooses. `answer` is what was answered before.
+export function ask(el, { question, unit, choices, several, answer = "" }, changed = () => {}) {
+  const id = `q${Math.random()}`, said = element("p", { class: "said", role: "status" });
+  const field = element("input", { type: "text", id, size: 12, autocomplete: "off", "aria-describedby": `${id}u` });
+  const options = choices.map((word) => element("input", { type: several ? "checkbox" : "radio", name: id, value: word }));
+  const fields = choices.length
+    ? element("fieldset", {}, element("legend", {}, question), element("div", { class: "row" }, ...options.map((one) => element("label", {}, one, ` ${one.value}`))))
+    : element("p", {}, element("label", { for: id }, question), element("br"), field, element("span", { id: `${id}u` }, ` ${unit}`));
+  const given = () => {
+    if (choices.length) return options.filter((one) => one.checked).map((one) => one.value).join(" and ");
+    const text = field.value.trim();
+    if (!/\d/.test(text)) return "";
+    return /^[\d.,\s_]+$/.test(text) && unit ? `${text} ${unit}` : text;
+  };
+  const form = element("form", {}, fields, element("button", { type: "submit" }, "Answer"));
+  const show = (text) => { said.textContent = text ? `Your answer: ${text}. Read on.` : ""; };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = given();
+    if (!text) { said.textContent = choices.length ? "Choose first." : "Type a number first; a guess is enough."; return; }
+    show(text);
+    changed(text);
+  });
+  form.addEventListener("keydown", (event) => { if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); }); // pages have shortcuts
+  show(answer);
+  host(el, null, form, said);
+  return () => {};
+}
+
+// Draw the curve `asked` by hand on the nines axis, then see the truth. `given` curves are visible before.
+export function predict(el, { asked, truths, given, nines, low, high, example, answer = "" }, changed = () => {}) {
   const spec = { x: "nines", nines, y: [low, high], unit: ms, label: "percentile of requests" }, drawn = new Map(), STEPS = 120;
-  const canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": "Draw your percentile curve: drag from left to right; arrow keys move and change it" });
-  const said = element("p", { class: "said", role: "status" }, "Drag from left to right across the axes: how slow is each percentile?");
+  const invite = `Draw ${asked}: drag from left to right across the axes, or use the arrow keys.`, wanted = truths.find((one) => one.name === asked) || truths[0];
+  const canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": `Draw ${asked}: drag from left to right; arrow keys move and change it` });
+  const said = element("p", { class: "said", role: "status" }, answer || invite);
   const reveal = element("button", { type: "button", disabled: "" }, "Show the truth"), again = element("button", { type: "button" }, "Start again");
   let shown = false, cursor = 0, last = null;
   const points = () => [...drawn.entries()].sort((a, b) => a[0] - b[0]).map(([k, v]) => [(k / STEPS) * nines, v]);
@@ -362,12 +395,14 @@ export function predict(el, { truths, nines, low, high, example }, changed = () 
   const truthAt = (one, t) => one.points.reduce((best, p) => (p[0] <= t + 1e-9 ? p : best), one.points[0])[1];
   const draw = framed(() => {
     const colours = [BLUE, AMBER, "#00806a", "#7a4fbf", "#b0417d", GREY], dashes = [[], [8, 3], [3, 3], [10, 3, 2, 3], [1, 4], [14, 4]];
-    const lines = shown ? truths.map((one, k) => ({ points: one.points, colour: colours[k % 6], dash: dashes[k % 6], name: one.name || "truth" })) : [];
-    const a = paint(canvas, spec, { lines: [...lines, ...(drawn.size ? [{ points: points(), colour: RED, width: 3, name: "your prediction" }] : [])] });
+    const known = Object.entries(given).map(([name, end]) => ({ points: truths.find((one) => one.name === name).points.filter(([t]) => t <= end + 1e-9), colour: GREY, name: `${name}, as known` }));
+    const others = truths.filter((one) => one !== wanted).map((one, k) => ({ points: one.points, colour: colours[(k + 1) % 6], dash: dashes[(k + 1) % 6], name: one.name }));
+    const lines = shown ? [...others, { points: wanted.points, colour: BLUE, width: 3, name: wanted.name }] : known;
+    const a = paint(canvas, spec, { lines: [...lines, ...(drawn.size ? [{ points: points(), colour: INK, dash: [6, 4], width: 3, name: "your prediction" }] : [])] });
     if (!drawn.size) {
       a.context.fillStyle = "#5b626d";
       a.context.textAlign = "center";
-      a.context.fillText("draw here", (a.box.left + a.box.right) / 2, (a.box.top + a.box.bottom) / 2);
+      a.context.fillText(`draw here: ${asked}`, (a.box.left + a.box.right) / 2, (a.box.top + a.box.bottom) / 2);
     }
     if (document.activeElement === canvas || el.getRootNode().activeElement === canvas) {
       const t = (cursor / STEPS) * nines;
@@ -391,20 +426,15 @@ export function predict(el, { truths, nines, low, high, example }, changed = () 
     return [Math.min(STEPS, Math.max(0, Math.round((a.back((event.clientX - frame.left) * zoom) / nines) * STEPS))), a.value((event.clientY - frame.top) * zoom)];
   };
   const report = () => {
-    const rounded = points().map(([t, v]) => [+(100 * (1 - 10 ** -t)).toFixed(6), +v.toPrecision(3)]);
-    changed({ drawn: rounded, shown });
-    if (!shown) return;
     const marks = [50, 90, 99, 99.9, 99.99].filter((p) => at(ninesOf(p)) !== null && ninesOf(p) < nines);
-    const of = marks.map((p) => {
-      const all = truths.map((one) => truthAt(one, ninesOf(p))), least = Math.min(...all), most = Math.max(...all);
-      return `p${p}: you drew ${ms(at(ninesOf(p)))}, it is ${most / least < 1.02 ? ms(most) : `${ms(least)} to ${ms(most)}`}`;
-    });
-    said.textContent = of.length ? `${of.join("; ")}.` : "";
+    const of = marks.map((p) => `p${p}: you drew ${ms(at(ninesOf(p)))}, it is ${ms(truthAt(wanted, ninesOf(p)))}`);
+    said.textContent = `${asked}. ${of.join("; ")}.`;
+    changed(said.textContent);
   };
   let held = false;
   canvas.addEventListener("pointerdown", (event) => { if (shown) return; held = true; last = null; canvas.setPointerCapture(event.pointerId); put(...place(event)); event.preventDefault(); canvas.focus(); });
   canvas.addEventListener("pointermove", (event) => { if (held) for (const one of event.getCoalescedEvents?.().length ? event.getCoalescedEvents() : [event]) put(...place(one)); });
-  const release = () => { if (held) { held = false; report(); } };
+  const release = () => { held = false; };
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("focus", draw);
@@ -418,10 +448,9 @@ export function predict(el, { truths, nines, low, high, example }, changed = () 
     if (move) { last = [cursor, value]; drawn.set(cursor, value); cursor = Math.min(STEPS, Math.max(0, cursor + move)); put(cursor, value); }
     else { last = null; put(cursor, value * change); }
     said.textContent = `p${(100 * (1 - 10 ** (-(cursor / STEPS) * nines))).toPrecision(5)}: ${ms(drawn.get(cursor))}`;
-    report();
   });
   reveal.addEventListener("click", () => { shown = true; reveal.disabled = true; report(); draw(); });
-  again.addEventListener("click", () => { shown = false; drawn.clear(); last = null; cursor = 0; reveal.disabled = true; said.textContent = "Drag from left to right across the axes: how slow is each percentile?"; report(); draw(); });
+  again.addEventListener("click", () => { shown = false; drawn.clear(); last = null; cursor = 0; reveal.disabled = true; said.textContent = invite; draw(); });
   const box = host(el, canvas, canvas, element("div", { class: "row" }, reveal, again), said), close = followWidth(box, draw);
   draw();
   return close;
@@ -510,23 +539,53 @@ export function freeze(el, { send = null, listen = null }) {
   return () => { close(); clearInterval(timer); if (quiet) quiet(); if (send) send({ stop: true }); };
 }
 
-const KINDS = { play, predict, freeze };
+const KINDS = { ask, play, predict, freeze };
 
-// A control in a page without a kernel.
-export function mount(el, kind, options) {
-  return KINDS[kind](el, options);
+// The controls of a page without a kernel. What is below a question is in <details class="below"> with the
+// question's number, and opens with its answer; where it has none, as on slides, it is visible.
+export function mountAll(page = document) {
+  const asked = [...page.querySelectorAll(".latencykit-live[data-kind=ask], .latencykit-live[data-kind=predict]")];
+  for (const one of page.querySelectorAll("details.below > summary")) {
+    one.textContent = "Answer the question above to see what is here.";
+    one.tabIndex = -1;
+    one.addEventListener("click", (event) => event.preventDefault());
+  }
+  for (const box of page.querySelectorAll(".latencykit-live[data-kind]")) {
+    const options = JSON.parse(box.dataset.options), number = asked.indexOf(box) + 1;
+    KINDS[box.dataset.kind](box, options, (answer) => {
+      for (const one of page.querySelectorAll(`details.below[data-after="${number}"]`)) {
+        one.open = true;
+        one.firstElementChild.hidden = true;
+      }
+      for (const one of page.querySelectorAll(".latencykit-said"))
+        if (one.dataset.question === options.question) {
+          one.querySelector("b").textContent = answer;
+          one.firstElementChild.hidden = false;
+        }
+    });
+  }
+}
+
+// In JupyterLab: open the headings that `latencykit lab` collapsed, up to the next question.
+function expandBelow(el) {
+  for (let next = el.closest(".jp-Cell")?.nextElementSibling; next; next = next.nextElementSibling) {
+    if (/\b(ask|draw_prediction)\(/.test(next.querySelector(".cm-content")?.textContent || "")) break;
+    next.querySelector(".jp-collapseHeadingButton.jp-mod-collapsed")?.click();
+  }
 }
 
 function render({ model, el }) {
   const kind = model.get("_kind"), options = JSON.parse(model.get("_options"));
-  if (kind === "predict")
-    return predict(el, options, ({ drawn, shown }) => { model.set("drawn", drawn); model.set("shown", shown); model.save_changes(); });
   if (kind === "freeze")
     return freeze(el, {
       send: (message) => model.send(message),
       listen: (heard) => { model.on("msg:custom", heard); return () => model.off("msg:custom", heard); },
     });
-  return KINDS[kind](el, options);
+  return KINDS[kind](el, { ...options, answer: model.get("answer") }, (answer) => {
+    model.set("answer", answer);
+    model.save_changes();
+    expandBelow(el);
+  });
 }
 
 export default { render };

@@ -1,4 +1,4 @@
-"""Controls to play with: sliders, a prediction drawn by hand, and a live server that you can freeze.
+"""Questions, and controls to play with: sliders, a curve drawn by hand, and a live server that you can freeze.
 
 Each is drawn by ``controls.js`` where widgets work, and is a picture everywhere else: on paper, on a
 forge, without the packages, or under ``LATENCYKIT_STATIC=1``.
@@ -15,11 +15,14 @@ import sys
 import threading
 import time
 from base64 import b64encode
+from html import escape
 from pathlib import Path
 
+import gate
 import matplotlib.pyplot as plt
 import numpy as np
-from pictures import AMBER, BLUE, RED, nearest_rank, panels, tidy
+from gate import skip
+from pictures import AMBER, BLUE, GREY, RED, nearest_rank, panels, tidy
 
 import latencykit as lk
 
@@ -29,13 +32,48 @@ try:
 except ImportError:  # pictures stand for the controls
     anywidget = None
 
-__all__ = ["draw_prediction", "freeze_it", "play"]
+__all__ = ["ask", "draw_prediction", "freeze_it", "play", "skip", "you_said"]
 
 LIVE_HTML = "application/vnd.latencykit.live+html"
 """An output that works in a page without a kernel; a program that does not know it shows the picture."""
 
 _SCRIPT = Path(__file__).with_name("controls.js")
 _IN_BROWSER = ("nines_wall", "split_panel", "sharing_panel", "stall_panel", "queue_panel")
+
+_answers = {}
+"""Question → what the reader answered, as text with its unit."""
+
+
+class Answer:
+    """What the reader answered to a question; empty until then."""
+
+    def __init__(self, question):
+        self.question = question
+
+    def __str__(self):
+        return _answers.get(self.question, "")
+
+
+def ask(question, unit="", choices=(), several=False):
+    """Ask the reader for a prediction: a number in `unit`, one of `choices`, or `several` of them.
+
+    The cells below run, and a page shows what is below, once it is given. On paper it is a line.
+    """
+    options = {"question": question, "unit": unit, "choices": list(choices), "several": several}
+    if not _widgets():
+        line = " ".join(f"{question} {' / '.join(choices)} ____ {unit}".split())
+        _show(line, "ask", options, f"<p>{escape(line)}</p>")
+        return Answer(question)
+    return _wait(question, "ask", options)
+
+
+def you_said(answer, truth):
+    """Show the reader's answer beside the truth, a sentence."""
+    if _widgets():
+        print(f"You said {answer}. {truth}" if str(answer) else truth)
+        return
+    shown = f'<p class="latencykit-said" data-question="{escape(answer.question)}"><span hidden>You said <b></b>. </span>{escape(truth)}</p>'
+    _display({LIVE_HTML: shown, "text/plain": truth})
 
 
 def play(draw, shown, **choices):
@@ -80,12 +118,14 @@ def _ranges(shown, choices):
     return ranges
 
 
-def draw_prediction(truths, example=(), nines=4, low=0.1, high=1000.0):
-    """Let the reader draw a percentile curve with the mouse, and then show the true ones.
+def draw_prediction(asked, truths, example=(), given=None, nines=4, low=0.1, high=1000.0):
+    """Let the reader draw the percentile curve `asked`, and then show it with the others in `truths`.
 
-    `truths` maps names to histograms, `low` and `high` bound the axis in ms. On paper, `example`, a
-    list of (percentile, ms), is what somebody might draw. `drawn` of the result is the drawing.
+    `truths` maps names to histograms; those that `given` names are visible while drawing, up to the
+    percentile that it gives. `low` and `high` bound the axis in ms. On paper, `example`, a list of
+    (percentile, ms), is what somebody might draw. The cells below run once it is drawn.
     """
+    given = given or {}
     grid = np.linspace(0, nines, 161)
     p = 100 * (1 - 10.0**-grid)
     truths = {name: h.to_unit("ms") for name, h in truths.items()}
@@ -93,19 +133,23 @@ def draw_prediction(truths, example=(), nines=4, low=0.1, high=1000.0):
         {"name": name, "points": [[round(float(x), 4), float(f"{v:.4g}")] for x, v in zip(grid, np.atleast_1d(h.percentile(p)), strict=True)] + [[nines, float(h.max)]]}
         for name, h in truths.items()
     ]
-    options = {"truths": curves, "nines": nines, "low": low, "high": high, "example": list(example)}
+    ends = {name: float(-np.log10(max(1 - upto / 100, 1e-12))) for name, upto in given.items()}
+    options = {"asked": asked, "truths": curves, "given": ends, "nines": nines, "low": low, "high": high, "example": list(example)}
     if _widgets():
-        return _control("predict", options)
+        _wait(asked, "predict", options)
+        return
     _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
     ax.set_xscale("percentile", nines=nines)
-    ax.plot(*zip(*example, strict=True), color=RED, linewidth=2, linestyle=(0, (4, 3)), label="an example of a prediction")
-    tidy(ax, "Draw how slow you expect each percentile to be", "percentile of requests", "milliseconds")
+    for name, end in ends.items():
+        shown = grid <= end
+        ax.plot(p[shown], np.atleast_1d(truths[name].percentile(p[shown])), color=GREY, linewidth=2, label=f"{name}, as known")
+    ax.plot(*zip(*example, strict=True), color=BLUE, linewidth=2, linestyle=(0, (4, 3)), label="an example of a prediction")
+    tidy(ax, f"Draw {asked}", "percentile of requests", "milliseconds")
     ax.set_yscale("log")
     ax.set_ylim(low, high)
     ax.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
     ax.legend(frameon=False, loc="upper left")
     _picture(ax.figure, "predict", options)
-    return None
 
 
 def freeze_it():
@@ -145,33 +189,54 @@ def _control(kind, options):
     return Control(_kind=kind, _options=json.dumps(options))
 
 
-def _picture(figure, kind, options):
-    """Show a figure, and beside it the control for a page without a kernel."""
+def _wait(question, kind, options):
+    """Show a control whose answer the cells below wait for."""
     from IPython.display import display
 
+    control = _control(kind, options)
+    control.answer = _answers.get(question, "")
+
+    def take(change):
+        _answers[question] = change["new"]
+        gate.answered(question)
+
+    control.observe(take, "answer")
+    if not control.answer:
+        gate.close(question)
+    display(control)
+    return Answer(question)
+
+
+def _picture(figure, kind, options):
+    """Show a figure, and beside it the control for a page without a kernel."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=96)
     plt.close(figure)
-    png, script = (b64encode(part).decode() for part in (out.getvalue(), _SCRIPT.read_bytes()))
-    live = (
-        f'<div class="latencykit-live"><img alt="" src="data:image/png;base64,{png}"></div>\n'
-        '<script type="module">const box = document.querySelector(".latencykit-live:not([data-live])");'
-        f'box.dataset.live = ""; const {{ mount }} = await import("data:text/javascript;base64,{script}");'
-        f"mount(box, {json.dumps(kind)}, {json.dumps(options)});</script>"
-    )
-    display({"image/png": png, LIVE_HTML: live, "text/plain": f"<{kind}>"}, raw=True)
+    png = b64encode(out.getvalue()).decode()
+    _show(f"<{kind}>", kind, options, f'<img alt="" src="data:image/png;base64,{png}">', png)
+
+
+def _show(text, kind, options, fallback, png=None):
+    """Show a control for pages without a kernel, which load ``controls.js``; `fallback` stands without it."""
+    live = f'<div class="latencykit-live" data-kind="{kind}" data-options="{escape(json.dumps(options))}">{fallback}</div>'
+    _display(({"image/png": png} if png else {}) | {LIVE_HTML: live, "text/plain": text})
+
+
+def _display(data):
+    from IPython.display import display
+
+    display(data, raw=True)
 
 
 if anywidget is not None:
 
     class Control(anywidget.AnyWidget):
-        """A control that ``controls.js`` draws; `drawn` and `shown` are those of a prediction."""
+        """A control that ``controls.js`` draws; `answer` is what the reader typed, chose or drew."""
 
         _esm = _SCRIPT.read_text("utf-8")
         _kind = traitlets.Unicode().tag(sync=True)
         _options = traitlets.Unicode().tag(sync=True)
-        drawn = traitlets.List().tag(sync=True)
-        shown = traitlets.Bool(default_value=False).tag(sync=True)
+        answer = traitlets.Unicode().tag(sync=True)
 
     class _Live(Control):
         """The control of a live server: passes the button on, and sends what the clients measure."""

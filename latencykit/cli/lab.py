@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import webbrowser
 from pathlib import Path
@@ -44,7 +45,8 @@ def command(folder: str, slides: bool, no_launch: bool) -> None:
     if slides:
         from latencykit.views.slides import write_slides
 
-        index = write_slides(sorted(Path(folder).glob("[0-9]*.ipynb")), Path(folder) / "slides")
+        lessons = sorted(Path(folder).glob("[0-9]*.ipynb"))
+        index = write_slides(lessons, Path(folder) / "slides", lesson_files())
         click.echo(index)
         if not no_launch:
             webbrowser.open(index.resolve().as_uri())
@@ -105,7 +107,7 @@ def copy_lessons(folder: Path) -> Copied:
         ) from error
     written, same, kept = [], [], []
     for name, source in lesson_files().items():
-        target, content = folder / name, source.read_bytes()
+        target, content = folder / name, _unanswered(name, source.read_bytes())
         shipped = _digest(content)
         present = _digest(target.read_bytes()) if target.exists() else None
         if present == shipped:
@@ -122,6 +124,35 @@ def copy_lessons(folder: Path) -> Copied:
     with whole(record) as temporary:
         temporary.write_text(json.dumps(before, indent=1, sort_keys=True), "utf-8")
     return Copied(tuple(written), tuple(same), tuple(kept))
+
+
+_QUESTION = re.compile(r"\b(ask|draw_prediction)\(")
+
+
+def _unanswered(name: str, content: bytes) -> bytes:
+    """Return a lesson without outputs, collapsed below the first question."""
+    if not re.fullmatch(r"\d[^/]*\.ipynb", name):
+        return content
+    notebook = json.loads(content)
+    cells, below = [], False
+    for cell in notebook["cells"]:
+        cells.append(cell)
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+            below |= bool(_QUESTION.search(source))
+        elif below and source.startswith(
+            "## "
+        ):  # JupyterLab shows all of the cell, not the heading alone
+            heading, _, text = source.partition("\n")
+            if text:
+                cells.append(
+                    cell | {"source": text.lstrip(), "id": f"{cell['id']}-text", "metadata": {}}
+                )
+            cell["source"] = heading
+            cell["metadata"] = cell["metadata"] | {"jp-MarkdownHeadingCollapsed": True}
+    notebook["cells"] = cells
+    return (json.dumps(notebook, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _digest(content: bytes) -> str:

@@ -33,8 +33,10 @@ _PAGE = """<!doctype html>
 """
 
 
-def slides_html(notebook: dict[str, Any]) -> str:
+def slides_html(notebook: dict[str, Any], controls: str = "") -> str:
     """Return the slides of a notebook (its JSON, with outputs) as one HTML file.
+
+    `controls` is the JavaScript module whose `mountAll` brings the notebook's controls to life.
 
     Raises
     ------
@@ -53,24 +55,36 @@ def slides_html(notebook: dict[str, Any]) -> str:
         if kind in ("slide", "subslide") or not slides:
             slides.append([])
         content = _markdown(source) if cell["cell_type"] == "markdown" else _code(cell, source)
-        slides[-1].append(f"<aside>{content}</aside>" if kind == "notes" else content)
+        if kind == "notes":
+            content = f"<aside>{content.replace('<details>', '<details open>')}</aside>"
+        slides[-1].append(content)
     body = "\n".join(
         f'<section aria-label="Slide {k} of {len(slides)}"><div>{"".join(parts)}</div></section>'
         for k, parts in enumerate(slides, 1)
     )
     style, script = asset("slides.css"), asset("slides.js")
+    if controls:
+        body += f'<script type="module">{controls}\nmountAll();</script>'
     return _PAGE.format(title=escape(title), style=style, script=script, body=body)
 
 
-def write_slides(notebooks: list[Path], folder: Path) -> Path:
-    """Write the slides of each notebook and an index into a folder; return the index."""
+def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path]) -> Path:
+    """Write the slides of each notebook and an index into a folder; return the index.
+
+    A cell without outputs gets those of the same cell in `executed` (name → notebook).
+    """
     from latencykit._files import whole
 
     folder.mkdir(parents=True, exist_ok=True)
     links = []
     for path in notebooks:
         try:
-            text = slides_html(json.loads(path.read_text("utf-8")))
+            controls = path.with_name("controls.js")
+            script = controls.read_text("utf-8") if controls.exists() else ""
+            notebook = json.loads(path.read_text("utf-8"))
+            if path.name in executed:
+                _add_outputs(notebook, json.loads(executed[path.name].read_text("utf-8")))
+            text = slides_html(notebook, script)
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptInputError(
                 path,
@@ -90,6 +104,13 @@ def write_slides(notebooks: list[Path], folder: Path) -> Path:
             _PAGE.format(title="Why averages lie", style=style, script=script, body=body), "utf-8"
         )
     return index
+
+
+def _add_outputs(notebook: dict[str, Any], executed: dict[str, Any]) -> None:
+    outputs = {_joined(cell["source"]): cell.get("outputs") for cell in executed["cells"]}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code" and not cell.get("outputs"):
+            cell["outputs"] = outputs.get(_joined(cell["source"])) or []
 
 
 def _markdown(text: str) -> str:

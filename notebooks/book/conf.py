@@ -50,7 +50,7 @@ copybutton_exclude = ".linenos, .gp, .go"  # the command without its prompt and 
 
 html_theme = "pydata_sphinx_theme"
 html_title = "latencykit"
-html_static_path = ["static"]
+html_static_path = ["static", "../controls.js"]
 html_css_files = ["site.css"]
 html_favicon = "static/favicon.svg"
 html_context = {"default_mode": "auto"}
@@ -77,5 +77,7 @@ html_sidebars = {
 def setup(app):
     app.connect("config-inited", lambda app, config: pages.write(HERE))
     app.connect("doctree-read", pages.describe_pictures)
+    app.connect("doctree-read", pages.fold_answers)
+    app.connect("html-page-context", pages.load_controls)
     app.connect("build-finished", pages.write_interactive)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

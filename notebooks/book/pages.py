@@ -134,7 +134,12 @@ def _cell(markdown: str) -> dict[str, Any]:
 
 
 def _tidy(notebook: dict[str, Any]) -> None:
-    """Links of a lesson as they are on the site; outputs that need a kernel go, their pictures stay."""
+    """Links of a lesson as they are on the site; outputs that need a kernel go, their pictures stay.
+
+    Descriptions of pictures go, for the pictures have them as alternative text.
+    """
+    described = "<details><summary>Description of the picture"
+    notebook["cells"] = [cell for cell in notebook["cells"] if not "".join(cell["source"]).startswith(described)]
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             source = "".join(cell["source"])
@@ -144,10 +149,53 @@ def _tidy(notebook: dict[str, Any]) -> None:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if _LIVE_OUTPUT in data:  # a control that runs in the browser, without a kernel
-                data["text/html"] = data.pop(_LIVE_OUTPUT)
+                live = data["text/html"] = data.pop(_LIVE_OUTPUT)
+                if re.search('data-kind="(ask|predict)"', "".join(live)):
+                    cell["metadata"].setdefault("tags", []).append("question")
             if len(data) > 1:
                 data.pop("application/vnd.jupyter.widget-view+json", None)
     notebook["metadata"].pop("widgets", None)
+
+
+def fold_answers(app: Any, doctree: Any) -> None:  # noqa: ARG001 - Sphinx's signature
+    """Fold what follows a question into ``<details>``, which ``controls.js`` opens with the answer."""
+    from docutils import nodes
+
+    questions = [node for node in doctree.findall(nodes.container) if "tag_question" in node["classes"]]
+
+    def folded(parent: Any, after: int, outside: int) -> int:
+        """Fold the children of a node; `after` and the result are the questions above and at its end."""
+        children, group = [], outside
+        for child in parent.children:
+            if after != group:
+                children += [] if group == outside else [_raw("</details>")]
+                children += [_raw(_BELOW.format(after))]
+                group = after
+            children.append(child)
+            if isinstance(child, nodes.section):
+                after = folded(child, after, after)
+            after += any(child is one for one in questions)
+        parent.children = []
+        parent.extend([*children, *([] if group == outside else [_raw("</details>")])])
+        return after
+
+    if questions:
+        folded(doctree, 0, 0)
+
+
+_BELOW = '<details class="below" data-after="{}"><summary>Answer the question above first; then open this.</summary>'
+
+
+def _raw(text: str) -> Any:
+    from docutils import nodes
+
+    return nodes.raw("", text, format="html")
+
+
+def load_controls(app: Any, page: str, template: str, context: Any, doctree: Any) -> None:  # noqa: ARG001 - Sphinx's signature
+    """Load the controls on the pages of lessons."""
+    if page.startswith("lessons/"):
+        app.add_js_file(None, type="module", body='import { mountAll } from "../_static/controls.js"; mountAll();')
 
 
 def live(name: str, up: str = "") -> str:

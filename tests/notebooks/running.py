@@ -11,7 +11,7 @@ import io
 import os
 import re
 import sys
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ _FRESH = """
 import gc as _gc, os as _os, sys as _sys, warnings as _warnings
 _warnings.simplefilter("default")
 if "matplotlib.pyplot" in _sys.modules: _sys.modules["matplotlib.pyplot"].close("all")
-for _name in ("lessons", "pictures", "controls"): _sys.modules.pop(_name, None)
+for _name in ("lessons", "pictures", "controls", "gate"): _sys.modules.pop(_name, None)
 _os.chdir({folder!r})
 _gc.collect()
 """
@@ -111,10 +111,14 @@ def tidied(notebook: NotebookNode) -> str:
 _PICTURE = re.compile(r"(data:image/png;base64,)([A-Za-z0-9+/=]+)")
 
 
+DESCRIPTION = re.compile(r"<details><summary>Description of the picture</summary>(.*)</details>", re.DOTALL)
+"""The cell after a picture. JupyterLab ignores alternative texts, so what a screen reader needs is in the text, folded."""
+
+
 def described(after: NotebookNode | None) -> str:
-    """The description of a picture, in the cell after it, without Markdown."""
-    text = after.source.split("\n\n")[0] if after is not None else ""
-    return " ".join(text.removeprefix("*Picture: ").rstrip("*").replace("*", "").replace("`", "").split())
+    """The description of a picture, in the cell after it."""
+    found = DESCRIPTION.fullmatch(after.source) if after is not None else None
+    return " ".join(unescape(found[1]).split()) if found else ""
 
 
 def _small(png: str) -> str:

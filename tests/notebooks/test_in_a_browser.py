@@ -30,36 +30,68 @@ def lab(desk: Path, installed: Path, tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-def _run_all(page: Any, lab: str, path: Path) -> None:
-    """Open a notebook, forget its outputs, and run all its cells."""
-    import nbformat
-
-    notebook = nbformat.read(path, 4)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    nbformat.write(notebook, path)
+def _open(page: Any, lab: str, path: Path) -> None:
     page.goto(f"{lab}/lab/tree/{path.name}?token={TOKEN}", timeout=90_000)
     page.locator(".jp-NotebookPanel .jp-CodeCell").first.wait_for(timeout=90_000)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=90_000)
     page.wait_for_timeout(1500)
+
+
+def _run_all(page: Any, path: Path, cells: int) -> None:
+    """Run all cells, and wait until that many code cells of the saved notebook have run."""
+    import nbformat
+
     for seconds in (30, 120):  # on a busy machine a dialog, or a kernel that restarts, may swallow it
         if page.locator(".jp-Dialog").is_visible():  # which kernel?
             page.locator(".jp-Dialog .jp-mod-accept").first.click()
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_text("Run All Cells", exact=True).click()
-        if _saved(page, path, seconds):
-            return
-    code = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            page.keyboard.press("Control+s")
+            page.wait_for_timeout(1000)
+            code = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+            if all(cell.execution_count for cell in code[:cells]):
+                return
     pytest.fail(f"cells run: {[cell.execution_count for cell in code]}")
 
 
-def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: Path, browser: Any):
+def _draw(control: Any) -> None:
+    """Draw a flat curve with the keyboard, and look at the truth."""
+    control.locator("canvas").focus()
+    for _ in range(61):
+        control.locator("canvas").press("ArrowRight")
+    control.get_by_role("button", name="Show the truth").click()
+
+
+def test_a_lesson_in_jupyterlab_stops_at_each_question_and_then_runs_to_its_end(lab: str, desk: Path, browser: Any):
     import nbformat
 
     path = desk / LESSON
     page = browser.new_page(viewport={"width": 1300, "height": 1000})
-    _run_all(page, lab, path)
+    _open(page, lab, path)
+    code = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    questions = [k for k, source in enumerate(code) if "ask(" in source or "draw_prediction(" in source]
+    assert len(questions) == 3
+    for asked, k in enumerate(questions):
+        _run_all(page, path, k + 1)
+        page.locator(".lesson").nth(asked).wait_for(timeout=60_000)
+        page.get_by_text("Answer the question above first").wait_for(timeout=60_000)
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1000)
+        done = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+        assert [out.output_type for out in done[k + 1].outputs] == ["error"]
+        assert not any(cell.outputs for cell in done[k + 2 :])
+        if "ask(" in code[k]:
+            page.locator(".lesson input[type=text]").nth(asked).fill("20")
+            page.locator(".lesson input[type=text]").nth(asked).press("Enter")
+        else:
+            assert page.get_by_text("The experiment", exact=True).is_visible()
+            assert page.locator(".jp-mod-collapsed").count() > 3  # all headings below are collapsed
+            _draw(page.locator(".lesson").nth(asked))
+            assert page.locator(".jp-collapseHeadingButton.jp-mod-collapsed").count() == 0
+    _run_all(page, path, len(code))
+    page.get_by_text("You said 20 ms. The worst of the six has a p99 of 29.3 ms.").wait_for()
     picture = page.locator(".jp-NotebookPanel .jp-RenderedImage img").first
     picture.scroll_into_view_if_needed(timeout=30_000)
     width = picture.evaluate("image => image.naturalWidth")
@@ -72,8 +104,10 @@ def test_lesson_0_runs_in_jupyterlab_and_its_pictures_are_seen(lab: str, desk: P
 
 
 CONTROLS = (
-    "from lessons import *\ntruth = lk.Histogram.of(range(1, 1001), unit='ms')\n"
-    "drawing = draw_prediction({'truth': truth}, nines=3, low=1, high=1000)\ndrawing",
+    "from lessons import *\ntruth = lk.Histogram.of(range(1, 1001), unit='ms')",
+    "my_p99 = ask('What is the p99?', 'ms')",
+    "draw_prediction('the service', {'the service': truth}, given={'the service': 50}, nines=3, low=1, high=1000)",
+    "you_said(my_p99, 'It is 990 ms.')",
     "play(sharing_panel, [{'together': 0.0}, {'together': 0.5}], together=[0.0, 0.5, 1.0])",
     "freeze_it()",
 )
@@ -87,8 +121,15 @@ def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path
     page = browser.new_page(viewport={"width": 1300, "height": 1500})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    _run_all(page, lab, path)
-    predict, slider, live = (page.locator(".lesson").nth(k) for k in range(3))
+    _open(page, lab, path)
+    _run_all(page, path, 2)
+    question = page.locator(".lesson").first
+    question.get_by_role("button", name="Answer").click()
+    assert "Type a number first" in question.locator(".said").inner_text()
+    question.get_by_label("What is the p99?").fill("1,000")
+    question.get_by_role("button", name="Answer").click()
+    _run_all(page, path, 3)
+    predict = page.locator(".lesson").nth(1)
 
     canvas = predict.locator("canvas")
     canvas.scroll_into_view_if_needed()
@@ -100,6 +141,9 @@ def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path
     predict.get_by_role("button", name="Show the truth").click()
     assert "p99: you drew" in predict.locator(".said").inner_text()
     assert "it is 990 ms" in predict.locator(".said").inner_text()
+    _run_all(page, path, len(CONTROLS))
+    page.get_by_text("You said 1,000 ms. It is 990 ms.").wait_for(timeout=30_000)
+    slider, live = (page.locator(".lesson").nth(k) for k in (2, 3))
 
     handle = slider.locator("input[type=range]")
     handle.focus()
@@ -128,19 +172,3 @@ def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path
 def _seconds(text: str) -> float:
     number, unit = text.split()
     return float(number.replace(",", "")) * {"s": 1, "ms": 1e-3, "µs": 1e-6}[unit]
-
-
-def _saved(page: Any, path: Path, seconds: float) -> bool:
-    """Save until the file shows that the last cell has run; False if the first has not by then."""
-    import nbformat
-
-    end = time.monotonic() + seconds
-    while True:
-        page.keyboard.press("Control+s")
-        page.wait_for_timeout(1000)
-        code = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
-        if code[-1].execution_count:
-            return True
-        if time.monotonic() > end and not code[0].execution_count:
-            return False
-        assert time.monotonic() < end + 120, f"cells run: {[cell.execution_count for cell in code]}"

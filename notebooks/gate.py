@@ -1,0 +1,56 @@
+"""A gate in the kernel: cells below an open question run once it is answered."""
+
+from __future__ import annotations
+
+__all__ = ["skip"]
+
+_open: set[str] = set()
+_passed: set[str] = set()
+
+
+class UnansweredError(Exception):
+    """A cell that waits for the answer to a question above it; shown as one line."""
+
+    def _render_traceback_(self):
+        return [str(self)]
+
+
+def close(question):
+    """Let no new cell run before `question` is answered; cells that ran before may run again."""
+    shell = _shell()
+    if shell is None:
+        return
+    if _check not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(_check)
+    _passed.update(cell.strip() for cell in shell.user_ns.get("In", ()))
+    _open.add(question)
+
+
+def answered(question):
+    """Open the gate for the cells below `question`."""
+    _open.discard(question)
+
+
+def skip():
+    """Run on without an answer to the questions above."""
+    _open.clear()
+
+
+def stop():
+    """Say what the cell waits for, and end the run."""
+    raise UnansweredError("Answer the question above first; then run this cell again. (Run skip() to go on without an answer.)")
+
+
+def _check(lines):
+    source = "".join(lines).strip()
+    if not _open or not source or source in _passed or source == "skip()":
+        return lines
+    return ["__import__('gate').stop()\n"]
+
+
+def _shell():
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return None
+    return get_ipython()

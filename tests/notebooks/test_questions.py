@@ -1,0 +1,93 @@
+"""A lesson asks first: nothing below a question is seen before it is answered, in a kernel, a copy or a page."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from latencykit.cli import lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+ASKS = re.compile(r"\b(ask|draw_prediction)\(")
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An IPython shell whose cells may import the gate."""
+    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    monkeypatch.syspath_prepend(str(NOTEBOOKS))
+    running = interactive.instance()
+    yield running
+    interactive.clear_instance()
+    sys.modules.pop("gate", None)
+
+
+def _ran(shell: Any, cell: str) -> bool:
+    return bool(shell.run_cell(cell, store_history=True).success)
+
+
+def test_cells_below_a_question_run_once_it_is_answered(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _ran(shell, "above = 1")
+    assert _ran(shell, "import gate; gate.close('how slow?')")
+    assert not _ran(shell, "below = 2")
+    assert "below" not in shell.user_ns
+    assert "Answer the question above first" in capsys.readouterr().out
+    assert _ran(shell, "above = 1")  # what ran before may run again, and so may the question
+    assert _ran(shell, "import gate; gate.close('how slow?')")
+    importlib.import_module("gate").answered("how slow?")
+    assert _ran(shell, "below = 2")
+    assert shell.user_ns["below"] == 2
+
+
+def test_two_questions_wait_for_two_answers_and_a_lecturer_can_skip_them(shell: Any) -> None:
+    assert _ran(shell, "import gate; from gate import skip; gate.close('worst'); gate.close('best')")
+    gate = importlib.import_module("gate")
+    gate.answered("worst")
+    assert not _ran(shell, "x = 1")
+    assert _ran(shell, "skip()")
+    assert _ran(shell, "x = 1")
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_asks_and_the_answer_comes_back(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    asked = re.findall(r"^(my_\w+) = ask\(", code, re.MULTILINE)
+    assert asked
+    assert [name for name in asked if f"you_said({name}, " not in code] == []
+    assert re.findall(r"^my_(?!explanation)\w+(?:, my_\w+)* = (?!ask\()", code, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_copy_shows_nothing_below_its_first_question(path: Path) -> None:
+    notebook = json.loads(lab._unanswered(path.name, path.read_bytes()))
+    cells = notebook["cells"]
+    assert [cell["id"] for cell in cells if cell.get("outputs")] == []
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    first = next(k for k, cell in enumerate(cells) if cell["cell_type"] == "code" and ASKS.search("".join(cell["source"])))
+    collapsed, between = False, []
+    for cell in cells[first + 1 :]:
+        source = "".join(cell["source"])
+        if source.startswith("## "):
+            collapsed = cell["metadata"]["jp-MarkdownHeadingCollapsed"]
+            assert source.count("\n") == 0  # JupyterLab collapses what is below the cell
+        if not collapsed:
+            between.append(cell)
+    # Before the first collapsed heading there are further questions, and what they need.
+    assert any(ASKS.search("".join(cell["source"])) for cell in between[-3:]) or not between
+
+
+def test_only_lessons_are_copied_without_their_outputs() -> None:
+    for name in ("README.md", "solutions/01-solutions.ipynb"):
+        content = (NOTEBOOKS / name).read_bytes()
+        assert lab._unanswered(name, content) == content
