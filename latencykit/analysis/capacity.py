@@ -192,8 +192,18 @@ def machines_needed(offered: float, machine: Capacity, spare: int = 0) -> Machin
 # ------------------------------------------------------------
 # The Universal Scalability Law: throughput against concurrency, contention and coherence.
 
-_FEWEST = 6
-_FARTHEST = 2.0
+
+@record()
+class ScalabilityRules:
+    """What the law's three parameters are fitted to, and how far they carry."""
+
+    # different loads: with fewer, three parameters follow the noise
+    min_loads: int = 6
+    # times the highest measured load: farther away, the fit says nothing
+    max_extrapolation: float = 2.0
+
+
+_LAW = ScalabilityRules()
 
 
 @record(eq=False)
@@ -234,10 +244,10 @@ class ScalabilityLaw:
     def at(self, concurrency: ArrayLike) -> Floats:
         """Return the throughput at some concurrency."""
         n = np.asarray(concurrency, np.float64)
-        if (n > _FARTHEST * self.highest).any():
+        if (n > _LAW.max_extrapolation * self.highest).any():
             raise InvalidArgumentError(
                 f"a curve measured up to {self.highest:g} shows nothing about {float(n.max()):g}; "
-                f"measure there, or stay within {_FARTHEST * self.highest:g}"
+                f"measure there, or stay within {_LAW.max_extrapolation * self.highest:g}"
             )
         return np.asarray(_law(n, self.rate, self.contention, self.coherence))
 
@@ -251,9 +261,10 @@ def fit_scalability(concurrency: ArrayLike, throughput: ArrayLike) -> Scalabilit
     from scipy.optimize import curve_fit
 
     n, x = np.asarray(concurrency, np.float64), np.asarray(throughput, np.float64)
-    if n.shape != x.shape or np.unique(n).size < _FEWEST:
+    if n.shape != x.shape or np.unique(n).size < _LAW.min_loads:
         raise InvalidArgumentError(
-            f"three parameters need at least {_FEWEST} different loads, not {np.unique(n).size}"
+            f"three parameters need at least {_LAW.min_loads} different loads, "
+            f"not {np.unique(n).size}"
         )
     if not ((n >= 1).all() and (x > 0).all() and np.isfinite(x).all()):
         raise InvalidArgumentError("concurrency starts at 1, and throughput is above 0")

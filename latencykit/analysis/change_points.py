@@ -31,13 +31,24 @@ if TYPE_CHECKING:
 
 _MOST_RUNS = 5000  # distances of all pairs: 200 MB
 _BATCH_CELLS = 4_000_000
-_DOUBT = 2.2  # standard errors of the run-to-run correlation: above it runs are not exchangeable
-_ALLOWED = 0.25  # standard errors by which it may be higher than estimated
 
 _NOT_EXCHANGEABLE = (
     "successive runs resemble each other more than runs further apart (correlation {:.2f} within "
     "stretches): their order is not exchangeable, so that no change can be distinguished from drift"
 )
+
+
+@record()
+class ChangePointRules:
+    """How much drift passes for chance; chosen on the worlds of `tests.benchmarks`."""
+
+    # standard errors of the run-to-run correlation: above it runs are not exchangeable
+    max_correlation_errors: float = 2.2
+    # standard errors by which it may be higher than estimated
+    hidden_correlation_errors: float = 0.25
+
+
+RULES = ChangePointRules()
 
 
 @record()
@@ -136,11 +147,11 @@ def change_positions(
         return ChangePoints()
     residual, stretch = _residuals(scale, [position for position, _ in splits])
     correlation, error = _successive(residual, stretch)
-    if correlation > _DOUBT * error:
+    if correlation > RULES.max_correlation_errors * error:
         none = ChangePoints()
         none.exchangeable, none.note = False, _NOT_EXCHANGEABLE.format(correlation)
         return none
-    possible = min(correlation + _ALLOWED * error, 0.95)
+    possible = min(correlation + RULES.hidden_correlation_errors * error, 0.95)
     if splits and possible > 0:
         splits = search.splits(seed, np.sort(residual), possible)
     edges = [0, *(position for position, _ in splits), series.size]

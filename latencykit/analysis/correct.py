@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._positions import as_positions
+from latencykit._records import record
 from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import Histogram
@@ -97,10 +98,23 @@ def _ragged(sizes: Ints) -> tuple[Ints, Ints]:
 # ------------------------------------------------------------
 # The operation.
 
-_WIDE = 1.25  # ratio of edges above which a bucket does not show where its requests lie
-_DIGITS = 3
-_SHORT = 1e5  # ns
-_MANY, _FOR_ONE = 5e7, 1000  # fills, and fills per request, that only a mistake asks for
+
+@record()
+class BackFillRules:
+    """What is back-filled, and how finely."""
+
+    # ratio of edges above which a bucket does not show where its requests lie
+    wide: float = 1.25
+    # of the counts' buckets, significant
+    digits: int = 3
+    # ns: shorter intervals between the requests of one connection are mistakes of the unit
+    min_interval: float = 1e5
+    # together, and per request: more is what only a mistake asks for
+    max_fills: float = 5e7
+    max_fills_per_request: float = 1000.0
+
+
+RULES = BackFillRules()
 
 
 def correct(
@@ -179,11 +193,11 @@ def correct(
     interval = expected_interval_of(data, expected_interval, rate=rate, connections=connections)
     # An interval in the wrong unit would cost minutes for billions of fills. A histogram costs one
     # fill per bucket, and long intervals are cheap: they are not worth a pass over a log.
-    if not force and not isinstance(data, Histogram) and interval < _SHORT:
+    if not force and not isinstance(data, Histogram) and interval < RULES.min_interval:
         raw = data.histogram()
         top = raw.buckets.high(raw.index) * NANOSECONDS.get(raw.unit, 1.0)
         fills = float(np.maximum(top / interval - 1, 0) @ raw.counts)
-        if fills > _MANY and fills > _FOR_ONE * raw.count:
+        if fills > RULES.max_fills and fills > RULES.max_fills_per_request * raw.count:
             raise InvalidArgumentError(
                 f"an expected interval of {_shown(interval, data.unit)} would add {fills:,.0f} "
                 f"requests to the {raw.count:,} that were measured; give the time between two "
@@ -258,17 +272,17 @@ def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
     A list of percentiles has all requests between two of them in one bucket, and all above the last
     one in a bucket up to the maximum. At the upper edge, each of these would be a stall.
     """
-    layout = HdrBuckets(_DIGITS, 1, 1.0 / NANOSECONDS.get(raw.unit, 2.0**30))
+    layout = HdrBuckets(RULES.digits, 1, 1.0 / NANOSECONDS.get(raw.unit, 2.0**30))
     if not raw.index.size:
         return replace(raw, buckets=layout, reported_percentiles=((), ()), reported_stats={})
     low, high = raw.buckets.low(raw.index), raw.buckets.high(raw.index)
     counts = raw.counts.astype(np.int64)
     top = raw.reported_stats.get("max", float(high[-1]))
-    if top > _WIDE * high[-1]:  # one request of the last bucket is the maximum, above all buckets
+    if top > RULES.wide * high[-1]:  # one request of the last bucket is the maximum, above it
         low, high = np.append(low, top), np.append(high, top)
         counts = np.append(counts, 1)
         counts[-2] -= 1
-    wide = (high > _WIDE * low) & (high >= 2 * interval)
+    wide = (high > RULES.wide * low) & (high >= 2 * interval)
     at_top = np.where(
         wide, _at_the_top(raw.reported_stats.get("mean"), low, high, counts, wide), counts
     )

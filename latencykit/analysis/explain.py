@@ -281,7 +281,7 @@ def explain(
     chief = next((look for look in looks if look.causes), looks[0])
     slow, limit = chief.world.slow, chief.threshold
     coincidence = None
-    mix = mix_changes([], None, None, None)
+    mix = mix_changes([], None, slow, None)
     if data.start is not None:
         over_time = data if between is None else data.select(inside)
         coincidence = coincide(over_time, read, above=thresholds[0].given)
@@ -331,8 +331,8 @@ def _explain_log(
     incident = () if result.incident is None else (result.incident.text,)
     return Explanation(
         log.run.source or "", name, result.threshold, _frame([]),
-        mix_changes([], None, None, None)[0], result, (*incident, *result.findings),
-        (lacks, *result.notes),
+        mix_changes([], None, np.zeros(0, np.bool_), None)[0], result,
+        (*incident, *result.findings), (lacks, *result.notes),
     )  # fmt: skip
 
 

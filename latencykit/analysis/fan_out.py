@@ -287,9 +287,19 @@ def _at(high: Floats, above: Floats, values: Floats) -> Floats:
 # ------------------------------------------------------------
 # Sums of independent latencies: calls one after another, with bounds for the effect of binning.
 
-_MOST_BINS = 1 << 22
-_BINS = 1 << 20
-_NOISE = 1e-15  # a Fourier transform's rounding, in each bin
+
+@record()
+class SumRules:
+    """How finely sums of latencies are binned."""
+
+    # of a grid that is chosen, and of one that is asked for: 16 MiB, 64 MiB for each call
+    bins: int = 1 << 20
+    max_bins: int = 1 << 22
+    # in each bin: what a Fourier transform rounds
+    rounding: float = 1e-15
+
+
+_SUM = SumRules()
 
 
 @record(eq=False)
@@ -331,15 +341,15 @@ def sum_of(legs: Sequence[Leg], step: float | None = None) -> SumBracket:
     calls = sum(leg.times for leg in legs)
     # Powers of two: the bins of a longer sum are unions of those of a shorter one, and values that
     # are rounded up to them are never less.
-    width = 2.0 ** math.ceil(math.log2(longest / _BINS or 1.0)) if step is None else float(step)
+    width = 2.0 ** math.ceil(math.log2(longest / _SUM.bins or 1.0)) if step is None else float(step)
     if not width > 0 or not np.isfinite(longest):
         raise InvalidArgumentError(
             f"a sum needs finite values and bins wider than nothing, not {width}"
         )
     bins = int(longest / width) + calls + 2
-    if bins > _MOST_BINS:
+    if bins > _SUM.max_bins:
         raise InputTooLargeError(
-            f"a step of {width:g} makes {bins:,} bins, and {_MOST_BINS:,} is the limit; take a "
+            f"a step of {width:g} makes {bins:,} bins, and {_SUM.max_bins:,} is the limit; take a "
             "wider step"
         )
     size = 1 << (bins - 1).bit_length()
@@ -361,7 +371,7 @@ def _convolve(legs: Sequence[Leg], step: float, size: int, *, up: bool) -> Float
         product = part if product is None else product * part
     assert product is not None
     total = np.fft.irfft(product, size)
-    total[total < _NOISE] = 0.0
+    total[total < _SUM.rounding] = 0.0
     last = int(np.flatnonzero(total)[-1]) + 1
     return np.asarray(total[:last] / total.sum())
 

@@ -9,10 +9,11 @@ means of both times, and the two parts add up to the difference (Kitagawa, 1955,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
@@ -20,23 +21,37 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from latencykit._typing import Floats
+    from latencykit._typing import Flags, Floats, Ints
+    from latencykit.analysis.attributes import Attribute
 
 
-_BINS = 40  # of time
-_DRAWS = 400
-_LEVEL = 0.01
-_LEAST_MOVE = 0.05  # of the requests that have another value afterwards
-_LEAST_RISE = 0.2  # of the share of slow requests
-_MOST_VALUES = 50
-_COLUMNS = (
+@record()
+class MixRules:
+    """When a mix is said to change; chosen on the worlds of `tests.benchmarks.truth`."""
+
+    # of time: fewer do not say when, more hold too few requests
+    bins: int = 40
+    # random orders of the bins that a change is compared with
+    draws: int = 400
+    # probability of a change as clear in a random order
+    level: float = 0.01
+    # of the requests have another value afterwards: less is no other mix
+    min_moved_share: float = 0.05
+    # of the share of slow requests comes or goes with the mix: less explains nothing
+    min_rise: float = 0.2
+    # of an attribute are told apart; the others are one
+    max_values: int = 50
+
+
+RULES = MixRules()
+_COLUMNS = [
     "attribute", "value", "share_before", "share_after", "slow_before", "slow_after", "mix",
     "within",
-)  # fmt: skip
+]  # fmt: skip
 
 
 def mix_changes(
-    attributes: Sequence[Any], when: Floats | None, slow: Any, inside: Any
+    attributes: Sequence[Attribute], when: Floats | None, slow: Flags, inside: Flags | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the decomposition of each attribute whose mix changed, and a sentence on each.
 
@@ -45,25 +60,21 @@ def mix_changes(
     """
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
-    findings: list[str] = []
-    if when is not None and when.size and len(attributes):
-        span = float(when.max() - when.min()) or 1.0
-        place = np.minimum((when - when.min()) / span * _BINS, _BINS - 1).astype(np.int64)
+    tables, findings, place, width = [], [], np.zeros(0, np.int64), 0.0
+    if when is not None and when.size:
+        width = (float(when.max() - when.min()) or 1.0) / RULES.bins
+        place = np.minimum((when - when.min()) / width, RULES.bins - 1).astype(np.int64)
     for attribute in attributes if when is not None else ():
-        codes, size = (
-            np.minimum(attribute.codes, _MOST_VALUES),
-            min(len(attribute.values), _MOST_VALUES + 1),
-        )
-        at: int | None = None
-        if inside is None:
-            counts = np.bincount(place * size + codes, minlength=_BINS * size)
-            at = _change(counts.reshape(_BINS, size).astype(np.float64), len(attributes))
+        codes = np.minimum(attribute.codes, RULES.max_values)
+        size = min(len(attribute.values), RULES.max_values + 1)
+        after, moment = inside, "in this window"
+        if after is None:
+            counts = np.bincount(place * size + codes, minlength=RULES.bins * size)
+            table = counts.reshape(RULES.bins, size).astype(np.float64)
+            at = _change(table, len(attributes))
             if at is None:
                 continue
-            after = place >= at
-        else:
-            after = inside
+            after, moment = place >= at, f"after {format_duration(1e9 * at * width)}"
         if after.all() or not after.any():
             continue
         parts = _decomposed(codes, size, slow, after)
@@ -73,34 +84,27 @@ def mix_changes(
             for side in ("before", "after")
         )
         total = float(parts["mix"].sum())
-        if moved < _LEAST_MOVE or abs(total) < _LEAST_RISE * max(begin, end):
+        if moved < RULES.min_moved_share or abs(total) < RULES.min_rise * max(begin, end):
             continue
-        names = [*attribute.values[:_MOST_VALUES], "others"][:size]
-        rows += [
-            {"attribute": attribute.name, "value": names[k]}
-            | {key: float(column[k]) for key, column in parts.items()}
-            for k in range(size)
-        ]
+        names = [*attribute.values[: RULES.max_values], "others"][:size]
+        tables.append(pd.DataFrame({"attribute": attribute.name, "value": names, **parts}))
         most = int(np.abs(parts["mix"]).argmax())
-        moment = (
-            f"after {format_duration(1e9 * at * span / _BINS)}" if at is not None
-            else "in this window"
-        )  # fmt: skip
+        before, afterwards = (parts[f"share_{side}"][most] for side in ("before", "after"))
         findings.append(
             f"the mix of {attribute.name} changes {moment}: {attribute.name}={names[most]} goes "
-            f"from {100 * parts['share_before'][most]:.3g} % to "
-            f"{100 * parts['share_after'][most]:.3g} % of requests; the share of slow requests "
-            f"goes from {100 * begin:.3g} % to {100 * end:.3g} %, {_points(total)} from the mix "
-            f"and {_points(end - begin - total)} from within"
+            f"from {100 * before:.3g} % to {100 * afterwards:.3g} % of requests; the share of slow "
+            f"requests goes from {100 * begin:.3g} % to {100 * end:.3g} %, {_points(total)} from "
+            f"the mix and {_points(end - begin - total)} from within"
         )
-    return pd.DataFrame(rows, columns=list(_COLUMNS)), findings
+    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
+    return found, findings
 
 
 def _points(share: float) -> str:
     return f"{100 * share:+.2g} points"
 
 
-def _decomposed(codes: Any, size: int, slow: Any, after: Any) -> dict[str, Floats]:
+def _decomposed(codes: Ints, size: int, slow: Flags, after: Flags) -> dict[str, Floats]:
     sides = {}
     for name, rows in (("before", ~after), ("after", after)):
         counts = np.bincount(codes[rows], minlength=size).astype(np.float64)
@@ -123,7 +127,7 @@ def _change(counts: Floats, looks: int) -> int | None:
     """The bin from which on the mix is another one, if no random order of bins looks like it."""
     counts = counts[:, counts.sum(axis=0) > 0]
     filled = np.flatnonzero(counts.sum(axis=1) > 0)
-    if filled.size < _BINS // 2 or counts.shape[1] < 2:
+    if filled.size < RULES.bins // 2 or counts.shape[1] < 2:
         return None
     shares = counts[filled] / counts[filled].sum(axis=1, keepdims=True)
     shares = shares - shares.mean(axis=0)
@@ -134,8 +138,8 @@ def _change(counts: Floats, looks: int) -> int | None:
 
     seen = cusum(shares)
     rng = np.random.default_rng(filled.size)
-    order = rng.permuted(np.tile(np.arange(filled.size), (_DRAWS, 1)), axis=1)
+    order = rng.permuted(np.tile(np.arange(filled.size), (RULES.draws, 1)), axis=1)
     drawn = cusum(shares[order]).max(axis=1)
-    if (1 + (drawn >= seen.max()).sum()) / (_DRAWS + 1) * min(looks, 4) > _LEVEL:
+    if (1 + (drawn >= seen.max()).sum()) / (RULES.draws + 1) * min(looks, 4) > RULES.level:
         return None
     return int(filled[int(seen.argmax()) + 1])
