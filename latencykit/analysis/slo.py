@@ -18,6 +18,7 @@ from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.quantiles import is_resolved, share_interval
+from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.series_names import series_named
@@ -29,6 +30,7 @@ from latencykit.units import (
     format_count,
     format_duration,
     format_percentile,
+    format_range,
     format_value,
     parse_duration,
 )
@@ -36,6 +38,7 @@ from latencykit.units import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from latencykit._typing import Floats
@@ -133,6 +136,26 @@ class SLORow:
         return self._margin(self.high if self.statistic == "joint" else self.low)
 
     @property
+    def limit_text(self) -> str:
+        """The limit with its unit."""
+        return self.text(self.limit)
+
+    @property
+    def value_text(self) -> str:
+        """The value with its unit, or its range; "failed" where failed requests reach it."""
+        if math.isinf(self.value) and self.outcome == "missed":
+            return "failed"
+        if not self.resolved:
+            return format_range(self.bucket_low, self.bucket_high, self.text)
+        return self.text(self.value)
+
+    def text(self, value: float) -> str:
+        """Return a value of this row with its unit; empty where there is none."""
+        if not math.isfinite(value):
+            return ""
+        return f"{100 * value:.3g} %" if self.is_share else format_value(value, self.unit)
+
+    @property
     def is_share(self) -> bool:
         """True if limit and value are shares of the requests."""
         return self.statistic in ("failed", "joint")
@@ -141,6 +164,71 @@ class SLORow:
         if self.statistic == "joint":
             return value / self.limit - 1
         return 1 - value / self.limit if self.limit else math.nan if value else 0.0
+
+
+class SLOResult(tuple[SLORow, ...]):
+    """The rows of `SLO.check`, one per limit.
+
+    Examples
+    --------
+    >>> import latencykit as lk
+    >>> result = SLO.parse("p50=5us, p99=8us").check(lk.Histogram.of(range(1000, 9000)))
+    >>> result.headline
+    'misses its SLO: p99 is 8.92 µs, limit 8 µs'
+    >>> result.table[["limit", "outcome"]]
+                limit outcome
+    statistic
+    p50        5000.0     met
+    p99        8000.0  missed
+    """
+
+    __slots__ = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per limit: limit, value, its interval, outcome, sure and reason."""
+        import pandas as pd
+
+        names = ("statistic", "limit", "value", "low", "high", "outcome", "sure", "reason")
+        rows = [{name: getattr(row, name) for name in names} for row in self]
+        return pd.DataFrame(rows, columns=names).set_index("statistic")
+
+    @property
+    def passed(self) -> bool | None:
+        """True if all limits are met, False if one is missed, None if one is undecided."""
+        return passed(self)
+
+    @property
+    def headline(self) -> str:
+        """Whether the run meets the SLO, and by how much it misses the limit it misses most."""
+        missed = [row for row in self if row.outcome == "missed"]
+        unknown = [row for row in self if row.outcome == "unknown"]
+        if missed:
+            row = min(missed, key=lambda one: -math.inf if math.isnan(one.margin) else one.margin)
+            return f"misses its SLO: {row.statistic} is {row.value_text}, limit {row.limit_text}"
+        if unknown:
+            names = ", ".join(row.statistic for row in unknown)
+            return f"the run does not show whether {names} {_is(len(unknown))} within the SLO"
+        return "meets its SLO"
+
+    def _repr_html_(self) -> str:
+        header = ("", "limit", "this run", "outcome", "sure")
+        rows = [
+            (
+                row.statistic,
+                row.limit_text,
+                row.value_text,
+                row.outcome,
+                "yes" if row.sure else "no",
+            )
+            for row in self
+        ]
+        reasons = [f"{row.statistic}: {row.reason}" for row in self if row.reason]
+        return listing_html(self.headline, header, rows, reasons)
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 _UNDECIDED: dict[bool, Outcome] = {True: "missed", False: "unknown"}
@@ -674,7 +762,7 @@ class SLO:
         *,
         confidence: float = 0.95,
         joint: float | None = None,
-    ) -> dict[str, list[SLORow]]:
+    ) -> dict[str, SLOResult]:
         """Check every series of a file against its own limits.
 
         Parameters
@@ -687,7 +775,7 @@ class SLO:
 
         Returns
         -------
-        dict of str to list of SLORow
+        dict of str to SLOResult
             The joint result, if asked for, is under ``"all"``.
 
         Examples
@@ -708,12 +796,12 @@ class SLO:
         }
         if joint is not None:
             chosen = {name: (series[name], own) for name, own in limits.items()}
-            checked["all"] = [joint_share(chosen, joint, confidence)]
+            checked["all"] = SLOResult([joint_share(chosen, joint, confidence)])
         return checked
 
     def check(
         self, source: Data | Distribution | Evidence, *, confidence: float = 0.95
-    ) -> list[SLORow]:
+    ) -> SLOResult:
         """Return one row per limit: met, missed, or unknown, and whether that is sure.
 
         Parameters
@@ -724,7 +812,8 @@ class SLO:
 
         Returns
         -------
-        list of SLORow
+        SLOResult
+            A tuple of `SLORow`.
 
         Notes
         -----
@@ -744,7 +833,7 @@ class SLO:
         counted = evidence.whole if evidence else source
         assert isinstance(counted, Histogram | Summary | Distribution)
         limits = [(limit.statistic, limit.in_unit(counted.unit)) for limit in self.limits]
-        return [check_limit(counted, *limit, confidence, evidence) for limit in limits]
+        return SLOResult(check_limit(counted, *limit, confidence, evidence) for limit in limits)
 
     def staircase(self) -> tuple[Floats, Floats]:
         """Return the corners of the limits on percentiles, for drawing.

@@ -28,7 +28,7 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.analysis.slo import SLO, SLORow
+    from latencykit.analysis.slo import SLO, SLOResult
     from latencykit.cli.inputs import Input
 
 
@@ -98,7 +98,7 @@ def command(
     from latencykit.views.slo import check_record, check_text, exit_text, junit_xml
 
     slo, least = slo_of(spec), None if joint is None else share(joint)
-    checked: dict[str, list[SLORow]] = {}
+    checked: dict[str, SLOResult] = {}
     with progress("checking"):
         loaded = _loaded(given, slo, by)
         files: list[dict[str, Input]] = []
@@ -151,9 +151,9 @@ def _loaded(given: Inputs, slo: SLO, by: str | None) -> list[Input]:
 
 def _checked(
     series: Mapping[str, Input], slo: SLO, least: float | None, confidence: float
-) -> dict[str, list[SLORow]]:
+) -> dict[str, SLOResult]:
     """Check the series of one file; the joint result is named after the file."""
-    from latencykit.analysis.slo import joint_share
+    from latencykit.analysis.slo import SLOResult, joint_share
     from latencykit.views.values import in_nanoseconds
 
     path = next(iter(series.values())).path
@@ -162,7 +162,7 @@ def _checked(
         limits = slo.of_series(series)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{source}: {error}") from None
-    checked: dict[str, list[SLORow]] = {}
+    checked: dict[str, SLOResult] = {}
     together: dict[str, tuple[Any, SLO]] = {}
     for name, own in limits.items():
         entry = series[name]
@@ -177,13 +177,14 @@ def _checked(
     if least is not None:
         if len(checked) == 1:
             source = next(iter(checked))
-        checked.setdefault(source, []).append(joint_share(together, least, confidence))
+        joint = joint_share(together, least, confidence)
+        checked[source] = SLOResult([*checked.get(source, ()), joint])
     return checked
 
 
-def _by_history(checked: Mapping[str, list[SLORow]], store: str) -> dict[str, list[SLORow]]:
+def _by_history(checked: Mapping[str, SLOResult], store: str) -> dict[str, SLOResult]:
     """Let the run noise of a history decide what is sure, where it shows some."""
-    from latencykit.analysis.slo import with_run_noise
+    from latencykit.analysis.slo import SLOResult, with_run_noise
     from latencykit.history.history import History
 
     history, judged = History(store), {}
@@ -197,8 +198,8 @@ def _by_history(checked: Mapping[str, list[SLORow]], store: str) -> dict[str, li
                 f"{store}: shows no run noise of {series} {', '.join(missing)}; it takes eleven "
                 "runs, so that this run decides what is sure"
             )
-        judged[name] = [
+        judged[name] = SLOResult(
             with_run_noise(row, noise[row.statistic]) if row.statistic in noise else row
             for row in rows
-        ]
+        )
     return judged

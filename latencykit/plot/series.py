@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
@@ -22,8 +21,6 @@ from latencykit.units import (
     format_count,
     format_duration,
     format_percentile,
-    format_row,
-    format_value,
 )
 
 if TYPE_CHECKING:
@@ -293,25 +290,18 @@ def slo_pairs(slo: Any) -> list[tuple[float, float]]:
 
 
 def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> str | None:
-    """Return whether one series meets an SLO's limits, where that is certain."""
+    """Return whether one series meets an SLO's limits, as `check` does; None if undecided."""
+    from latencykit.analysis.slo import SLO, Limit
+
     if not pairs or not hasattr(data, "percentile_rows"):
         return None
-    rows = data.percentile_rows([percentile for percentile, _ in pairs])
-    judged = [(row, limit) for row, (_, limit) in zip(rows, pairs, strict=True)]
-    over = [(row, limit) for row, limit in judged if row.value > limit]
-    # A bucket that contains the limit decides nothing.
-    missed = [(row, limit) for row, limit in over if row.bucket_low > limit]
+    bare = data.unit not in NANOSECONDS
+    slo = SLO.of(
+        Limit("max" if p >= 100 else f"p{format_percentile(p)}", limit, bare) for p, limit in pairs
+    )
+    result = slo.check(data)
     name = plain(shorten(label, 40)) or "this"
-    if missed:
-        row, limit = max(missed, key=lambda miss: miss[0].value / miss[1])
-
-        def show(value: float) -> str:
-            return format_value(value, data.unit)
-
-        values = f"{format_row(replace(row, supported=True), show)}, limit {show(limit)}"
-        return f"{name} misses its SLO: {percentile_text(row.percentile)} is {values}"
-    certain = not over and all(row.supported or row.percentile >= 100 for row in rows)
-    return f"{name} meets its SLO" if certain else None
+    return None if result.passed is None else f"{name} {result.headline}"
 
 
 def same_words(words: Mapping[str, str]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from latencykit.core.summary import Summary
 from latencykit.plot.series import conditions, measured
 from latencykit.units import format_count, format_duration
 from latencykit.views.diagnosis import stalls_model, verdict_badge
-from latencykit.views.markup import esc
+from latencykit.views.markup import as_sentence, esc
 from latencykit.views.page_data import DIGITS
 from latencykit.views.page_series import (
     bin_width,
@@ -26,6 +26,7 @@ from latencykit.views.values import causes_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from latencykit.analysis.slo import SLOResult
     from latencykit.views.page_results import Diagnosed
     from latencykit.views.page_series import PageSeries
 
@@ -145,16 +146,24 @@ def page_title(series: Sequence[PageSeries]) -> str:
     return f"{listed} · {total:,} requests" if total else listed
 
 
-def header_html(title: str, diagnosed: Sequence[Diagnosed]) -> str:
-    """Return the heading of a page, and the finding of each series in a sentence."""
+def header_html(
+    title: str, diagnosed: Sequence[Diagnosed], checked: Sequence[SLOResult] = ()
+) -> str:
+    """Return the heading of a page, and of each series the key numbers, SLO, and incident."""
     series = [entry.series for entry in diagnosed]
     listed = [conditions(entry.counted) for entry in series]
     shared = [part for part in listed[0] if all(part in other for other in listed[1:])]
     sentences, folded, pictures = "", "", ""
-    for entry in diagnosed:
+    for k, entry in enumerate(diagnosed):
         own = entry.series
         name = f"<b>{esc(own.name)}</b>" if len(diagnosed) > 1 else ""
-        sentence = esc(headline(own.counted, own.numbers["supported_up_to"]))
+        facts = [
+            headline(own.counted),
+            *(as_sentence(rows.headline) for rows in checked[k : k + 1]),
+        ]
+        if own.numbers["incident"]:
+            facts.append(as_sentence(own.numbers["findings"][0]))
+        sentence = esc(" ".join(facts), 600)
         words = (
             f"<p class='headline {own.look[0]}'>{name}{sentence}"
             f"<span class='verdict'>{verdict_badge(entry)}</span></p>"

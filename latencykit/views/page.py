@@ -85,7 +85,7 @@ def page_html(
     }
     heading = title if title is not None else page_title(measured_series)
     parts = [
-        header_html(heading, diagnosed),
+        header_html(heading, diagnosed, checked),
         slo_section(checked, series),
         explorer_html(series, percentiles, measured_series),
         stalls_section(diagnosed),

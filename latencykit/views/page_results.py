@@ -14,7 +14,7 @@ from latencykit.analysis.compare import compare
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.omission import diagnose
-from latencykit.analysis.slo import for_all_series
+from latencykit.analysis.slo import SLOResult, for_all_series
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.analysis.explain import Explanation
     from latencykit.analysis.fan_out import FanOut
-    from latencykit.analysis.slo import SLORow
     from latencykit.core import Data
     from latencykit.units import Moment
 
@@ -142,7 +141,7 @@ def as_raw(diagnosed: Sequence[Diagnosed]) -> list[Diagnosed]:
     return [replace(diagnosed[0], series=replace(diagnosed[0].series, look=("raw", "")))]
 
 
-def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]:
+def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[SLOResult]:
     """Return the verdicts of each series, one per limit; empty without an SLO."""
     if slo is None:
         return []
@@ -153,12 +152,12 @@ def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[list[SLORow]]
         if entry.counted.run.unit_from == "assumed":
             # A limit in time cannot be compared with values whose unit is only assumed.
             reason = "the unit of the values is only assumed; --unit settles it"
-            rows = [
+            rows = SLOResult(
                 row
                 if row.is_share or row.unit == "none"
                 else replace(row, outcome="unknown", reason=reason)
                 for row in rows
-            ]
+            )
         checked.append(rows)
     return checked
 

@@ -160,7 +160,7 @@ def report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = lk.Histogram.of([1_000_000, 2_000_000])
     ...     page = lk.report(data, pathlib.Path(folder) / "report.html")
-    ...     "Half of the 2 requests" in page.read_text()
+    ...     "2 requests: p50" in page.read_text()
     True
     """
     if path is not None:

@@ -11,7 +11,7 @@ from latencykit.analysis.slo import cannot_show, passed
 from latencykit.units import NANOSECONDS, format_range
 from latencykit.views.markup import badge, esc, section, table
 from latencykit.views.tables import Table
-from latencykit.views.values import number, percent, plain, value_text
+from latencykit.views.values import number, plain, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -156,13 +156,13 @@ def exit_text(
 
 def slo_texts(row: SLORow, out_unit: str | None = None) -> list[str]:
     """Return the limit, the value and the ends of its interval."""
-    values = (row.limit, row.value, row.low, row.high)
-    if row.is_share:
-        return ["" if math.isnan(value) else percent(value) for value in values]
+    if row.is_share or out_unit is None:
+        return [row.limit_text, row.value_text, row.text(row.low), row.text(row.high)]
     show = partial(value_text, unit=row.unit, out_unit=out_unit)
+    values = (row.limit, row.value, row.low, row.high)
     texts = [show(value) if math.isfinite(value) else "" for value in values]
     if math.isinf(row.value) and row.outcome == "missed":
-        texts[1] = "failed"
+        texts[1] = row.value_text
     elif not row.resolved:
         texts[1] = format_range(row.bucket_low, row.bucket_high, show)
     return texts

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, overload
 
 import numpy as np
 
-from latencykit._text import printable
+from latencykit._text import format_items, printable
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.steadiness import drift
 from latencykit.analysis.timeouts import suspected_timeout
@@ -699,14 +700,8 @@ def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:
     }
 
 
-_RARE = ((99.9, "one in a thousand"), (99.0, "one in a hundred"), (90.0, "one in ten"))
-
-_NEAR, _NONE, _HARDLY_ANY = 0.3, 0.005, 0.1
-"""The mean describes requests within 30 % of it; smaller shares than these are none and few."""
-
-
-def headline(data: Any, limit: float | None = None) -> str:
-    """Return the finding in one sentence of everyday words."""
+def headline(data: Any) -> str:
+    """Return p50, p99 and the maximum in one sentence."""
 
     def show(value: float) -> str:
         return format_value(value, data.unit)
@@ -729,41 +724,19 @@ def headline(data: Any, limit: float | None = None) -> str:
         )
     if isinstance(data, Distribution):
         half, rare = (show(float(data.percentile(p))) for p in (50, 99))
-        return f"Half of the users wait {half} or less, one in a hundred over {rare}."
+        return f"A model: p50 {half}, p99 {rare}."
     if data.index.size == 1 and not data.censored and is_resolved(data.min, data.max):
         return f"All {format_count(data.requests)} requests took {show(data.max)}."
-    # "or less" is also true of an upper bound.
-    median = data.percentile_rows([50.0])[0]
-    took = f"at least {show(median.value)}"
-    if math.isfinite(median.bucket_high):
-        took = f"{show(median.value)} or less"
-    parts = [f"Half of the {format_count(data.requests)} requests took {took}"]
-    highest = data.sample_limit() if limit is None else limit
-    for row in data.percentile_rows([p for p, _ in _RARE]):
-        unbounded = math.isinf(row.bucket_high)
-        if row.percentile <= highest and (row.supported or unbounded):
-            over = "at least" if unbounded else "over"
-            value = show(row.value if row.resolved else row.bucket_low)
-            parts.append(f"{dict(_RARE)[row.percentile]} {over} {value}")
-            break
-    parts.append(f"the worst {statistic_text(data, 'max')}")
+    parts = [
+        f"{percentile_name(row.percentile)} {format_row(replace(row, supported=True), show)}"
+        + (f" (uncertain: {row.cause})" if row.cause and not math.isinf(row.bucket_high) else "")
+        for row in data.evidence().supported_rows([50.0, 99.0])
+    ]
+    parts.append(f"max {statistic_text(data, 'max')}")
     late = max(data.censored - (data.requests - data.count), 0)
     if late:
         parts.append(f"and {format_count(late)} gave no answer within {show(data.censored_at)}")
-    return f"{', '.join(parts)}; {_mean_sentence(data)}."
-
-
-def _mean_sentence(histogram: Histogram) -> str:
-    """Say what the mean describes: how many requests may have taken about as long."""
-    text = statistic_text(histogram, "mean")
-    mean, low, high = histogram.mean, histogram.counted.low, histogram.counted.high
-    if is_resolved(*histogram.bracket("mean")):
-        near = (low <= (1 + _NEAR) * mean) & (high >= (1 - _NEAR) * mean)
-        share = float(histogram.counts[near].sum()) / histogram.count
-        if share < _HARDLY_ANY:
-            few = "none" if share < _NONE else "hardly any"
-            return f"the mean, {text}, describes {few} of them"
-    return f"the mean is {text}"
+    return f"{format_items(data.requests, 'request')}: {', '.join(parts)}."
 
 
 def trust(data: Any, record: SeriesRecord) -> list[str]:
