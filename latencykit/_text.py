@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TextIO
 
 # A password may have a slash in it.
 _LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
@@ -64,6 +67,34 @@ def printable(text: str, limit: int = 60) -> str:
     )
 
 
+def brief_list(names: Iterable[str], most: int = 3) -> str:
+    """Return names in a sentence, each once: the first ones, and how many more there are.
+
+    Examples
+    --------
+    >>> brief_list(["a", "b", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - most:,} more" if len(unique) > most else ""
+    return ", ".join(unique[:most]) + more
+
+
+def natural_key(text: str) -> list[tuple[int, str]]:
+    """Return the key that sorts ``s2`` before ``s10``.
+
+    Examples
+    --------
+    >>> sorted(["s10", "s2", "S1"], key=natural_key)
+    ['S1', 's2', 's10']
+    """
+    parts = re.split(r"(\d+)", text)
+    return [
+        (int(part), "") if k % 2 and part.isdecimal() else (-1, part)
+        for k, part in enumerate(parts)
+    ]
+
+
 def markdown_text(text: str, *, code: bool = False) -> str:
     r"""Return untrusted text for Markdown: no image, link, tag or table is made of it.
 
@@ -116,3 +147,56 @@ def guarded(text: str) -> str:
     ("'=cmd()", "a;'-1", 'a\\x1b[31m')
     """
     return re.sub(r"(^|;)(?=[=+\-@＝＋－＠])", r"\1'", printable(text, len(text)))
+
+
+# ------------------------------------------------------------
+# Text in a terminal.
+
+_UNKNOWN = 80
+"""Columns of a terminal that does not say how wide it is."""
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal: ``COLUMNS``, what the terminal says, else 80."""
+    import shutil
+
+    return max(20, shutil.get_terminal_size((_UNKNOWN, 24)).columns)
+
+
+def text_width(text: str) -> int:
+    """Return the columns that a text takes: ideographs take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a text whose long lines are broken between words; what follows is indented."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if text_width(line) <= width:
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [line]
+    return "\n".join(lines)
+
+
+def for_stream(text: str, stream: TextIO) -> str:
+    """Return a text as a person reads it: lines are broken for a terminal, and for ``COLUMNS``."""
+    try:
+        read_by_person = stream.isatty() or "COLUMNS" in os.environ
+    except ValueError:  # closed
+        return text
+    return wrapped(text, terminal_width()) if read_by_person else text

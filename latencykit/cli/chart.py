@@ -20,7 +20,13 @@ from latencykit.cli.options import (
     slo_of,
     with_unit,
 )
-from latencykit.cli.output import beside, print_written, write_chart, write_page
+from latencykit.cli.output import (
+    beside,
+    print_assumed_units,
+    print_written,
+    write_chart,
+    write_page,
+)
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -137,6 +143,7 @@ def command(
         write_chart(
             getattr(plot, kind), data, target, given.files, spec, unit=given.out_unit, **options
         )
+    print_assumed_units({entry.name: entry.data.run for entry in loaded})
     record: dict[str, Any] = {"output": str(target)}
     if style == "json":
         from latencykit.views.summary import series_record

@@ -21,7 +21,7 @@ from latencykit.cli.options import (
     share,
     slo_of,
 )
-from latencykit.cli.output import atomic, print_assumed_units, print_json
+from latencykit.cli.output import atomic, print_assumed_units, print_json, print_text
 from latencykit.cli.run_noise import noise_of
 from latencykit.errors import InvalidArgumentError
 
@@ -121,10 +121,11 @@ def command(
         print_json(check_record(checked, good, notes))
     else:
         seconds = [length for entry in loaded if (length := seconds_of(entry.data))]
-        click.echo(check_text(checked, style, given.out_unit, min(seconds, default=0.0)))
         print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
+        every, shortest = given.notes or style != "table", min(seconds, default=0.0)
+        print_text(check_text(checked, style, given.out_unit, shortest, every=every), style)
         if style == "table":
-            click.echo(exit_text(rows, good, strict=strict, sure=sure))
+            print_text(exit_text(rows, good, strict=strict, sure=sure), style)
     return int(good is False)
 
 

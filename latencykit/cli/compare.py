@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._text import brief_list
 from latencykit.cli.inputs import pairs_of
 from latencykit.cli.options import (
     Command,
@@ -123,7 +124,7 @@ def command(
     print_result(
         style,
         lambda: comparisons_record(comparisons, failed),
-        lambda: comparisons_text(comparisons, style, given.out_unit),
+        lambda: comparisons_text(comparisons, style, given.out_unit, every=given.notes),
         {
             f"{side} {k + 1}" if len(series) > 1 else side: data.run
             for pair in pairs.values()
@@ -131,10 +132,14 @@ def command(
             for k, data in enumerate(series)
         },
     )
+    messages: dict[str, list[str]] = {}
     for name, comparison in comparisons.items():
-        warnings = [text for text in comparison.warnings if UNSTATED not in text]  # a note of files
+        warnings = [text for text in comparison.warnings if UNSTATED not in text]  # a heading
+        warnings = warnings if given.notes else warnings[:1]
         for text in (*warnings, *(f"failed: {text}" for text in failed[name])):
-            note(f"{name}: {text}" if len(comparisons) > 1 else text)
+            messages.setdefault(text, []).append(name)
+    for text, names in messages.items():
+        note(text if len(names) == len(comparisons) else f"{brief_list(names)}: {text}")
     worse = any(comparison.verdict in ("worse", "mixed") for comparison in comparisons.values())
     return int(any(failed.values()) if conditions else worse)
 

@@ -8,7 +8,7 @@ import click
 
 from latencykit.cli.inputs import load, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs
-from latencykit.cli.output import atomic, print_written
+from latencykit.cli.output import atomic, print_assumed_units, print_written
 
 
 @click.command("convert", cls=Command)
@@ -50,4 +50,5 @@ def command(
             style="csv" if as_csv else "text",
             out_unit=given.out_unit,
         )
+    print_assumed_units({entry.name: entry.data.run for entry in loaded})
     print_written({"output": str(out)}, style, f"wrote {out}")

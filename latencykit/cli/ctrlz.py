@@ -13,7 +13,7 @@ from latencykit.cli.options import (
     note,
     output_options,
 )
-from latencykit.cli.output import print_json, write_chart
+from latencykit.cli.output import print_json, print_text, write_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +115,7 @@ def command(
         if style != "csv":
             words = ctrlz_words(result, verdict=not test["check"])
             click.echo("\n".join(words) + "\n")
-        click.echo(ctrlz_text(result, style))
+        print_text(ctrlz_text(result, style), style)
     return 0 if result.verdict in ("honest", "unknown") else 1
 
 

@@ -92,12 +92,11 @@ def command(
             note(f"the chart shows {name}; choose another with --series or --tag")
         _draw(name, diagnoses[name], out, given)
     records = [diagnosis_record(name, diagnosis) for name, diagnosis in diagnoses.items()]
-    noted = style != "table"  # whose paragraphs include it
     print_result(
         style,
         lambda: {"schema_version": 1, "series": records},
-        lambda: diagnosis_text(records, style, given.out_unit),
-        {name: diagnosis.run for name, diagnosis in diagnoses.items() if noted},
+        lambda: diagnosis_text(records, style, given.out_unit, every=given.notes),
+        {name: diagnosis.run for name, diagnosis in diagnoses.items()},
     )
     return int(fail and any(diagnosis.verdict == "omits" for diagnosis in diagnoses.values()))
 

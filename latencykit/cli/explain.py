@@ -17,7 +17,7 @@ from latencykit.cli.options import (
     note,
     progress,
 )
-from latencykit.cli.output import print_json, write_chart
+from latencykit.cli.output import print_assumed_units, print_json, print_text, write_chart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,8 @@ def command(
     if style == "json":
         print_json({"schema_version": 1, "series": records})
         return
-    click.echo(explanation_text(records, style, given.out_unit))
+    print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
+    print_text(explanation_text(records, style, given.out_unit), style)
     for result in explanations.values():
         for text in result.notes:
             note(text)
@@ -120,5 +121,5 @@ def _load(given: Inputs) -> list[Input]:
         Input(name, data, path)
         for (path, _, _), (name, data) in zip(entries, names.items(), strict=True)
     ]
-    print_notes(loaded)
+    print_notes(loaded, every=given.notes)
     return loaded

@@ -83,7 +83,8 @@ def command(
     """Estimate tail latency under fan-out: users wait for the slowest of n calls.
 
     In a log, the calls of one user fall into one interval: in a stall all are slow together. In
-    brackets: uncertain, since few requests, one stall or drift decide the value.
+    brackets: uncertain, since few requests, one stall or drift decide the value. 1–5 ms: the source
+    gives only this range.
 
     \b
     latencykit fanout run.hlog -n 1,10,100 -o fanout.png
@@ -115,7 +116,8 @@ def command(
                 in_sequence=sequential is not None,
             )
         records.append(fan_out_record(entry.name, entry.data.run, answers, bounds, shown))
-        sentences += fan_out_words(entry.name, answers)
+        lines = fan_out_words(entry.name, answers)
+        sentences += lines if given.notes else lines[: not sentences]
     if out is not None:
         if sequential is not None or strategy:
             raise InvalidArgumentError(

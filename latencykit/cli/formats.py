@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from latencykit.cli.options import format_option
+from latencykit.cli.output import print_text
 
 
 @click.command("formats")
@@ -24,4 +25,4 @@ def command(style: str) -> None:
     if style == "json":
         click.echo(json_text([format_record(entry) for entry in formats]))
     else:
-        click.echo(formats_text(formats, style))
+        print_text(formats_text(formats, style), style)

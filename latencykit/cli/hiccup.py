@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from latencykit.cli.options import format_option, note
-from latencykit.cli.output import print_json
+from latencykit.cli.output import print_json, print_text
 
 if TYPE_CHECKING:
     from latencykit.record.hiccup import HiccupProgress
@@ -71,4 +71,4 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
         print_json({"output": str(out), "series": [record]})
     else:
         note(f"wrote {out}")
-        click.echo(summary_text([record], style, None))
+        print_text(summary_text([record], style, None), style)

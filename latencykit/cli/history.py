@@ -11,7 +11,7 @@ import click
 
 from latencykit.cli.inputs import load
 from latencykit.cli.options import Command, Inputs, format_option, inputs, note, progress
-from latencykit.cli.output import print_json
+from latencykit.cli.output import print_json, print_text
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def check(
     if style == "json":
         print_json(check_record(verdict, history.left_out, len(runs) - 1))
     else:
-        click.echo(check_text(verdict, style, given.out_unit))
+        print_text(check_text(verdict, style, given.out_unit), style)
     return int(verdict.verdict == "worse")
 
 
@@ -231,7 +231,7 @@ def show(
     if style == "json":
         print_json(show_record(trends, len(history.runs), history.left_out))
     else:
-        click.echo(show_text(trends, style))
+        print_text(show_text(trends, style), style)
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._limits import check_series, in_force
 from latencykit._records import record
-from latencykit._text import without_secrets
+from latencykit._text import brief_list, without_secrets
 from latencykit.cli.options import is_quiet, is_terminal, note
 from latencykit.errors import InvalidArgumentError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from latencykit.cli.options import Inputs
+    from latencykit.core.run import Run
     from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import BinnedLog
 
@@ -89,10 +90,12 @@ def load(
     *,
     counted: bool = False,
     shown: bool = False,
+    notes: bool = True,
 ) -> list[Input]:
     """Read the series that the options select, or what `ask` answers of each.
 
-    With `shown`, all are for one chart or page; too many are refused before they are read.
+    Without `notes`, the caller prints those of the series. With `shown`, all are for one chart or
+    page; too many are refused before they are read.
     """
     from latencykit.io.reading import unique_names
 
@@ -106,7 +109,8 @@ def load(
         Input(name, data, entry.path, entry.series)
         for entry, (name, data) in zip(entries, names.items(), strict=True)
     ]
-    print_notes(loaded)
+    if notes:
+        print_notes(loaded, every=given.notes)
     return loaded
 
 
@@ -135,25 +139,34 @@ def load_files(
     return files
 
 
-def print_notes(loaded: Sequence[Input]) -> None:
-    """Print the notes of each series, once what is true of all series of a file or of all files."""
+_NOTED = 2
+"""Lines of notes on the series of a command; of more, ``--notes`` prints the rest."""
+
+
+def important_notes(run: Run, *, every: bool = False) -> list[str]:
+    """Return the most important note of a run, or all; the unit stands in a table's heading."""
+    notes = [text for text in run.notes if text != run.unit_note]
+    return notes if every else notes[:1]
+
+
+def print_notes(loaded: Sequence[Input], *, every: bool = False) -> None:
+    """Print the notes of each series, once what is true of all series of a file."""
     series = Counter(entry.path for entry in loaded)
     messages: dict[tuple[str, str], list[str]] = {}
     for entry in loaded:
-        for text in entry.data.run.notes:
-            shared = text == getattr(entry.data.run, "unit_note", None)
-            messages.setdefault(("" if shared else entry.path, text), []).append(entry.name)
+        for text in important_notes(entry.data.run, every=every):
+            messages.setdefault((entry.path, text), []).append(entry.name)
+    lines = []
     for (path, text), names in messages.items():
-        if not path:
-            paths = {entry.path for entry in loaded if text in entry.data.run.notes}
-            path = "" if len(paths) > 1 else next(iter(paths))
-        if not path:
-            name = f"{len(paths):,} files"
-        elif len(names) == 1 or len(names) < series[path]:
-            name = ", ".join(names)
-        else:
-            name = Path(without_secrets(path)).name
-        note(f"{'stdin' if name == '-' else name}: {text}")
+        name = Path(without_secrets(path)).name
+        if len(names) == 1 or len(names) < series[path]:
+            name = brief_list(names)
+        lines.append(f"{'stdin' if name == '-' else name}: {text}")
+    shown = lines if every or len(lines) <= _NOTED else lines[: _NOTED - 1]
+    for line in shown:
+        note(line)
+    if len(shown) < len(lines):
+        note(f"and notes on {len(lines) - len(shown):,} more series: --notes prints all")
 
 
 def warn_duplicate_files(files: Sequence[str]) -> None:
@@ -323,9 +336,8 @@ def _total(given: Inputs, executor: Any, ask: Callable[[Any], Any]) -> Any:
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     total = executors.added([part for _, part in result.series])
     files = f"{len(tasks):,} files: " if len(tasks) > 1 else ""
-    run = total.run
-    for text in run.notes:
-        note(f"{files if text == run.unit_note else ''}{text}")
+    for text in important_notes(total.run, every=given.notes):
+        note(f"{files}{text}")
     return total
 
 
@@ -410,7 +422,7 @@ def _each_file(given: Inputs) -> list[list[Input]]:
     read = load_files(given)
     if not all(read):
         raise InvalidArgumentError("none of the files has the series or tags asked for")
-    print_notes([entry for series in read for entry in series])
+    print_notes([entry for series in read for entry in series], every=given.notes)
     return read
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.options import format_option, freeze_options, note
-from latencykit.cli.output import atomic, print_json
+from latencykit.cli.output import atomic, print_json, print_text
 
 if TYPE_CHECKING:
     from latencykit.ctrlz.records import LeagueRecord
@@ -76,7 +76,7 @@ def command(
     from latencykit.views.tables import json_text
 
     if listing:
-        click.echo(modes_text(load_entries(tools), style))
+        print_text(modes_text(load_entries(tools), style), style)
         return
     if results is not None:
         record = _read(results)
@@ -109,7 +109,7 @@ def command(
     if style == "json":
         print_json(record)
     else:
-        click.echo(league_text(record, style))
+        print_text(league_text(record, style), style)
 
 
 def _read(path: Path) -> LeagueRecord:

@@ -24,7 +24,7 @@ from latencykit.cli.options import (
     progress,
     slo_of,
 )
-from latencykit.cli.output import print_assumed_units, print_json, write_chart
+from latencykit.cli.output import print_assumed_units, print_json, print_text, write_chart
 from latencykit.errors import InvalidArgumentError
 
 
@@ -108,11 +108,11 @@ def command(
     if style == "json":
         print_json(record)
     else:
-        click.echo(load_text(record, style, given.out_unit))
         print_assumed_units({name: data.run for name, data in runs.items()}, style)
+        print_text(load_text(record, style, given.out_unit), style)
     for text in load_words(curve, machines):
         text = markdown_text(text) if style == "markdown" else text
-        click.echo(text) if style in ("table", "markdown") else note(text)
+        print_text(text, style) if style in ("table", "markdown") else note(text)
     return 1 if curve.passed is False else 0
 
 

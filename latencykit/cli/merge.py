@@ -10,7 +10,7 @@ import click
 from latencykit._text import without_secrets
 from latencykit.cli.inputs import load, time_bins_of_all, warn_duplicate_files, without_aggregates
 from latencykit.cli.options import Command, Inputs, format_option, inputs, note
-from latencykit.cli.output import atomic, print_written
+from latencykit.cli.output import atomic, print_assumed_units, print_written
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import interval_seconds
 
@@ -86,4 +86,5 @@ def command(
         write_hlog(merged, temporary)
     count = merged.histogram().count
     record = {"output": str(out), "intervals": len(merged), "count": count}
+    print_assumed_units({out.name: merged.run})
     print_written(record, style, f"wrote {out}: {len(merged):,} intervals, {count:,} values")

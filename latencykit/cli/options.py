@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit._records import record
-from latencykit._text import printable, without_secrets
+from latencykit._text import for_stream, printable, without_secrets
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
@@ -35,6 +35,7 @@ class Inputs:
     files: tuple[str, ...]
     selection: Selection
     out_unit: str | None = None
+    notes: bool = False
     jobs: int = 1
     dask: str | None = None
 
@@ -84,6 +85,7 @@ _INPUT_OPTIONS = (
         is_flag=True,
         help="Skip and report corrupt lines, counted by reason, and unreadable files.",
     ),
+    _input("--notes", is_flag=True, help="Print all notes, not only the most important ones."),
     _input(
         "--jobs",
         type=click.IntRange(1),
@@ -283,7 +285,8 @@ def note(text: str) -> None:
     """Print a note of one line on standard error, safe for a terminal, unless ``-q`` is given."""
     if not is_quiet():
         with contextlib.suppress(OSError):  # a note that cannot be written stops nothing
-            click.echo(printable(without_secrets(text), len(text)), err=True)
+            text = printable(without_secrets(text), len(text))
+            click.echo(for_stream(text, sys.stderr), err=True)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

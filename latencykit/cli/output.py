@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit._text import markdown_text, printable, without_secrets
+from latencykit._text import brief_list, for_stream, markdown_text, printable, without_secrets
 from latencykit.cli.inputs import expand
-from latencykit.cli.options import is_quiet, is_terminal, note, progress
+from latencykit.cli.options import is_terminal, note, progress
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -33,43 +32,37 @@ def print_json(record: Any) -> None:
     click.echo()
 
 
+def print_text(text: str, style: str = "table") -> None:
+    """Print a text for people; sentences are broken into lines where a terminal shows them."""
+    click.echo(for_stream(text, sys.stdout) if style == "table" else text)
+
+
 def print_result(
     style: str, record: Callable[[], object], text: Callable[[], str], runs: Mapping[str, Run]
 ) -> None:
-    """Print a result as JSON, or as text with the units that are only assumed."""
+    """Print a result as JSON, or as text under the units that are only assumed."""
+    print_assumed_units(runs, style)
     if style == "json":
         print_json(record())
     else:
-        click.echo(text())
-        print_assumed_units(runs, style)
+        print_text(text(), style)
 
 
-def print_assumed_units(runs: Mapping[str, Run], style: str) -> None:
-    """Print below a table which units are only assumed: a table may be read without the notes.
-
-    Where both streams end in one place, a terminal or a log, the note on standard error, a few
-    lines above, says the same.
-    """
-    above = not is_quiet() and _share_a_place(sys.stdout, sys.stderr)
-    if style in ("table", "markdown") and not above:
-        messages: dict[str, list[str]] = {}
-        for name, run in runs.items():
-            if run.unit_note is not None:
-                messages.setdefault(run.unit_note, []).append(name)
-        for text, names in messages.items():
-            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            shown = printable(shown, 200)
-            shown = markdown_text(shown) if style == "markdown" else shown
-            click.echo(f"{shown}: {text}" if shown else text)
-
-
-def _share_a_place(*streams: TextIO | None) -> bool:
-    """Return True if both streams have the same reader: ``2>&1``, or a terminal."""
-    try:
-        first, second = [stream.fileno() for stream in streams if stream is not None]
-        return os.path.sameopenfile(first, second)
-    except (OSError, ValueError):  # a stream is closed, or none of the system's
-        return False
+def print_assumed_units(runs: Mapping[str, Run], style: str = "") -> None:
+    """Print which units are only assumed: above a table, and as a note in other outputs."""
+    series: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        if run.unit_note is not None:
+            series.setdefault(run.unit, []).append(name)
+    for unit, names in series.items():
+        of = "" if len(names) == len(runs) else f"{printable(brief_list(names), 200)}: "
+        text = f"{of}unit: {unit} (assumed; --unit states another)"
+        if style == "table":
+            print_text(text)
+        elif style == "markdown":
+            click.echo(f"{markdown_text(text)}\n")
+        else:
+            note(text)
 
 
 def print_written(record: dict[str, Any], style: str, text: str | None = None) -> None:

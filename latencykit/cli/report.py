@@ -16,7 +16,7 @@ from latencykit.cli.options import (
     slo_of,
     with_unit,
 )
-from latencykit.cli.output import beside, print_written, write_page
+from latencykit.cli.output import beside, print_assumed_units, print_written, write_page
 
 
 @click.command("report", cls=Command)
@@ -92,4 +92,5 @@ def command(
         connections=connections,
         page_size=limit,
     )
+    print_assumed_units({entry.name: entry.data.run for entry in loaded})
     print_written({"output": str(target)}, style, None if out is None else f"wrote {target}")

@@ -23,7 +23,7 @@ from latencykit.cli.options import (
     inputs,
     numbers,
 )
-from latencykit.cli.output import print_assumed_units, print_json
+from latencykit.cli.output import print_assumed_units, print_json, print_text
 from latencykit.errors import DataNotAvailableError
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 @click.option(
     "--percentiles",
     metavar="LIST",
-    help=f"Percentiles to show.  [default: those that the tool reported, else {_DEFAULT}]",
+    help=f"Percentiles to show, or all that the tool reported.  [default: of {_DEFAULT} those "
+    "that fit the terminal]",
 )
 @click.option(
     "--trim",
@@ -62,6 +63,10 @@ def command(
 ) -> None:
     """Print the key numbers of every series, and how far the sample supports them.
 
+    (1.2 ms) in brackets is uncertain: few requests or intervals, one stall, or drift decide the
+    value. 1–5 ms: the source gives only this range. ≥ 6 s: some requests took longer. tm99 is the
+    mean without the lowest and the highest 1 % of the requests.
+
     \b
     latencykit summary run.hlog
     latencykit summary 'host*.hlog' --merge --percentiles 50,99,99.99
@@ -70,7 +75,7 @@ def command(
     from latencykit.views.summary import intervals_text, summary_text
 
     options = {
-        "percentiles": None if percentiles is None else numbers(percentiles),
+        "percentiles": None if percentiles in (None, "all") else numbers(percentiles),
         "confidence": confidence,
         "trims": trims,
         "brief": style != "json",
@@ -83,14 +88,19 @@ def command(
     else:
         ask = functools.partial(_record, interval=interval, options=options)
         once = interval is None
-        loaded = load(given, ask, counted=once)
+        loaded = load(given, ask, counted=once, notes=style != "table" or not once)
         records = [entry.data.record | {"name": entry.name} for entry in loaded]
         runs = {entry.name: entry.data.run for entry in loaded}
+    print_assumed_units(runs, style)
     if style == "json":
         print_json({"schema_version": 1, "series": records})
+    elif interval:
+        print_text(intervals_text(records, style, given.out_unit), style)
     else:
-        click.echo((intervals_text if interval else summary_text)(records, style, given.out_unit))
-        print_assumed_units(runs, style)
+        text = summary_text(
+            records, style, given.out_unit, percentiles=percentiles is None, notes=given.notes
+        )
+        print_text(text, style)
 
 
 @record()

@@ -18,7 +18,7 @@ from latencykit.cli.options import (
     share,
     slo_of,
 )
-from latencykit.cli.output import print_json, write_chart
+from latencykit.cli.output import print_json, print_text, write_chart
 
 
 @click.command("sweep")
@@ -155,10 +155,10 @@ def command(
     if style == "json":
         print_json(record)
     else:
-        click.echo(sweep_text(record, style))
+        print_text(sweep_text(record, style), style)
     for text in sweep_words(result):
         text = markdown_text(text) if style == "markdown" else text
-        click.echo(text) if style in ("table", "markdown") else note(text)
+        print_text(text, style) if style in ("table", "markdown") else note(text)
     note(f"outputs: {result.folder}")
     if result.stopped == "interrupted":
         raise KeyboardInterrupt

@@ -229,13 +229,14 @@ def read_source(
     for name, data in series.items():
         run = data.run
         doubt = None if part else too_long(data, source.highest)
-        notes = filter(None, [run.unit_note, doubt, options.tally.note, cut])
+        doubts = filter(None, [cut, doubt, options.tally.note])  # more important than the rest
+        notes = dict.fromkeys([*doubts, *run.notes, *filter(None, [run.unit_note])])
         result[name or source.name] = data.with_run(
             source=source.name,
             format=chosen.name,
             series=(name or None) if len(series) > 1 else None,
             command=without_login(run.command or "") or None,
-            notes=run.with_notes(*notes).notes,
+            notes=tuple(notes),
         )
     if not (options.columns or options.counted):
         shared: dict[str, Data] = {}

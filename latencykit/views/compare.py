@@ -6,8 +6,9 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
-from latencykit._text import markdown_text, printable
+from latencykit._text import brief_list, markdown_text, printable
 from latencykit.analysis.compare import significance
+from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.quantiles import is_resolved
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_range, format_share, format_value
@@ -150,9 +151,18 @@ def _change_record(row: Change) -> ChangeRecord:
 
 
 def comparisons_text(
-    comparisons: Mapping[str, Comparison], style: str = "table", out_unit: str | None = None
+    comparisons: Mapping[str, Comparison],
+    style: str = "table",
+    out_unit: str | None = None,
+    *,
+    every: bool = False,
 ) -> str:
-    """Return one row per statistic, series by series; CSV of several names them in a column."""
+    """Return one row per statistic, series by series; CSV of several names them in a column.
+
+    In a terminal, of several series the first one has a table and the others a headline, of
+    thirty percentiles the usual ones are shown, and one sentence about the evidence, unless all is
+    wanted.
+    """
     several = len(comparisons) > 1
     if style == "csv":
         table = Table(style)
@@ -175,10 +185,14 @@ def comparisons_text(
                     }
                 )
         return table.render()
-    texts, caveats = [], list[str]()
-    for name, comparison in comparisons.items():
+    texts, caveats, others = [], list[str](), dict[str, list[str]]()
+    brief = style == "table" and not every
+    for number_of, (name, comparison) in enumerate(comparisons.items()):
+        if brief and number_of:
+            others.setdefault(headline(comparison, out_unit), []).append(printable(name, 40))
+            continue
         table, show = Table(style), partial(value_text, out_unit=out_unit)
-        for row in comparison.changes:
+        for row in _usual(comparison.changes) if brief else comparison.changes:
             base, new = side_texts(row, partial(show, unit=comparison.unit))
             ends = [
                 format_change(row.low) if row.low > _UNBOUNDED else "",
@@ -198,9 +212,27 @@ def comparisons_text(
             )  # fmt: skip
         title = f"{printable(name)}\n" if several else ""
         title = f"### {markdown_text(title)}" if title and style == "markdown" else title
-        texts.append(f"{title}{headline(comparison, out_unit)}\n\n{table.render()}")
-        caveats += comparison.reasons
+        texts.append(
+            f"{title}{headline(comparison, out_unit)}\n\n{table.render(optional=('tolerates',))}"
+        )
+        caveats += comparison.reasons[:1] if brief else comparison.reasons
+    if others:
+        lines = [f"{brief_list(names)}: {text}" for text, names in others.items()]
+        if len(lines) > _BRIEFLY:
+            rest = sum(map(len, [*others.values()][_BRIEFLY - 1 :]))
+            lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
+        texts.append("\n".join(lines))
     return "\n\n".join([*texts, "\n".join(dict.fromkeys(caveats))]).rstrip()
+
+
+_BRIEFLY, _MANY = 4, 10
+"""Further series of a text; statistics of which only the usual percentiles are shown."""
+
+
+def _usual(changes: Sequence[Change]) -> Sequence[Change]:
+    """The usual percentiles of very many, and all other statistics."""
+    usual = [row for row in changes if row.percentile in (*STANDARD_PERCENTILES, None)]
+    return usual if len(changes) > _MANY and len(usual) > 1 else changes
 
 
 def _tolerance(row: Change) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from latencykit._text import printable
+from latencykit._text import brief_list, printable
 from latencykit.core.histogram import Histogram
+from latencykit.core.run import UNSTATED
 from latencykit.units import (
     format_count,
     format_duration,
@@ -93,9 +94,6 @@ class DiagnoseRecord(TypedDict):
     series: list[DiagnosisRecord]
 
 
-_SHOWN_STALLS = 10
-
-
 def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.detected_stalls
@@ -161,11 +159,29 @@ def _ranges(data: Any, diagnosis: Diagnosis) -> dict[str, Span]:
 
 
 def diagnosis_text(
-    records: Sequence[DiagnosisRecord], style: str, out_unit: str | None = None
+    records: Sequence[DiagnosisRecord],
+    style: str,
+    out_unit: str | None = None,
+    *,
+    every: bool = False,
 ) -> str:
-    """Return a paragraph per diagnosis, or a row each as CSV or Markdown."""
+    """Return a paragraph per diagnosis, or a row each as CSV or Markdown.
+
+    Of several series the first one has a paragraph, the others a sentence, unless all is wanted.
+    """
+    if style == "table" and (every or len(records) == 1):
+        return "\n\n".join(_paragraph(record, out_unit, every=every) for record in records)
     if style == "table":
-        return "\n\n".join(_paragraph(record, out_unit) for record in records)
+        first, *others = records
+        sentences: dict[str, list[str]] = {}
+        for record in others:
+            text = f"{record['verdict']}: {record['summary']}"
+            sentences.setdefault(text, []).append(printable(record["name"], 40))
+        lines = [f"{brief_list(names)}: {text}" for text, names in sentences.items()]
+        if len(lines) > _BRIEFLY:
+            rest = sum(map(len, [*sentences.values()][_BRIEFLY - 1 :]))
+            lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
+        return "\n\n".join([_paragraph(first, out_unit), "\n".join(lines)])
     table = Table(style)
     for record in records:
         table.add(
@@ -183,7 +199,14 @@ def diagnosis_text(
     return table.render(left=8)
 
 
-def _paragraph(record: DiagnosisRecord, out_unit: str | None) -> str:
+_EVIDENCE, _SHOWN_STALLS, _BRIEFLY = 4, 3, 4
+"""Findings, stalls and further series of a text, unless all of them are wanted."""
+
+_USUAL = ("50", "90", "99", "99.9", "100")
+"""Percentiles of a text."""
+
+
+def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = False) -> str:
     lines = [record["summary"]]
     if record["findings"]:
         lines.append(f"also: {', '.join(record['findings'])}")
@@ -192,37 +215,40 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None) -> str:
     if record["verdict"] in ("clean", "no stall"):
         order = {}
     rest = {piece["test"] for piece in record["evidence"]}.difference(*order.values())
-    for label, tests in (*order.items(), ("", sorted(rest))):
-        lines += [
-            f"{label}{piece['finding']} ({piece['test']})"
-            for piece in record["evidence"]
-            if piece["test"] in tests
-        ]
-    lines += record["notes"]
-    stalls = record["stalls"]
-    for stall in stalls[:_SHOWN_STALLS]:
+    evidence = [
+        f"{label}{piece['finding']} ({piece['test']})"
+        for label, tests in (*order.items(), ("", sorted(rest)))
+        for piece in record["evidence"]
+        if piece["test"] in tests
+    ]
+    notes = [text for text in record["notes"] if UNSTATED not in text]
+    stalls = record["stalls"] if every else record["stalls"][:_SHOWN_STALLS]
+    lines += [*evidence, *notes] if every else [*evidence[:_EVIDENCE], *notes[:1]]
+    for stall in stalls:
         lines.append(
             f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, "
             f"worst {_duration(stall['worst'])}, "
             f"{format_count(stall['missing'])} requests not sent meanwhile"
         )
-    if len(stalls) > _SHOWN_STALLS:
-        lines.append(f"and {format_count(len(stalls) - _SHOWN_STALLS)} more stalls")
+    if len(stalls) < len(record["stalls"]):
+        lines.append(f"and {format_count(len(record['stalls']) - len(stalls))} more stalls")
     if record["expected_interval"]:
         lines.append(f"expected interval {_duration(record['expected_interval'])}")
-    columns = {"as measured": (record["raw"], record["raw_ranges"])}
+    rows = {"as measured": (record["raw"], record["raw_ranges"])}
     if record["corrected"] and record["method"] is not None:
         how = {"retime": "by the schedule", "backfill": "back-filled"}[record["method"]]
-        columns[how] = record["corrected"], record["corrected_ranges"]
+        rows[how] = record["corrected"], record["corrected_ranges"]
     table = Table(out_unit=out_unit)
-    for name in record["raw"]:
+    usual = [name for name in record["raw"] if name in _USUAL]
+    shown = list(record["raw"]) if every or not usual else usual
+    for heading, (values, ranges) in rows.items():
         cells = {
-            heading: table.bounded(values.get(name), ranges.get(name), "ns")
-            for heading, (values, ranges) in columns.items()
+            percentile_name(float(name)): table.bounded(values.get(name), ranges.get(name), "ns")
+            for name in shown
         }
-        table.add({"": percentile_name(float(name)), **cells})
+        table.add({"": heading, **cells})
     if record["raw"]:
-        lines += table.render().splitlines()
+        lines += table.render(margin=2).splitlines()
     if record["advice"]:
         lines.append(record["advice"])
     heading = f"{printable(record['name'])}: {record['verdict']}"

@@ -9,7 +9,7 @@ from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.quantiles import is_resolved
 from latencykit.units import format_count, format_percentile, sure_percentile
 from latencykit.views.markup import esc, section, table
-from latencykit.views.tables import Table
+from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import UnitFrom, number, percent
 
 if TYPE_CHECKING:
@@ -181,19 +181,35 @@ def fan_out_text(
                         **table.flags(values["percentiles"]),
                     }
                 )
-    return table.render(legend=True)
+    return table.render(
+        optional=("p99.9", "p90", "worse than p99 of one"), most=MOST_ROWS, causes=True
+    )
 
 
 def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
-    """Return what the numbers are based on, one sentence per point."""
+    """Return what the numbers are based on, one sentence per point, the most important first."""
     from latencykit.analysis.fan_out import samples_needed
 
     largest = max(answers, key=lambda answer: answer.n)
-    lines = [
-        f"{name}, {format_count(answer.n)} calls: {answer.note}"
-        for answer in answers
-        if answer.note
-    ]
+    lines = []
+    if largest.added_load:
+        lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
+    if largest.n > 1 and not largest.sequential:
+        percentile = largest.leaf_percentile(99)
+        needed = samples_needed(percentile)
+        count = largest.leaf.count + largest.leaf.censored
+        enough = ""
+        if count < needed:
+            enough = (
+                f"; that takes {format_count(needed)} calls, and there are {format_count(count)}"
+            )
+        calls = format_count(largest.n)
+        if largest.quorum is not None:
+            calls = f"{largest.quorum:,} of {largest.n:,}"
+        lines.append(
+            f"{name}: of {calls} independent calls, the user's p99 is the p{percentile:.7g} of one"
+            f"{enough}"
+        )
     solid = largest.solid_up_to()
     if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
         upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
@@ -201,23 +217,11 @@ def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
             f"{name}: too few independent events bound the latency of one call {upto}; another run "
             "may show other percentiles to users"
         )
-    if largest.added_load:
-        lines.append(f"{name}: the hedge sends {100 * largest.added_load:,.3g} % more calls")
-    if largest.n == 1 or largest.sequential:
-        return lines
-    percentile = largest.leaf_percentile(99)
-    needed = samples_needed(percentile)
-    count = largest.leaf.count + largest.leaf.censored
-    enough = ""
-    if count < needed:
-        enough = f"; that takes {format_count(needed)} calls, and there are {format_count(count)}"
-    calls = format_count(largest.n)
-    if largest.quorum is not None:
-        calls = f"{largest.quorum:,} of {largest.n:,}"
-    lines.append(
-        f"{name}: of {calls} independent calls, the user's p99 is the p{percentile:.7g} of one"
-        f"{enough}"
-    )
+    lines += [
+        f"{name}, {format_count(answer.n)} calls: {answer.note}"
+        for answer in answers
+        if answer.note
+    ]
     return lines
 
 

@@ -158,7 +158,7 @@ def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | Non
     table = Table(style, out_unit)
     for row in rows:
         table.add(_cells(row, table, style))
-    text = table.render(left=2)
+    text = table.render(left=2, optional=("level since",))
     if style == "csv":
         return text
     above = [f"**{markdown_text(sentence(judged))}**", ""] if style == "markdown" else []
@@ -258,7 +258,7 @@ def show_text(trends: Sequence[Trend], style: str = "table", out_unit: str | Non
     shown = trends[:_COMMENT_ROWS] if style == "markdown" else trends
     for trend in shown:
         table.add(trend_cells(trend, table, style))
-    text = table.render(left=3)
+    text = table.render(left=3, optional=("labels", "changes"))
     if style == "csv":
         return text
     changes = changes_texts(shown)

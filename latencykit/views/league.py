@@ -14,14 +14,22 @@ if TYPE_CHECKING:
     from latencykit.ctrlz.records import FailureRecord, LeagueRecord, ResultRecord
 
 
+_ADVICE = "flags that make it honest"
+
+
 def league_text(record: LeagueRecord, style: str = "table") -> str:
     """Return one row per mode."""
     if not record["results"]:
         return "no load generator is installed"
-    table = Table(style, code=True)
+    table, advice = Table(style, code=True), []
     for row in record["results"]:
-        table.add(league_row(row))
-    return table.render(left=9)
+        cells = league_row(row)
+        if style == "table":  # flags are longer than a terminal is wide
+            flags = cells.pop(_ADVICE)
+            advice += [f"{cells['tool']} {cells['mode']}: {flags}"] if flags else []
+        table.add(cells)
+    text = table.render(left=8, optional=("version", "model", "reported max"))
+    return "\n".join([text, "", f"{_ADVICE}:", *advice]) if advice else text
 
 
 def modes_text(entries: Sequence[Entry], style: str = "table") -> str:
@@ -47,7 +55,7 @@ def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
             result["verdict"],
         ]
     headings = ("model", "reported p99", "true p99", "reported max", "verdict")
-    advice = {"flags that make it honest": result["advice"]}
+    advice = {_ADVICE: result["advice"]}
     return row | dict(zip(headings, cells, strict=True)) | advice
 
 

@@ -185,7 +185,7 @@ def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = N
                 **table.flags(cells[p] for p in percentiles if p in cells),
             }
         )
-    return table.render()
+    return table.render(optional=("p99.9", "p90", "saturated"))
 
 
 def rate_text(rate: float | None) -> str:

@@ -6,11 +6,11 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from latencykit._text import format_items, printable
+from latencykit._text import brief_list, format_items, printable
 from latencykit.analysis.slo import cannot_show, passed
 from latencykit.units import NANOSECONDS, format_range
 from latencykit.views.markup import badge, esc, section, table
-from latencykit.views.tables import Table
+from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, plain, value_text
 
 if TYPE_CHECKING:
@@ -87,9 +87,14 @@ def check_text(
     style: str = "table",
     out_unit: str | None = None,
     seconds: float = 0.0,
+    *,
+    every: bool = True,
 ) -> str:
-    """Return one row per limit, the reasons below, and what a run of this length cannot show."""
-    table, reasons = Table(style, out_unit), []
+    """Return one row per limit, the reasons below, and what a run of this length cannot show.
+
+    Of many reasons, those of the first rows are stated unless `every` one is wanted.
+    """
+    table, reasons = Table(style, out_unit), dict[str, list[str]]()
     for name, results in checked.items():
         for row in results:
             limit, value, low, high = slo_texts(row, out_unit)
@@ -114,10 +119,18 @@ def check_text(
                 }
             table.add({"series": name, "statistic": row.statistic, **columns})
             if row.reason:
-                reasons.append(f"{printable(name)} {row.statistic}: {row.reason}")
-    text = table.render(left=2)
-    lines = list(filter(None, [*reasons, cannot_show(seconds)]))
+                reasons.setdefault(row.reason, []).append(f"{printable(name)} {row.statistic}")
+    text = table.render(left=2, most=MOST_ROWS)
+    stated = [f"{brief_list(rows)}: {reason}" for reason, rows in reasons.items()]
+    if len(stated) > _REASONS and not every:
+        more = sum(map(len, [*reasons.values()][_REASONS:]))
+        stated[_REASONS:] = [f"and {format_items(more, 'reason')} more: --notes states all"]
+    lines = list(filter(None, [*stated, cannot_show(seconds)]))
     return text if style == "csv" or not lines else "\n".join([text, "", *lines])
+
+
+_REASONS = 4
+"""Reasons below a table for a terminal."""
 
 
 def _interval(low: str, high: str) -> str:

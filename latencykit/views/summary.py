@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, overload
 
 import numpy as np
 
-from latencykit._text import format_items, printable
+from latencykit._text import brief_list, format_items, printable
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.steadiness import drift
 from latencykit.analysis.timeouts import suspected_timeout
@@ -21,6 +21,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.histogram_percentiles import highest_pinned_down
 from latencykit.core.key_statistics import statistic_text
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
+from latencykit.core.run import UNSTATED
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.units import (
@@ -34,7 +35,7 @@ from latencykit.units import (
     sure_percentile,
 )
 from latencykit.views.markup import as_sentence, esc, table
-from latencykit.views.tables import Table
+from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import (
     PercentileRecord,
     Span,
@@ -329,7 +330,7 @@ def _add_means(
         *(key for key in ranges if key in ("mean", "std")),
         *(spec for spec, value in means.items() if value is None),
     ]
-    return (f"the source gives only bounds for {', '.join(wide)}",) if wide else ()
+    return (f"{_BOUNDS_ONLY} {', '.join(wide)}",) if wide else ()
 
 
 def model_record(name: str, model: Distribution) -> SeriesRecord:
@@ -538,19 +539,36 @@ def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:
     return [number(value) for value in values.tolist()]
 
 
+_BOUNDS_ONLY = "the source gives only bounds for"
+
 _FEW = 6
-"""Of more series, only the statistics that were asked for are explained below the table."""
+"""Footnotes below a table; of more, only their number is stated."""
+
+
+_OPTIONAL = (
+    "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "timeouts", "p90", "mean",
+    "p99.9",
+)  # fmt: skip
+"""Columns that a narrow terminal does without, the first ones first."""
 
 
 def summary_text(
-    records: Sequence[SeriesRecord], style: str = "table", out_unit: str | None = None
+    records: Sequence[SeriesRecord],
+    style: str = "table",
+    out_unit: str | None = None,
+    *,
+    percentiles: bool = True,
+    notes: bool = False,
 ) -> str:
     """Return one row per series: counts, percentiles, maximum and means.
 
     A percentile in brackets is not supported by the sample: it is one of its largest values. Where
-    the source gives a range, CSV has its upper end.
+    the source gives a range, CSV has its upper end. People see the usual `percentiles`, as many as
+    fit, unless they asked for others, and one footnote per series unless they asked for all.
     """
-    percentiles = sorted({row["percentile"] for record in records for row in record["percentiles"]})
+    columns = {row["percentile"] for record in records for row in record["percentiles"]}
+    if percentiles and style != "csv":
+        columns = columns & set(STANDARD_PERCENTILES) or columns
     failures = any(record["failed"] or record["timeouts"] for record in records)
     suffix = _csv_unit(records, style, out_unit)
     table = Table(style, out_unit)
@@ -569,7 +587,7 @@ def summary_text(
                 **({key: record[key] for key in ("failed", "timeouts")} if failures else {}),
                 **{
                     f"p{format_percentile(p)}{suffix}": table.percentile(rows.get(p), unit)
-                    for p in percentiles
+                    for p in sorted(columns)
                     if p < 100
                 },
                 f"max{suffix}": largest,
@@ -586,10 +604,11 @@ def summary_text(
                 **table.flags(row for _, row in sorted(rows.items())),
             }
         )
-    text = table.render(legend=True)
+    optional = _OPTIONAL if percentiles else ("highest supported", "tm99", "timeouts", "mean")
+    text = table.render(optional=optional, most=MOST_ROWS, causes=True)
     if style != "table":
         return text
-    return "\n".join([text, *_explanations(records, out_unit)])
+    return "\n".join([text, *_footnotes(records, out_unit, every=notes)])
 
 
 def _csv_unit(records: Sequence[SeriesRecord], style: str, out_unit: str | None) -> str:
@@ -603,29 +622,31 @@ def _csv_unit(records: Sequence[SeriesRecord], style: str, out_unit: str | None)
     return f" ({'/'.join(sorted(unit if unit in NANOSECONDS else 'no unit' for unit in units))})"
 
 
-def _explanations(records: Sequence[SeriesRecord], out_unit: str | None) -> list[str]:
-    """Notes on the evidence of the tails, and on what trimmed statistics leave out."""
+def _footnotes(records: Sequence[SeriesRecord], out_unit: str | None, *, every: bool) -> list[str]:
+    """The trimmed statistics that were asked for, and what to know of each series."""
     lines = []
     for record in records:
         name = f"{printable(record['name'])}: " if len(records) > 1 else ""
-        if record["tail_note"] and not record["incident"] and len(records) <= _FEW:
-            lines.append(f"{name}{record['tail_note']}")
-        if len(records) <= _FEW:
-            lines += [f"{name}{text}" for text in record["findings"]]
         for spec, trim in record["trimmed"].items():
-            if spec not in TRIMMED or (spec == "tm99" and len(records) <= _FEW):
+            if spec not in TRIMMED:
                 value = _trim_text(trim, record["unit"], out_unit)
                 form, _, meaning = trim["definition"].partition(": ")
                 lines.append(
                     f"{name}{spec} = {value}, the {meaning} ({form}); "
                     f"leaves out {trim['leaves_out']}"
                 )
-    with_findings = sum(bool(record["findings"]) for record in records)
-    if with_findings and len(records) > _FEW:
-        lines.append(
-            f"findings on {with_findings} of {len(records)} series (not steady, a timeout, "
-            "averages …): see --format json, or select with --series"
-        )
+    messages: dict[str, list[str]] = {}
+    for record in records:
+        texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
+        texts += [record["tail_note"]] if record["tail_note"] else []
+        texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
+        for text in texts if every else texts[:1]:
+            messages.setdefault(text, []).append(printable(record["name"]))
+    for text, names in messages.items():
+        of = f"{brief_list(names)}: " if len(names) < len(records) else ""
+        lines.append(f"{of}{text}")
+    if len(messages) > _FEW and not every:
+        lines[-len(messages) :] = [f"notes on {len(messages)} series: --notes prints them"]
     return lines
 
 
@@ -678,7 +699,7 @@ def intervals_text(
                     ),
                 }
             )
-    return table.render(legend=True)
+    return table.render(optional=[f"p{name}" for name in ("99.999", "75", "95", "99.99", "90")])
 
 
 def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:

@@ -125,7 +125,7 @@ def sweep_text(record: SweepRecord, style: str = "table") -> str:
                 **table.flags(cells[p] for p in percentiles if p in cells),
             }
         )
-    return table.render()
+    return table.render(optional=("p99.9", "p90", "seconds"))
 
 
 def sweep_words(sweep: Sweep) -> list[str]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
-import unicodedata
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from latencykit._text import guarded, markdown_text, printable
+from latencykit._text import guarded, markdown_text, printable, terminal_width
 from latencykit.units import format_percentile, format_range, format_row
-from latencykit.views.values import bare_value, causes_text, value_text
+from latencykit.views.fit import fitted
+from latencykit.views.values import bare_value, causes_text, percentile_name, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from latencykit.views.summary import TrimmedRecord
     from latencykit.views.values import PercentileRecord, Span
 
-_RANGES = "(a–b: the source gives only this range)"
-
+MOST_ROWS = 13
+"""Rows of a table for a terminal of 24 lines, where a file has as many series as it likes."""
 
 Cell = str | float | bool | None
 """A value of CSV, or a text for people."""
@@ -88,50 +87,36 @@ class Table:
             "resolved": " ".join(name for name, row in named if row["resolved"]),
         }
 
-    def render(self, *, left: int = 1, legend: bool = False) -> str:
+    def render(
+        self,
+        *,
+        left: int = 1,
+        optional: Sequence[str] = (),
+        most: int | None = None,
+        margin: int = 0,
+        causes: bool = False,
+    ) -> str:
         """Return the table; the first `left` columns are flush left.
 
-        With `legend`, lines below a table for the terminal explain its brackets and ranges.
+        For a terminal it is fitted: see `fit.fitted` for `optional` columns, and of more than
+        `most` rows the first ones are shown. The caller indents it by `margin`.
+        With `causes`, a line below it names those of the brackets.
         """
         if self._style == "csv":
             return _csv_text(self._header, self._rows)
         cells = [["" if cell is None else str(cell) for cell in row] for row in self._rows]
         if self._style == "markdown":
             return _markdown(self._header, cells, left, code=self._code)
-        lines = [_aligned(self._header, cells, left)]
-        if legend:
-            texts = [cell for row in cells for cell in row]
-            causes = causes_text(self._percentiles)
-            if causes:
-                lines.append(f"(in brackets: uncertain; {causes})")
-            if any(re.search(r"\d[^ ]*( [nµm]?s)?–\d|≤ \d", text) for text in texts):
-                lines.append(_RANGES)
-        return "\n".join(lines)
-
-
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """Rows in aligned columns; the first `left` are flush left, the others flush right."""
-    cells = [[printable(cell, 80) for cell in row] for row in (header, *rows)]
-    sizes = [[_width(cell) for cell in row] for row in cells]
-    widths = [max(column) for column in zip(*sizes, strict=True)]
-    lines = []
-    for row, used in zip(cells, sizes, strict=True):
-        spaces = [" " * (width - size) for width, size in zip(widths, used, strict=True)]
-        padded = [
-            cell + space if k < left else space + cell
-            for k, (cell, space) in enumerate(zip(row, spaces, strict=True))
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+        shown = cells[: most if most is None or len(cells) <= most else most - 1]
+        safe = [[printable(cell, 80) for cell in row] for row in (self._header, *shown)]
+        text = fitted(safe[0], safe[1:], left, terminal_width() - margin, optional)
+        if len(shown) < len(cells):
+            text += f"\nand {len(cells) - len(shown):,} more rows: --format csv has all"
+        names = set(text.split())
+        rows = [row for row in self._percentiles if percentile_name(row["percentile"]) in names]
+        if causes and (why := causes_text(rows)):
+            text += f"\n(in brackets: uncertain; {why})"
+        return text
 
 
 def _markdown(

@@ -91,4 +91,4 @@ def formats_text(formats: Sequence[Format], style: str = "table") -> str:
                 "made by": entry.example,
             }
         )
-    return table.render(left=6)
+    return table.render(left=6, optional=("made by", "unit"))

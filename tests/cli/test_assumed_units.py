@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -55,11 +53,14 @@ def test_what_prints_for_people_says_so_where_it_prints(run, log, words):
         pytest.importorskip("plotext", reason="the extra `report` is not installed")
     status, out, err = run("-q", *words, log)
     assert (status, err) == (0, "")
-    assert out.count("assuming nanoseconds; override with --unit") == 1
-    status, _, err = run(*words, log)
-    assert (status, err.count("assuming nanoseconds")) == (0, 1)
+    text = "assuming nanoseconds; override" if "--term" in words else "unit: ns (assumed"
+    assert out.count(text) == 1
+    if "--term" not in words:  # the first that a person reads
+        assert out.startswith("unit: ns (assumed; --unit states another)\n")
+    status, out, err = run(*words, log)
+    assert (status, (out + err).count("assum")) == (0, 1)
     _, out, err = run(*words, log, "--unit", "us")
-    assert "assuming" not in out + err
+    assert "assum" not in out + err
 
 
 @pytest.mark.parametrize(
@@ -281,16 +282,16 @@ def test_bytes_are_not_latency(tmp_path, name, described):
         lk.read(path)
 
 
-def test_a_comparison_says_it_once_above_and_once_below(run, log, tmp_path):
+def test_it_is_said_once_for_both_sides_and_for_the_one_that_does_not_state_it(run, log, tmp_path):
     _, out, err = run("compare", log, bare(tmp_path / "b.hlog"))
-    assert (out.count("assuming nanoseconds"), err.count("assuming nanoseconds")) == (1, 1)
+    assert (out.count("unit: ns (assumed"), err.count("assum")) == (1, 0)
+    stated = tmp_path / "c.hlog"
+    write({"c": lk.read(log, unit="ns")}, stated)
+    assert run("compare", log, stated)[1].startswith("base: unit: ns (assumed")
 
 
-def test_streams_that_share_a_place_show_the_note_once(log):
-    command = [sys.executable, "-m", "latencykit", "summary", str(log)]
-    apart = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert (apart.stdout.count("assuming"), apart.stderr.count("assuming")) == (1, 1)
-    together = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "check": True}
-    assert subprocess.run(command, **together).stdout.count("assuming") == 1
-    quiet = [*command[:3], "-q", *command[3:]]
-    assert subprocess.run(quiet, **together).stdout.count("assuming") == 1
+@pytest.mark.parametrize("words", [["chart", "-o", "x.png"], ["convert", "x.csv"]])
+def test_what_only_writes_says_it_in_a_note(run, log, tmp_path, words):
+    words = [str(tmp_path / word) if word.startswith("x.") else word for word in words]
+    status, out, err = run(words[0], log, *words[1:])
+    assert (status, out, err.count("unit: ns (assumed")) == (0, "", 1)

@@ -119,7 +119,7 @@ def test_summary_in_json_has_the_contracts_keys_and_notes_go_elsewhere(run):
     assert keys <= set(series)
     row = next(row for row in series["percentiles"] if row["percentile"] == 99.99)
     assert (row["supported"], row["high"]) == (False, None)
-    assert "assuming nanoseconds" in err
+    assert "unit: ns (assumed" in err
 
 
 @pytest.mark.slow
@@ -357,16 +357,14 @@ def test_an_input_is_never_overwritten(run, tmp_path):
     assert copy.read_bytes() == CTRLZ.read_bytes()
 
 
-def test_what_is_true_of_all_series_of_a_file_is_said_once(run):
-    _, _, err = run("summary", TAGGED, JHICCUP)
-    assert err.splitlines() == [
-        (
-            f"{TAGGED.name}: the unit of the values is not stated: assuming nanoseconds; override "
-            "with --unit"
-        )
-    ]
-    _, _, err = run("summary", "--tag", "get", TAGGED)
-    assert err.startswith("get: the unit of the values is not stated")
+def test_what_is_true_of_all_series_is_said_once(run):
+    _, out, _ = run("summary", TAGGED)
+    assert out.splitlines()[0] == "unit: ns (assumed; --unit states another)"
+    assert out.count("assumed") == 1
+    _, out, _ = run("summary", TAGGED, JHICCUP)
+    first = out.splitlines()[0]
+    assert first.endswith(": unit: ns (assumed; --unit states another)")
+    assert "jhiccup" not in first.lower()
 
 
 @pytest.mark.slow

@@ -1,0 +1,175 @@
+"""What a command prints about one file fits a terminal: 80 columns, 24 lines, both streams together."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import latencykit as lk
+from latencykit._text import natural_key, text_width, wrapped
+from latencykit.cli import cli
+from latencykit.errors import LatencyKitError
+from latencykit.views.fit import fitted, shortened
+from tests.conftest import DATA, LOGS
+
+COMMANDS = {
+    "summary": (),
+    "check": ("--slo", "99=50ms"),
+    "diagnose": (),
+    "fanout": (),
+    "explain": (),
+    "load": (),
+    "compare": (),
+}
+OPTIONS = ("series", "unit", "measure", "column", "start_column")
+
+
+def samples():
+    """One sample per format: name → path and the options that it needs."""
+    found = {}
+    for path in sorted((DATA / "formats").glob("*/*/expect.json")):
+        expect = json.loads(path.read_text())
+        words = []
+        for key in OPTIONS:
+            values = expect.get("options", {}).get(key, ())
+            for value in [values] if isinstance(values, str) else values:
+                words += [f"--{key.replace('_', '-')}", value]
+        found.setdefault(expect["format"], (path.parent / expect["file"], words))
+    return found | {"tagged log": (next(log for log in LOGS if "tags" in str(log)), [])}
+
+
+SAMPLES = samples()
+QUICK = (
+    "ab", "ab-csv", "hey", "wrk", "wrk2", "k6-summary", "hlog", "hgrm", "prometheus", "csv",
+    "percentile-lines", "redis-benchmark-csv", "tagged log",
+)  # fmt: skip
+
+
+def printed(monkeypatch, command, path, words=(), columns=80):
+    """Both streams of a command, or None where it refuses the file."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    files = {"compare": ["--base", path, "--new", path], "load": [f"1000={path}"]}
+    given = [*files.get(command, [path]), *words, *COMMANDS[command]]
+    result = CliRunner().invoke(cli, [command, *map(str, given)])
+    if isinstance(result.exception, LatencyKitError):
+        return None
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (0, 1), result.output
+    return result.output.rstrip("\n").split("\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in SAMPLES],
+)
+def test_every_command_fits_the_terminal(monkeypatch, name):
+    path, words = SAMPLES[name]
+    answers = 0
+    for command in COMMANDS:
+        lines = printed(monkeypatch, command, path, words)
+        if lines is not None:
+            answers += 1
+            assert max(map(text_width, lines)) <= 80, (command, max(lines, key=text_width))
+            assert len(lines) <= 24, (command, len(lines))
+    assert answers > 1  # summary and one more
+
+
+@pytest.mark.parametrize("columns", [40, 60, 120, 200])
+def test_other_terminals(monkeypatch, columns):
+    for name in ("wrk", "hlog", "csv"):
+        for command in ("summary", "compare", "diagnose"):
+            lines = printed(monkeypatch, command, *SAMPLES[name], columns=columns)
+            assert max(map(text_width, lines)) <= columns, (name, command)
+
+
+def test_a_wider_terminal_shows_more_percentiles(monkeypatch):
+    headings = [printed(monkeypatch, "summary", *SAMPLES["hlog"], columns=n)[1] for n in (80, 200)]
+    assert ["p99.9" in text.split() for text in headings] == [True, True]
+    assert ["p99.999" in text.split() for text in headings] == [False, True]
+    assert ["tm99" in text.split() for text in headings] == [False, True]
+
+
+def test_percentiles_that_were_asked_for_are_never_left_out(monkeypatch):
+    wanted = [f"p{p}" for p in range(5, 95, 5)]
+    words = ["--percentiles", ",".join(text[1:] for text in wanted)]
+    lines = printed(monkeypatch, "summary", SAMPLES["wrk"][0], words)
+    assert [line.split()[0] for line in lines if line.startswith("p")] == wanted
+    hundred = SAMPLES["ab-csv"][0]
+    assert len(printed(monkeypatch, "summary", hundred)) < 6
+    every = printed(monkeypatch, "summary", hundred, ["--percentiles", "all"])
+    assert sum(line.startswith("p") for line in every) > 95
+
+
+def test_one_footnote_unless_all_are_wanted(monkeypatch):
+    path = SAMPLES["k6-summary"][0]
+    brief = printed(monkeypatch, "summary", path)
+    every = printed(monkeypatch, "summary", path, ["--notes"])
+    assert "\n".join(every).startswith("\n".join(brief[:2]))
+    assert len(every) > len(brief)
+    record = json.loads(CliRunner().invoke(cli, ["summary", str(path), "--format", "json"]).stdout)
+    text = " ".join(" ".join(every).split())
+    first, *_ = record["series"][0]["notes"]
+    assert first in text
+    assert "the source gives only bounds" in text
+    assert "the source gives only bounds" not in " ".join(brief)
+
+
+def test_many_series_are_counted_and_csv_has_them_all(monkeypatch, tmp_path):
+    path = tmp_path / "many.csv"
+    rows = [f"{k % 60 + 1},s{k % 60}" for k in range(6000)]
+    path.write_text("\n".join(["latency_ms,endpoint", *rows, ""]))
+    tagged = tmp_path / "many.hlog"
+    logs = [
+        lk.Samples(start=np.arange(50) * 10**7, duration=np.full(50, 1e6 * (k + 1)), unit="ns")
+        .to_log("1s")
+        .with_tag(f"s{k}")
+        for k in range(60)
+    ]
+    lk.write(lk.merge(logs), tagged)
+    for command in COMMANDS:
+        lines = printed(monkeypatch, command, tagged, ["--unit", "ns"] if command != "load" else [])
+        assert lines is None or len(lines) <= 24, command
+    listed = CliRunner().invoke(cli, ["summary", str(tagged), "--format", "csv"]).stdout
+    names = [line.split(",")[0] for line in listed.splitlines()[1:]]
+    assert [name for name in names if name.startswith("s")] == [f"s{k}" for k in range(60)]
+
+
+# ---------------------------------------------------------------- the layout itself
+
+
+def test_a_table_fits_whatever_the_width():
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        columns, rows = int(random.integers(2, 12)), int(random.integers(1, 6))
+        cells = [
+            ["x" * int(random.integers(1, 60 if not k else 14)) for k in range(columns)]
+            for _ in range(rows)
+        ]
+        width = int(random.integers(24, 160))
+        header = [f"c{k}" for k in range(columns)]
+        text = fitted(header, cells, 1, width, header[2:4])
+        assert max(map(text_width, text.split("\n"))) <= width
+        for row in cells:  # numbers are never cut
+            for k in range(4, columns):
+                assert row[k] in text
+
+
+def test_names_keep_their_ends_and_sort_by_their_numbers():
+    assert shortened("a-long-name-of-a-host-17.hlog", 13) == "a-long…7.hlog"
+    assert shortened("延迟延迟延迟", 6) == "延…迟"
+    assert sorted(["b", "s10", "s2", "a", "s1"], key=natural_key) == ["a", "b", "s1", "s2", "s10"]
+
+
+def test_sentences_are_broken_between_words():
+    assert wrapped("  one two three four", 12) == "  one two\n    three\n    four"
+    assert wrapped("short", 12) == "short"
+
+
+def test_without_a_terminal_a_sentence_stays_one_line(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    result = CliRunner().invoke(cli, ["summary", str(SAMPLES["ab-csv"][0])])
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines[:2])) <= 80 < max(map(len, lines))
