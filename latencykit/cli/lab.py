@@ -141,16 +141,16 @@ def _unanswered(name: str, content: bytes) -> bytes:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
             below |= bool(_QUESTION.search(source))
-        elif below and source.startswith(
-            "## "
-        ):  # JupyterLab shows all of the cell, not the heading alone
+        elif below and source.startswith("## "):
+            # JupyterLab shows the whole cell of a collapsed heading, so the text gets its own.
             heading, _, text = source.partition("\n")
-            if text:
-                cells.append(
-                    cell | {"source": text.lstrip(), "id": f"{cell['id']}-text", "metadata": {}}
-                )
+            about = cell["metadata"]
             cell["source"] = heading
-            cell["metadata"] = cell["metadata"] | {"jp-MarkdownHeadingCollapsed": True}
+            cell["metadata"] = about | {"jp-MarkdownHeadingCollapsed": True}
+            skipped = about.get("slideshow", {}).get("slide_type") == "skip"
+            if text:
+                new = {"id": f"{cell['id']}-text", "metadata": about if skipped else {}}
+                cells.append(cell | new | {"source": text.lstrip()})
     notebook["cells"] = cells
     return (json.dumps(notebook, ensure_ascii=False, indent=1) + "\n").encode()
 

@@ -76,7 +76,7 @@ def test_a_lesson_in_jupyterlab_stops_at_each_question_and_then_runs_to_its_end(
     for asked, k in enumerate(questions):
         _run_all(page, path, k + 1)
         page.locator(".lesson").nth(asked).wait_for(timeout=60_000)
-        page.get_by_text("Answer the question above first").wait_for(timeout=60_000)
+        page.get_by_text("Answer the question above first").first.wait_for(timeout=60_000, state="attached")
         page.keyboard.press("Control+s")
         page.wait_for_timeout(1000)
         done = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
@@ -86,7 +86,7 @@ def test_a_lesson_in_jupyterlab_stops_at_each_question_and_then_runs_to_its_end(
             page.locator(".lesson input[type=text]").nth(asked).fill("20")
             page.locator(".lesson input[type=text]").nth(asked).press("Enter")
         else:
-            assert page.get_by_text("The experiment", exact=True).is_visible()
+            assert page.get_by_role("heading", name="The experiment").is_visible()
             assert page.locator(".jp-mod-collapsed").count() > 3  # all headings below are collapsed
             _draw(page.locator(".lesson").nth(asked))
             assert page.locator(".jp-collapseHeadingButton.jp-mod-collapsed").count() == 0
@@ -117,7 +117,9 @@ def test_the_controls_are_live_and_the_server_can_be_frozen(lab: str, desk: Path
     import nbformat
 
     path = desk / "controls-in-a-browser.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CONTROLS]), path)
+    cells = [nbformat.v4.new_code_cell(cell) for cell in CONTROLS]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
     page = browser.new_page(viewport={"width": 1300, "height": 1500})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
