@@ -343,6 +343,30 @@ class Diagnosis(Value):
         """What would decide an ``unknown``, or what to do about an ``omits``."""
         return _advice(self)
 
+    @property
+    def moved(self) -> tuple[tuple[str, float, float], ...]:
+        """What the longest request could hide: statistic, value, and the least that it would be.
+
+        If the whole server was stopped for that long and no client waited: Q(q) ≥ d − (1 − q)·T,
+        and the mean is higher by d² / 2 T. Empty where the length of the run is unknown.
+        """
+        if not self.duration or self.raw.unit not in NANOSECONDS or not self.raw.count:
+            return ()
+        if self.reason in ("over-corrected", "lost-to-timeouts", "timeout"):
+            return ()  # how long the longest took is unknown
+        stall, length = min(self.longest, self.duration), self.duration
+        stated = self.raw.stats if isinstance(self.raw, Summary) else {"mean": self.raw.mean}
+        rows = [
+            ("mean", float(mean), float(mean) + stall**2 / (2 * length) * 1e9)
+            for mean in [stated.get("mean")]
+            if mean is not None and math.isfinite(mean)
+        ]
+        for p, value, _ in self.rows:
+            if p < 100:
+                least = max((stall - (1 - p / 100) * length) * 1e9, value)
+                rows.append((_percentile_name(p), value, least))
+        return tuple(rows)
+
     @cached_property
     def stalls(self) -> pd.DataFrame:
         """The stalls: start, end, duration (s), worst (ns), missing (requests), share."""
@@ -432,7 +456,7 @@ def _summary(result: Diagnosis) -> str:
     stall, stalls = _time(result.longest), result.detected_stalls
     if result.verdict == "omits":
         missing = float(stalls.missing.sum()) or result.ledger.missing
-        one = len(stalls) == 1 or not result.over_time
+        one = len(stalls) <= 1 or not result.over_time
         while_ = f"while one took {stall}" if one else f"in {len(stalls):,} stalls of up to {stall}"
         late = "catch-up" in result.findings
         return (
@@ -464,7 +488,9 @@ def _summary(result: Diagnosis) -> str:
         )
     run = result.run
     begin, end = stalls.pause or (0.0, 0.0)
-    rivals = " or ".join(RIVALS[rival] for rival in result.ledger.remaining)
+    rivals = " or ".join(RIVALS[rival] for rival in result.ledger.remaining[:2])
+    if len(result.ledger.remaining) > 2:
+        rivals += ", among others"
     count = 0 if result.raw.count is None else result.raw.count
     count += 0 if isinstance(result.raw, Summary) else result.raw.censored
     return {
@@ -529,6 +555,41 @@ def _summary(result: Diagnosis) -> str:
         ),
         "none": "no stall was recorded, and so none whose requests could be missing",
     }[result.reason]
+
+
+def doubts_text(result: Diagnosis) -> list[str]:
+    """Return what an unknown verdict leaves open: other explanations, and how much it matters."""
+    if result.verdict != "unknown":
+        return []
+    alike: dict[str, list[str]] = {}
+    for one in result.ledger.hypotheses if result.ledger.suspects else ():
+        if one.remains:
+            words = {"for": one.speaks_for, "against": one.speaks_against}
+            said = [f"{word} it: {', '.join(tests)}" for word, tests in words.items() if tests]
+            alike.setdefault("; ".join([*said, _odds_text(one.odds)]), []).append(one.text)
+    lines = [f"not excluded: {', '.join(texts)}; {said}" for said, texts in alike.items()]
+    moved = [
+        f"{name} {format_duration(after)} instead of {format_duration(before)}"
+        for name, before, after in result.moved
+        if after >= _MOVED * before and name in ("mean", "p50", "p90", "p99", "p99.9")
+    ]
+    if moved:
+        lines.append(f"if the longest request hid others: at least {', '.join(moved)}")
+    elif result.moved:
+        lines.append(
+            "if the longest request hid others, neither the mean nor a supported percentile would "
+            "be higher by a tenth"
+        )
+    return lines
+
+
+_MOVED = 1.1  # a smaller change is not worth a word
+
+
+def _odds_text(odds: float) -> str:
+    ratio = 10 ** abs(odds)
+    number = f"{ratio:.2g}" if ratio < 10 else f"{float(f'{ratio:.1g}'):,.0f}"
+    return f"omission is {number} times {'as' if odds >= 0 else 'less'} likely"
 
 
 _TIMEOUT = "a timeout longer than any stall"

@@ -94,6 +94,29 @@ def evidence(
 
 
 @record()
+class Hypothesis:
+    """An explanation other than omission, and what each test says of it.
+
+    Attributes
+    ----------
+    name, text : str
+    odds : float
+        Decimal logarithm of the odds of omission against it.
+    remains : bool
+        It is not excluded.
+    speaks_for, speaks_against : tuple of str
+        Names of tests.
+    """
+
+    name: str
+    text: str
+    odds: float
+    remains: bool
+    speaks_for: tuple[str, ...]
+    speaks_against: tuple[str, ...]
+
+
+@record()
 class Ledger:
     """All observations of a run, and the rivals that they are to exclude."""
 
@@ -115,6 +138,23 @@ class Ledger:
         """The rivals that are not excluded, the most likely first."""
         left = [rival for rival, odds in self.odds.items() if odds < LEDGER.min_odds]
         return tuple(sorted(left, key=lambda rival: self.odds[rival]))
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """All rivals, the most likely first, with what speaks for and against each."""
+        least = LEDGER.mentioned_odds
+        found = []
+        for rival, odds in sorted(self.odds.items(), key=lambda item: item[1]):
+            by = [(entry.test, dict(entry.odds).get(rival, 0.0)) for entry in self.entries]
+            honest = [entry.test for entry in self.entries if entry.honest and rival == "recorded"]
+            found.append(
+                Hypothesis(
+                    rival, RIVALS[rival], odds, rival in self.remaining,
+                    (*(test for test, value in by if value <= -least), *honest),
+                    tuple(test for test, value in by if value >= least),
+                )
+            )  # fmt: skip
+        return tuple(found)
 
     @property
     def missing(self) -> float:

@@ -87,9 +87,9 @@ def command(
     """Show which percentiles changed, with confidence.
 
     FILES are BASE and NEW. With one run per side a change is stated where it is larger than runs of
-    one system plausibly differ, with the run noise that chance would need (definitions:
-    notebooks/book/truth.md); --run-noise states how much runs differ. Exit status 1: a --fail-if
-    condition is met; without any, the verdict is worse or mixed.
+    one system plausibly differ, with the run noise that chance would need; --run-noise states how
+    much runs differ. Exit status 1: a --fail-if condition is met; without any, the verdict is worse
+    or mixed.
 
     \b
     latencykit compare before.hlog after.hlog -o change.png

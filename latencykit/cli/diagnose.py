@@ -63,6 +63,9 @@ def command(
 ) -> int:
     """Detect coordinated omission and estimate the corrected distribution.
 
+    The verdict is omits, clean (a stall whose requests are all recorded), no stall (nothing was
+    slow enough to hide others), or unknown, with what speaks for and against each explanation.
+
     \b
     latencykit diagnose run.hlog --rate 500
     latencykit diagnose 'host*.hlog' --merge

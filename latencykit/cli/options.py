@@ -107,6 +107,12 @@ _INPUT_OPTIONS = (
 )
 
 
+_DEFINED = (
+    *("chart", "check", "compare", "diagnose", "explain", "fanout", "load", "report", "summary"),
+    "sweep",
+)
+
+
 class Command(click.Command):
     """A command whose help lists its own options first, and the input options under a heading."""
 
@@ -122,6 +128,11 @@ class Command(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+        if self.name in _DEFINED:
+            formatter.write_paragraph()
+            formatter.write_text(
+                "Definitions (met, sure, omits, uncertain): notebooks/book/truth.md"
+            )
 
 
 def inputs(

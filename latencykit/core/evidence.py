@@ -434,7 +434,7 @@ class Evidence(Value):
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
         """Return the percentile up to which the run supports all, and the cause of doubt above.
 
-        The cause is that of `cause`, or "what its file states", and empty where there is no doubt.
+        The cause is that of `cause`, or "what its file states", and empty without any.
         """
         limit = self.whole.supported_limit(confidence=confidence)
         if limit >= self.whole.sample_limit(confidence=confidence):

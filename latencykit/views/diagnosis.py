@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from latencykit._text import brief_list, printable
+from latencykit.analysis.diagnosis import doubts_text
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import UNSTATED
 from latencykit.units import (
@@ -42,6 +43,27 @@ class EvidenceRecord(TypedDict):
     finding: str
 
 
+class HypothesisRecord(TypedDict):
+    """An explanation other than omission."""
+
+    name: str
+    text: str
+    log10_odds: float
+    """Of omission against it; it is excluded from 1.8 on."""
+    remains: bool
+    speaks_for: list[str]
+    """Tests that speak for it."""
+    speaks_against: list[str]
+
+
+class MovedRecord(TypedDict):
+    """A statistic, and the least that it would be if the longest request hid others; ns."""
+
+    statistic: str
+    value: float | None
+    at_least: float | None
+
+
 class StallRecord(TypedDict):
     """A stall: times in seconds from the start of the series, latencies in nanoseconds."""
 
@@ -66,6 +88,8 @@ class DiagnosisRecord(TypedDict):
     """The verdict in a sentence."""
     advice: str
     """What to do next."""
+    doubts: list[str]
+    """What an unknown verdict leaves open, a sentence each."""
     findings: list[str]
     """Names of the findings."""
     evidence: list[EvidenceRecord]
@@ -73,6 +97,10 @@ class DiagnosisRecord(TypedDict):
     """Tests that speak for a load generator that waited."""
     speaks_against: list[str]
     """Tests that speak for another explanation."""
+    hypotheses: list[HypothesisRecord]
+    """The other explanations, the most likely first."""
+    moved: list[MovedRecord]
+    """How far mean and percentiles could have moved."""
     expected_interval: float | None
     """Nanoseconds between requests of one connection."""
     stalls: list[StallRecord]
@@ -105,6 +133,7 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
         "verdict": diagnosis.verdict,
         "summary": diagnosis.summary,
         "advice": diagnosis.advice,
+        "doubts": doubts_text(diagnosis),
         "findings": list(diagnosis.findings),
         "evidence": [
             {
@@ -117,6 +146,21 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
         ],
         "speaks_for": [piece.test for piece in diagnosis.evidence if piece.speaks_for],
         "speaks_against": [piece.test for piece in diagnosis.evidence if piece.speaks_against],
+        "hypotheses": [
+            {
+                "name": one.name,
+                "text": one.text,
+                "log10_odds": plain(one.odds),
+                "remains": one.remains,
+                "speaks_for": list(one.speaks_for),
+                "speaks_against": list(one.speaks_against),
+            }
+            for one in diagnosis.ledger.hypotheses
+        ],
+        "moved": [
+            {"statistic": name, "value": number(value), "at_least": number(least)}
+            for name, value, least in diagnosis.moved
+        ],
         "expected_interval": number(diagnosis.expected_interval),
         "stalls": [
             {
@@ -223,7 +267,8 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
     ]
     notes = [text for text in record["notes"] if UNSTATED not in text]
     stalls = record["stalls"] if every else record["stalls"][:_SHOWN_STALLS]
-    lines += [*evidence, *notes] if every else [*evidence[:_EVIDENCE], *notes[:1]]
+    evidence, notes = (evidence, notes) if every else (evidence[:_EVIDENCE], notes[:1])
+    lines += [*evidence, *record["doubts"], *notes]
     for stall in stalls:
         lines.append(
             f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, "
@@ -377,4 +422,6 @@ def doubts(entry: Diagnosed) -> list[str]:
         ]
     if entry.diagnosis is None or entry.diagnosis.verdict != "unknown":
         return []
-    return [as_sentence(text) for text in (entry.diagnosis.summary, entry.diagnosis.advice) if text]
+    diagnosis = entry.diagnosis
+    texts = (diagnosis.summary, *doubts_text(diagnosis), diagnosis.advice)
+    return [as_sentence(text) for text in texts if text]
