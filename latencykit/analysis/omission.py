@@ -478,7 +478,7 @@ def _why_unknown(facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: 
         (not rate, "no rate"),
         (not facts.extent_known, "extent"),
         (rate > 0 and facts.longest < shortest_visible_stall(rate), "short"),
-        (facts.stall > 0 and len(stalls) > 0, "stalls"),
+        (len(stalls) > 0, "stalls"),
         (facts.stall > 0, "slow"),
     )  # fmt: skip
     return next((name for applies, name in reasons if applies), "none")
