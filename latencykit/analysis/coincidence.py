@@ -441,21 +441,11 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
             kind: target for (kind, shuffled), target in targets.items() if shuffled == irregular
         }
         looks += _looks_of(run, k, sources[k].events, same)
-    if looks:
-        table = np.stack([np.append(look.shifted, look.seen) for look in looks])
-        # p of each look at every shift: the share of all shifts that do as well.
-        p = np.stack(
-            [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
-        )
-        # Of looks that are equally rare, the one that accounts for more of the slow times goes
-        # first: sources that meet a few stalls by chance do not hide the one that meets all.
-        p /= np.maximum(table, RULES.min_share) ** 2
-        best = np.sort(p.min(axis=0))
-        adjusted = np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size
+    adjusted = _adjusted(looks)
     results: list[_Result] = []
     for k, source in enumerate(sources):
         own = [j for j, look in enumerate(looks) if look.source == k]
-        results.append(_result(run, source, [looks[j] for j in own], adjusted[own] if own else []))
+        results.append(_result(run, source, [looks[j] for j in own], adjusted[own]))
     return [
         replace(
             result,
@@ -465,6 +455,22 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         )
         for result, source in zip(results, sources, strict=True)
     ]
+
+
+def _adjusted(looks: Sequence[_Look]) -> Floats:
+    """The p of each look, given that the best of all of them is taken."""
+    if not looks:
+        return np.zeros(0)
+    table = np.stack([np.append(look.shifted, look.seen) for look in looks])
+    # p of each look at every shift: the share of all shifts that do as well.
+    p = np.stack(
+        [np.searchsorted(np.sort(-row), -row + 1e-12, "right") / row.size for row in table]
+    )
+    # Of looks that are equally rare, the one that accounts for more of the slow times goes first:
+    # sources that meet a few stalls by chance do not hide the one that meets all.
+    p /= np.maximum(table, RULES.min_share) ** 2
+    best = np.sort(p.min(axis=0))
+    return np.asarray(np.searchsorted(best, p[:, -1] + 1e-12, "right") / best.size)
 
 
 def _gap(at: Floats, span: float) -> float:
@@ -598,33 +604,43 @@ def _looks_of(
     gap = float(np.median(np.diff(starts))) if starts.size > 1 else run.span
     farthest = min(RULES.max_lag_s, gap / 4, run.span / 20)
 
-    def after(begin: Floats) -> Floats:
-        """Seconds from the nearest start of an event, negative before it."""
-        at = np.searchsorted(starts, begin)
-        before = begin - starts[np.maximum(at - 1, 0)]
-        following = begin - starts[np.minimum(at, starts.size - 1)]
-        return np.where(np.abs(before) <= np.abs(following), before, following)
-
     def at_once(begin: Floats, _: Floats) -> Floats:
-        return np.maximum(0.0, 1.0 - np.abs(after(begin)) / width)
+        return np.maximum(0.0, 1.0 - np.abs(_after(starts, begin)) / width)
 
     looks.append(_Look(source, "start", *stalls.shares(limits, at_once)))
     if farthest > width:
-        begins = np.concatenate([stalls.begin[None], stalls.moved])
-        inside = (begins >= limits[0]) & (begins <= limits[1])
-        inside[0] = True
-        lags = after(begins)
-        lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
-        common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
-        for k in range(stalls.begin.size):
-            near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
-            common[:, k] = np.maximum(near, 0.0).sum(axis=1)
-        value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
-        lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
+        value, lag = _common_lag(stalls, starts, limits, farthest, width)
         if np.isfinite(lag):
-            lag = float(np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width]))
             looks.append(_Look(source, "lag", float(value[0]), value[1:], lag=lag))
     return looks
+
+
+def _after(starts: Floats, begin: Floats) -> Floats:
+    """Seconds from the nearest start of an event, negative before it."""
+    at = np.searchsorted(starts, begin)
+    before = begin - starts[np.maximum(at - 1, 0)]
+    following = begin - starts[np.minimum(at, starts.size - 1)]
+    return np.where(np.abs(before) <= np.abs(following), before, following)
+
+
+def _common_lag(
+    stalls: _Targets, starts: Floats, limits: tuple[float, float], farthest: float, width: float
+) -> tuple[Floats, float]:
+    """The share of stalls with one lag behind events, and of surrogates; that lag, or NaN."""
+    begins = np.concatenate([stalls.begin[None], stalls.moved])
+    inside = (begins >= limits[0]) & (begins <= limits[1])
+    inside[0] = True
+    lags = _after(starts, begins)
+    lags = np.where(inside & (np.abs(lags) <= farthest), lags, np.nan)
+    common = np.zeros(lags.shape)  # stalls whose lag is that of each stall, nearly
+    for k in range(stalls.begin.size):
+        near = np.nan_to_num(1.0 - np.abs(lags - lags[:, k : k + 1]) / width)
+        common[:, k] = np.maximum(near, 0.0).sum(axis=1)
+    value = common.max(axis=1) / np.maximum(inside.sum(axis=1), stalls.begin.size / 2)
+    lag = lags[0, int(np.argmax(common[0]))] if value[0] > 0 else np.nan
+    if np.isfinite(lag):
+        lag = np.nanmedian(lags[0][np.abs(lags[0] - lag) <= width])
+    return value, float(lag)
 
 
 def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
@@ -634,7 +650,7 @@ def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
     return np.asarray(start <= end)
 
 
-def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: Any) -> _Result:
+def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: Floats) -> _Result:
     events = source.events
     stalls = run.begin.size
     nothing = _Result(
@@ -643,7 +659,7 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: A
     )  # fmt: skip
     if not looks:
         return nothing
-    p = np.maximum(np.asarray(adjusted), source.p)
+    p = np.maximum(adjusted, source.p)
     best = int(np.argmin(p))
     # Of looks that are as good, the one that moves and extends the events least.
     order = {"stalls": 0, "start": 1, "slow": 2, "lag": 3}
@@ -663,21 +679,12 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: A
     share = float(run.weight @ slow_hit) / max(float(run.weight.sum()), 1e-9)
     lag = np.nan
     if hit.any():  # of stalls, from the start of the event that is nearest
-        starts = np.unique(events.start)
-        begin = run.begin[hit] - moved
-        after = np.clip(np.searchsorted(starts, begin), 1, max(starts.size - 1, 1))
-        pair = starts[[np.minimum(after - 1, starts.size - 1), np.minimum(after, starts.size - 1)]]
-        distance = begin - pair
-        nearest = distance[np.argmin(np.abs(distance), axis=0), np.arange(begin.size)]
-        lag = float(np.median(nearest)) + moved
+        lag = float(np.median(_after(np.unique(events.start), run.begin[hit] - moved))) + moved
     met = np.searchsorted(right, run.slow_begin[slow_hit])
     evidence = max(int(hit.sum()), np.unique(met).size)
     by_chance = float(slow.shifted.mean()) if slow else 0.0
     more = hit.sum() > expected or share > by_chance
-    by_kind = {
-        kind: float(min((p[k] for k, look in enumerate(looks) if look.kind in kinds), default=1.0))
-        for kind, kinds in (("stalls", ("stalls", "start", "lag")), ("slow", ("slow",)))
-    }
+    of_slow = np.array([look.kind == "slow" for look in looks])
     return replace(
         nothing,
         hit=hit,
@@ -687,8 +694,8 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: A
         share=share,
         by_chance=by_chance,
         within=look.within,
-        stall_p=by_kind["stalls"],
-        slow_p=by_kind["slow"],
+        stall_p=float(p[~of_slow].min(initial=1.0)),
+        slow_p=float(p[of_slow].min(initial=1.0)),
         significant=bool(
             p[best] <= RULES.max_false_share and evidence >= RULES.min_events and more
         ),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
     from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import BinnedLog
+    from latencykit.io.part_results import PartResult
 
 
 @record()
@@ -198,7 +199,7 @@ def read_each(
     shown: bool = False,
 ) -> list[list[tuple[str, Any]]]:
     """Return the series of every file, or the results of `ask`."""
-    from latencykit.io.files import FileRange, is_url, pays_processes, size_of
+    from latencykit.io.files import FileRange, pays_processes, size_of
     from latencykit.io.part_results import checked, read_part
 
     if given.dask is not None and "-" in paths:
@@ -215,23 +216,7 @@ def read_each(
     if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
         spread |= pays_processes([size_of(path) for path in paths])
     if spread:
-        from latencykit.core.log_cache import BUDGET
-        from latencykit.distributed import executors
-        from latencykit.io.part_results import TRAVELS, carried
-
-        if ask is None:  # data itself travels to this process, up to a size
-            reachable = given.dask is None
-            most = BUDGET / len(paths) if reachable else TRAVELS
-            if reachable and any(map(is_url, paths)):
-                most = math.inf  # the copy of a URL is gone with the process that made it
-            read = functools.partial(
-                read, ask=functools.partial(carried, most=most, reachable=reachable)
-            )
-        tasks = executors.tasks_of(paths, divide=False)
-        with _executor(given) as executor:
-            results = executors.read_each(
-                executor, read, tasks, reading_bar(), lenient=given.selection.lenient
-            )
+        results = _read_elsewhere(given, paths, read, travels=ask is None)
         _Several().add(sum(len(result.series) for result in results))
     else:
         results, progress_bar = [], reading_bar()
@@ -249,6 +234,30 @@ def read_each(
             tag = given.selection.tags[0]
             raise InvalidArgumentError(f"{path}: no line has the tag {tag!r}")
     return [list(result.series) for result in results]
+
+
+def _read_elsewhere(
+    given: Inputs, paths: Sequence[str], read: Callable[..., PartResult], *, travels: bool
+) -> list[PartResult]:
+    """Read files by processes or on a cluster."""
+    from latencykit.core.log_cache import BUDGET
+    from latencykit.distributed import executors
+    from latencykit.io.files import is_url
+    from latencykit.io.part_results import TRAVELS, carried
+
+    if travels:  # data itself travels to this process, up to a size
+        reachable = given.dask is None
+        most = BUDGET / len(paths) if reachable else TRAVELS
+        if reachable and any(map(is_url, paths)):
+            most = math.inf  # the copy of a URL is gone with the process that made it
+        read = functools.partial(
+            read, ask=functools.partial(carried, most=most, reachable=reachable)
+        )
+    tasks = executors.tasks_of(paths, divide=False)
+    with _executor(given) as executor:
+        return executors.read_each(
+            executor, read, tasks, reading_bar(), lenient=given.selection.lenient
+        )
 
 
 def reading_bar() -> Callable[[int, int], None]:

@@ -686,17 +686,6 @@ class Samples(HistogramBacked, Value):
         width = parse_duration(interval, "s")
         good, origin = self.good, self._zero
         assert self.start is not None
-        names, tag_code = self.tags or ("",), None
-        if by is not None:
-            cells = self._attribute(by)
-            if not isinstance(cells, Words):
-                numbers, codes = np.unique(cells, return_inverse=True)
-                cells = Words(
-                    codes.reshape(-1).astype(np.int32), numbers.astype(str).astype(object)
-                )
-            order = np.argsort(np.append(cells.names, "").astype(str), kind="stable")
-            names = tuple(np.append(cells.names, "").astype(str)[order].tolist())
-            tag_code = np.argsort(order)[cells.codes]
         first = (self._origin - origin) // int(max(width, 1))
         moment = (self.start if by_start else self.start + self.duration)[good] - origin
         slot = (moment // int(max(width, 1))).astype(np.int64) - first
@@ -705,14 +694,7 @@ class Samples(HistogramBacked, Value):
             raise InputTooLargeError(
                 f"intervals of {format_duration(width)} would number {size:,}; use longer ones"
             )
-        if tag_code is not None:
-            used = np.unique(tag_code[good])
-            code = np.searchsorted(used, tag_code[good])
-            names = tuple(names[k] for k in used.tolist()) or ("",)
-        elif self.tag is None:
-            code = np.zeros(slot.size, np.int64)
-        else:
-            code = np.searchsorted(np.asarray(names), self.tag[good])
+        names, code = self._tags_of_good(by)
         buckets = HdrBuckets(digits)
         block = block_of_rows(
             slot * len(names) + code,
@@ -734,6 +716,23 @@ class Samples(HistogramBacked, Value):
             unit=self.unit,
             run=run.replace(start=epoch, duration=run.duration or self.elapsed),
         )
+
+    def _tags_of_good(self, by: str | None) -> tuple[tuple[str, ...], Ints]:
+        """Names of tags, and the tag of each good request: its own, or its value of a column."""
+        if by is None:
+            names = self.tags or ("",)
+            if self.tag is None:
+                return names, np.zeros(int(self.good.sum()), np.int64)
+            return names, np.searchsorted(np.asarray(names), self.tag[self.good])
+        cells = self._attribute(by)
+        if not isinstance(cells, Words):
+            numbers, codes = np.unique(cells, return_inverse=True)
+            cells = Words(codes.reshape(-1).astype(np.int32), numbers.astype(str).astype(object))
+        words = np.append(cells.names, "").astype(str)
+        order = np.argsort(words, kind="stable")
+        rank = np.argsort(order)[cells.codes[self.good]]
+        used, code = np.unique(rank, return_inverse=True)
+        return tuple(words[order][used].tolist()) or ("",), code.reshape(-1)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per request, the inverse of `from_frame`.

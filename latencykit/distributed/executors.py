@@ -444,15 +444,20 @@ def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
             "give tcp://HOST:PORT or local"
         ) from error
     with _silently(), client:
-        versions: dict[str, object] = {}
-        with contextlib.suppress(TimeoutError):  # a worker that is silent now is waited for later
-            ask, name = client.run, "latencykit.__version__"
-            versions = client.sync(ask, pydoc.locate, name, callback_timeout=in_force().answer)
-        for worker, version in versions.items():
-            if version != __version__:
-                has = f"latencykit {version}" if version else "no latencykit"
-                raise InvalidArgumentError(
-                    f"--dask {address}: the worker {worker} has {has}; install latencykit "
-                    f"{__version__} there"
-                )
+        _check_workers(client, address)
         yield client
+
+
+def _check_workers(client: Any, address: str) -> None:
+    """Refuse workers without this version of the package."""
+    versions: dict[str, object] = {}
+    with contextlib.suppress(TimeoutError):  # a worker that is silent now is waited for later
+        ask, name = client.run, "latencykit.__version__"
+        versions = client.sync(ask, pydoc.locate, name, callback_timeout=in_force().answer)
+    for worker, version in versions.items():
+        if version != __version__:
+            has = f"latencykit {version}" if version else "no latencykit"
+            raise InvalidArgumentError(
+                f"--dask {address}: the worker {worker} has {has}; install latencykit "
+                f"{__version__} there"
+            )

@@ -147,41 +147,38 @@ def data_of(record: JSONObject) -> Data:
             unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record}
         )
     if kind == "histogram":
-        bound = record["censored_at"]
-        buckets, index, counts = (
-            _buckets(record["buckets"]),
-            _ints(record["index"]),
-            _ints(record["counts"]),
-        )
-        _check(buckets, np.array([0, index.size]), index, counts)
-        if not _numbers(
-            [
-                *record["reported_stats"].values(),
-                *record["reported_percentiles"][0],
-                *record["reported_percentiles"][1],
-                record["censored"],
-                bound or 0,
-            ]
-        ):
-            raise ValueError("a stated number is none")
-        return Histogram(
-            buckets, index, counts, unit, run, record["reported_stats"],
-            (tuple(record["reported_percentiles"][0]), tuple(record["reported_percentiles"][1])),
-            record["censored"], float("inf") if bound is None else bound,
-        )  # fmt: skip
+        return _histogram_of(record, unit, run)
     if kind != "log":
         raise ValueError(f"no data type is called {kind!r}")
+    return _log_of(record, unit, run)
+
+
+def _histogram_of(record: JSONObject, unit: str, run: Run) -> Histogram:
+    bound = record["censored_at"]
+    buckets, index = _buckets(record["buckets"]), _ints(record["index"])
+    counts = _ints(record["counts"])
+    _check(buckets, np.array([0, index.size]), index, counts)
+    stats, (percentiles, values) = record["reported_stats"], record["reported_percentiles"]
+    if not _numbers([*stats.values(), *percentiles, *values, record["censored"], bound or 0]):
+        raise ValueError("a stated number is none")
+    return Histogram(
+        buckets, index, counts, unit, run, stats, (tuple(percentiles), tuple(values)),
+        record["censored"], float("inf") if bound is None else bound,
+    )  # fmt: skip
+
+
+def _log_of(record: JSONObject, unit: str, run: Run) -> HistogramLog:
     start, length, tags = record["start"], record["length"], record["tags"]
     if not (_numbers(start) and _numbers(length) and len(start) == len(length) == len(tags)):
         raise ValueError("start, length and tags do not fit together")
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("a tag is not text")
-    blocks = [block_of(block, len(record["start"])) for block in record["blocks"]]
-    names = list(dict.fromkeys(["", *record["tags"]]))
-    codes = [names.index(tag) for tag in record["tags"]]
+    blocks = [block_of(block, len(start)) for block in record["blocks"]]
+    names = list(dict.fromkeys(["", *tags]))
+    codes = [names.index(tag) for tag in tags]
     return HistogramLog(
-        record["start"],
-        record["length"],
+        start,
+        length,
         [MemoryPart(blocks)],
         tag_code=codes,
         tag_names=names,

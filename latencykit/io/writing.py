@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray
     from latencykit.io.source import Data
 
 
@@ -42,7 +43,7 @@ def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = 
             _rows(stream, table, guarded(name), header=number == 0)
 
 
-def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[str, Any]]:
+def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[str, AnyArray]]:
     """The columns of a series; of a log's buckets a table per block."""
     guess = "_assumed" if data.run.unit_from == "assumed" else ""
     unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
@@ -74,27 +75,32 @@ def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[st
             counts = np.append(counts, data.censored)
         yield {f"low{unit}": low, f"high{unit}": high, "count": counts}
     elif isinstance(data, Samples):
-        columns = {
-            f"start{unit}": data.start,
-            f"duration{unit}": data.duration,
-            f"intended{unit}": data.intended,
-            "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
-            "connection": data.connection,
-            "tag": None if data.tag is None else _cells(data.tag.tolist()),
-        }
-        table: dict[str, Any] = {
-            key: column for key, column in columns.items() if column is not None
-        }
-        for key in data.columns:
-            cells = data.columns.cells(key)
-            if isinstance(cells, Words):
-                cells = np.array([*map(guarded, cells.names), ""], object)[cells.codes]
-            table.setdefault(key, cells)
-        yield table
+        yield _of_samples(data, unit)
     else:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         numbers = [*data.stats.values(), *data.reported_percentiles.values()]
         yield {"statistic": _cells(names), f"value{unit}": np.array(numbers, np.float64)}
+
+
+def _of_samples(data: Samples, unit: str) -> dict[str, AnyArray]:
+    """The columns of samples, their own first."""
+    columns = {
+        f"start{unit}": data.start,
+        f"duration{unit}": data.duration,
+        f"intended{unit}": data.intended,
+        "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
+        "connection": data.connection,
+        "tag": None if data.tag is None else _cells(data.tag.tolist()),
+    }
+    table: dict[str, AnyArray] = {
+        key: column for key, column in columns.items() if column is not None
+    }
+    for key in data.columns:
+        cells = data.columns.cells(key)
+        if isinstance(cells, Words):
+            cells = np.array([*map(guarded, cells.names), ""], object)[cells.codes]
+        table.setdefault(key, cells)
+    return table
 
 
 def _cells(texts: Sequence[str]) -> NDArray[np.object_]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
     from matplotlib.legend import Legend
     from numpy.typing import NDArray
 
@@ -321,11 +322,11 @@ class _Labels(Artist):
         """Return the texts."""
         return list(self.texts)
 
-    def arrange(self, renderer: Any) -> None:
+    def arrange(self, renderer: RendererBase) -> None:
         """Find a place for every text; those without one become invisible."""
         raise NotImplementedError
 
-    def draw(self, renderer: Any) -> None:
+    def draw(self, renderer: RendererBase) -> None:
         """Arrange and draw the texts."""
         if self.get_visible() and self.texts:
             self.arrange(renderer)
@@ -338,7 +339,7 @@ class _Labels(Artist):
         return float(self.axes.figure.dpi) / 72.0  # type: ignore[union-attr]
 
 
-def _size(text: Text, renderer: Any) -> tuple[float, float]:
+def _size(text: Text, renderer: RendererBase) -> tuple[float, float]:
     text.set_visible(True)  # an invisible text has no size
     box = text.get_window_extent(renderer)
     return float(box.width), float(box.height)
@@ -357,6 +358,24 @@ class _Entry:
     region: Callable[[], tuple[float, float, float, float]] | None = None
     corner: tuple[float, float] = (0.0, 0.0)
     forms: tuple[str, ...] = ()
+
+    def within(
+        self,
+        region: tuple[float, float, float, float],
+        curves: Sequence[Floats],
+        fixed: Floats,
+        renderer: RendererBase,
+    ) -> tuple[Placement | None, tuple[float, float]]:
+        """Take the longest form that has a free place in a region: the place and its size."""
+        size = (0.0, 0.0)
+        for form in self.forms:
+            self.text.set_text(form)
+            size = _size(self.text, renderer)
+            request = LabelRequest(size, *within(region, size, corner=self.corner))
+            (where,) = place([request], curves, fixed)
+            if where is not None and where.free:
+                return where, size
+        return None, size
 
 
 class LineLabels(_Labels):
@@ -409,7 +428,7 @@ class LineLabels(_Labels):
         text = self._text(ax, forms[0], fontsize=8, color=MUTED, linespacing=1.3)
         self._entries.append(_Entry(text, region=region, corner=corner, forms=tuple(forms)))
 
-    def arrange(self, renderer: Any) -> None:
+    def arrange(self, renderer: RendererBase) -> None:
         """Find places for all labels together, then for the sentences."""
         ax: Any = self.axes
         box, margin = ax.get_window_extent(renderer), _MARGIN * self._point()
@@ -447,21 +466,11 @@ class LineLabels(_Labels):
         ):
             fixed = self._put(entry.text, where, request.size, fixed)
         for entry in self._entries:
-            if entry.region is None:
-                continue
-            left, lower, right, upper = entry.region()
-            inside = max(left, space[0]), max(lower, space[1])
-            region = (*inside, min(right, space[2]), min(upper, space[3]))
-            where, size = None, (0.0, 0.0)
-            for form in entry.forms:
-                entry.text.set_text(form)
-                size = _size(entry.text, renderer)
-                request = LabelRequest(size, *within(region, size, corner=entry.corner))
-                (where,) = place([request], curves, fixed)
-                if where is not None and where.free:
-                    break
-                where = None
-            fixed = self._put(entry.text, where, size, fixed)
+            if entry.region is not None:
+                left, lower, right, upper = entry.region()
+                inside = max(left, space[0]), max(lower, space[1])
+                region = (*inside, min(right, space[2]), min(upper, space[3]))
+                fixed = self._put(entry.text, *entry.within(region, curves, fixed, renderer), fixed)
 
     def _put(
         self, text: Text, where: Placement | None, size: tuple[float, float], fixed: Floats
@@ -490,7 +499,7 @@ class EndLabels(_Labels):
         self._text(ax, words, fontsize=9.5, color=colour, fontweight="bold")
         self._values.append((x, y))
 
-    def arrange(self, renderer: Any) -> None:
+    def arrange(self, renderer: RendererBase) -> None:
         """Stack the labels."""
         ax: Any = self.axes
         box, point = ax.get_window_extent(renderer), self._point()
@@ -516,7 +525,7 @@ class SpanLabels(_Labels):
         self._spans.append((start, end))
         self._forms.append(tuple(forms))
 
-    def arrange(self, renderer: Any) -> None:
+    def arrange(self, renderer: RendererBase) -> None:
         """Place the longest spans first, in one row."""
         ax: Any = self.axes
         box, margin = ax.get_window_extent(renderer), _MARGIN * self._point()
@@ -671,7 +680,7 @@ class Heading(Artist):
         """Return the texts."""
         return [text for text in (self._title, self._conditions) if text.get_text()]
 
-    def _fit(self, renderer: Any) -> list[Text]:
+    def _fit(self, renderer: RendererBase) -> list[Text]:
         """Break the texts at the figure's right edge and stack them above the axes."""
         axes: Any = self.axes
         figure = axes.figure
@@ -700,18 +709,18 @@ class Heading(Artist):
             shown.append(text)
         return shown
 
-    def get_window_extent(self, renderer: Any = None) -> Bbox:
+    def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
         """Return the box around the texts."""
         if renderer is None:
             renderer = self.axes.figure.canvas.get_renderer()  # type: ignore[union-attr]
         boxes = [text.get_window_extent(renderer) for text in self._fit(renderer)]
         return Bbox.union(boxes) if boxes else Bbox.null()
 
-    def get_tightbbox(self, renderer: Any = None) -> Bbox | None:
+    def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
         """Return the space that a layout has to leave."""
         return self.get_window_extent(renderer) if self.title or self.conditions else None
 
-    def draw(self, renderer: Any) -> None:
+    def draw(self, renderer: RendererBase) -> None:
         """Draw the texts."""
         if self.get_visible():
             for text in self._fit(renderer):

@@ -95,21 +95,7 @@ def _report(part: Section) -> Data:
     good = int(facts["Complete requests"]) - mixed
     if good <= 0:
         raise nothing_answered(part.source, run)
-    table = _TABLE.search(part.text)
-    if table is None:
-        stats = {}
-    else:
-        row = _TOTAL.search(part.text, table.end())
-        names = (
-            ("min", "mean", "max") if table[1] == "avg" else ("min", "mean", "std", "median", "max")
-        )
-        cells = [float(number) for number in row[1].split()] if row else []
-        if len(cells) != len(names):
-            seen, due = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
-            raise part.corrupt(table.end(), seen, due, "run ab anew")
-        stats = {
-            name: number for name, number in zip(names, cells, strict=True) if name != "median"
-        }
+    stats = _connection_times(part)
     mean = fact(text, r"^Time per request:\s+([\d.]+) \[ms\] \(mean\)", float)
     if mean is not None and ("mean" not in stats or abs(mean - stats["mean"]) <= 1.0):
         stats["mean"] = mean  # concurrency x time / requests: the same, with three decimals
@@ -125,6 +111,20 @@ def _report(part: Section) -> Data:
         points = {float(row[1]): nanoseconds(float(row[2]), "ms") for row in rows if row[2]}
     run = run.with_notes(_ROUNDED, _HINT)
     return data_from_points(points, good, in_nanoseconds(stats, "ms"), run)
+
+
+def _connection_times(part: Section) -> dict[str, float]:
+    """The statistics in the table of connection times, in milliseconds."""
+    table = _TABLE.search(part.text)
+    if table is None:
+        return {}
+    row = _TOTAL.search(part.text, table.end())
+    names = ("min", "mean", "max") if table[1] == "avg" else ("min", "mean", "std", "median", "max")
+    cells = [float(number) for number in row[1].split()] if row else []
+    if len(cells) != len(names):
+        seen, due = "the row Total of the connection times is corrupt", f"{len(names)} numbers"
+        raise part.corrupt(table.end(), seen, due, "run ab anew")
+    return {name: number for name, number in zip(names, cells, strict=True) if name != "median"}
 
 
 def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:

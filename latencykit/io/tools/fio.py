@@ -308,9 +308,43 @@ def _coarseness(bins: int) -> tuple[int, int] | None:
 
 def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every window as an interval of a log; several directions are its tags."""
-    lines = source.text().splitlines()
-    width = lines[0].count(",") + 1
-    rows = []
+    width = source.text().partition("\n")[0].count(",") + 1
+    rows, notes = _rows_of(source, options, width)
+    halved, full = _coarseness(width - 3) or (0, _BINS)
+    unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
+    run = Run(
+        tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
+    )
+    table = np.stack(rows)
+    order = np.lexsort((table[:, 0], table[:, 1]))
+    times, direction = table[order, 0] / 1e3, table[order, 1]
+    fresh = np.concatenate(([True], np.diff(direction) != 0))
+    before = np.where(fresh, 0.0, np.concatenate(([0.0], times[:-1])))
+    counts = table[order, 3:]
+    row, entry = np.nonzero(counts)
+    indptr = np.searchsorted(row, np.arange(len(counts) + 1)).astype(np.int64)
+    entry = entry.astype(np.int64)
+    buckets = _buckets_of(full, 1 << halved, NANOSECONDS.get(unit, 1.0))
+    block = Block(np.arange(len(counts)), indptr, entry, counts[row, entry], buckets)
+    several = np.unique(direction).size > 1
+    return {
+        "": HistogramLog(
+            before,
+            times - before,
+            [MemoryPart([block])],
+            tag_code=direction if several else None,
+            tag_names=_DIRECTIONS if several else ("",),
+            unit=base_unit(run.unit),
+            run=run,
+        )
+    }
+
+
+def _rows_of(
+    source: Source, options: ReadOptions, width: int
+) -> tuple[list[Ints], tuple[str, ...]]:
+    """The complete rows of a log of histograms: time, direction, block size, counts; and notes."""
+    lines, rows = source.text().splitlines(), []
     notes: tuple[str, ...] = (_CLAT,)
     for number, line in enumerate(lines, 1):
         fields = re.findall(r"-?\d+", line)
@@ -328,40 +362,17 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not rows:
         expected = f"rows of {width} numbers"
         raise source.corrupt(None, "no row is complete", expected, "run fio to its end")
-    halved, full = _coarseness(width - 3) or (0, _BINS)
-    unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
-    run = Run(
-        tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
-    )
-    index = np.arange(full, dtype=np.int64)
+    return rows, notes
+
+
+def _buckets_of(bins: int, step: int, factor: float) -> EdgeBuckets:
+    """Fio's groups of 64 bins, each twice as wide as those before; `step` bins in one."""
+    index = np.arange(bins, dtype=np.int64)
     shift = np.maximum((index >> 6) - 1, 0)
     half = np.int64(1) << np.maximum(shift - 1, 0)
     middle = (np.int64(1) << (shift + 6)) + (index % 64 << shift) + half
     low, high = bin_edges(np.where(index < 128, index, middle))
-    step, factor = 1 << halved, NANOSECONDS.get(unit, 1.0)
-    buckets = EdgeBuckets(low[::step] * factor, high[step - 1 :: step] * factor)
-    table = np.stack(rows)
-    order = np.lexsort((table[:, 0], table[:, 1]))
-    times, direction = table[order, 0] / 1e3, table[order, 1]
-    fresh = np.concatenate(([True], np.diff(direction) != 0))
-    before = np.where(fresh, 0.0, np.concatenate(([0.0], times[:-1])))
-    counts = table[order, 3:]
-    row, entry = np.nonzero(counts)
-    indptr = np.searchsorted(row, np.arange(len(counts) + 1)).astype(np.int64)
-    entry = entry.astype(np.int64)
-    block = Block(np.arange(len(counts)), indptr, entry, counts[row, entry], buckets)
-    several = np.unique(direction).size > 1
-    return {
-        "": HistogramLog(
-            before,
-            times - before,
-            [MemoryPart([block])],
-            tag_code=direction if several else None,
-            tag_names=_DIRECTIONS if several else ("",),
-            unit=base_unit(run.unit),
-            run=run,
-        )
-    }
+    return EdgeBuckets(low[::step] * factor, high[step - 1 :: step] * factor)
 
 
 FORMATS = (
