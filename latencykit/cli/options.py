@@ -399,5 +399,5 @@ def need_unit(name: str, run: Run) -> None:
     if run.unit_note is not None:
         raise InvalidArgumentError(
             f"{name}: does not state the unit of its values, so they cannot be compared with a "
-            f"limit in time; state it: --unit {run.unit}"
+            f"limit in time; state it: --unit {'ms' if run.unit == 'none' else run.unit}"
         )

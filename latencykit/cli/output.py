@@ -57,6 +57,8 @@ def print_assumed_units(runs: Mapping[str, Run], style: str = "") -> None:
     for unit, names in series.items():
         of = "" if len(names) == len(runs) else f"{printable(brief_list(names), 200)}: "
         text = f"{of}unit: {unit} (assumed; --unit states another)"
+        if unit == "none":
+            text = f"{of}unit: not stated (plain numbers; --unit ms makes them times)"
         if style == "table":
             print_text(text)
         elif style == "markdown":

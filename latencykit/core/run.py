@@ -22,6 +22,9 @@ UnitFrom = Literal["file", "format", "option", "assumed"]
 UNSTATED = "the unit of the values is not stated"
 """Beginning of the note on an assumed unit."""
 
+PLAIN_NUMBERS = f"{UNSTATED}: plain numbers; --unit ms (unit=) makes them times"
+"""Note on numbers that are not taken for times."""
+
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")
@@ -114,6 +117,8 @@ class Run:
         >>> Run(unit="ms", unit_from="assumed").unit_note
         'the unit of the values is not stated: assuming milliseconds; override with --unit'
         """
+        if self.unit_from == "assumed" and self.unit == "none":
+            return PLAIN_NUMBERS
         if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
             return None
         return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"

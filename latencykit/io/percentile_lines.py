@@ -326,7 +326,7 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     """Return a histogram where a count and three percentiles are known, otherwise a summary."""
     values = [*group.stats.values(), *group.percentiles.values()]
     stated = {unit for _, unit in values if unit}
-    usual, origin = options.resolve_unit("ns", "assumed")
+    usual, origin = options.resolve_unit("none", "assumed")
     # Bare numbers beside others of one unit are of that unit.
     if len(stated) == 1 or all(unit for _, unit in values):
         usual, origin = min(stated), "file"

@@ -238,7 +238,8 @@ def conditions(data: Any) -> list[str]:
         "unfinished": run.unfinished,
     }
     parts += [f"{format_count(number)} {word}" for word, number in losses.items() if number]
-    parts.append(f"values assumed to be {run.unit}" if run.unit_note is not None else "")
+    unit = "no unit stated" if run.unit == "none" else f"values assumed to be {run.unit}"
+    parts.append(unit if run.unit_note is not None else "")
     return [part for part in parts if part]
 
 

@@ -81,6 +81,7 @@ class DiagnosisRecord(TypedDict):
 
     name: str
     count: int | None
+    unit: Literal["ns", "none"]
     unit_from: UnitFrom
     verdict: Verdict
     """Whether coordinated omission was detected."""
@@ -129,6 +130,7 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     return {
         "name": name,
         "count": diagnosis.raw.count,
+        "unit": "none" if diagnosis.run.unit == "none" else "ns",
         "unit_from": diagnosis.run.unit_from,
         "verdict": diagnosis.verdict,
         "summary": diagnosis.summary,
@@ -263,7 +265,7 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
         f"{label}{piece['finding']} ({piece['test']})"
         for label, tests in (*order.items(), ("", sorted(rest)))
         for piece in record["evidence"]
-        if piece["test"] in tests
+        if piece["test"] in tests and record["unit"] == "ns"  # plain numbers are no times
     ]
     notes = [text for text in record["notes"] if UNSTATED not in text]
     stalls = record["stalls"] if every else record["stalls"][:_SHOWN_STALLS]
@@ -288,7 +290,9 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
     shown = list(record["raw"]) if every or not usual else usual
     for heading, (values, ranges) in rows.items():
         cells = {
-            percentile_name(float(name)): table.bounded(values.get(name), ranges.get(name), "ns")
+            percentile_name(float(name)): table.bounded(
+                values.get(name), ranges.get(name), record["unit"]
+            )
             for name in shown
         }
         table.add({"": heading, **cells})

@@ -295,3 +295,27 @@ def test_what_only_writes_says_it_in_a_note(run, log, tmp_path, words):
     words = [str(tmp_path / word) if word.startswith("x.") else word for word in words]
     status, out, err = run(words[0], log, *words[1:])
     assert (status, out, err.count("unit: ns (assumed")) == (0, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", '{"p50": 4.2, "p99": 130.5}'),
+        ("b.txt", "p50: 4.2\np99: 130.5\n"),
+        ("c.json", "[4.2, 5.1, 3.3, 130.5]"),
+        ("d.txt", "4.2\n5.1\n3.3\n130.5\n"),
+    ],
+)
+def test_numbers_without_any_unit_are_plain_numbers(run, tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    for command in ("summary", "compare", "diagnose"):
+        files = [path, tmp_path / f"other-{name}"] if command == "compare" else [path]
+        files[-1].write_text(text)
+        status, out, err = run(command, *files)
+        assert status == 0
+        assert not re.search(r"\d [nµm]s\b", out)
+        assert (out + err).count("plain numbers") == 1
+    status, _, err = run("check", path, "--slo", "99=50ms")
+    assert (status, "state it: --unit ms" in err) == (2, True)
+    assert "131 ms" in run("summary", path, "--unit", "ms")[1].replace("130 ms", "131 ms")

@@ -101,6 +101,8 @@ def test_what_the_head_shows_is_refused_before_the_rest_is_read(tmp_path, name, 
         os.truncate(path, 1 << 40)  # a hole: to read it would take an hour
     else:  # and the stream breaks after the head
         path.write_bytes(gzip.compress(HEADS[name] + os.urandom(1 << 20))[: -(1 << 19)])
+    if not wrong and name in ("a.json", "a.txt"):
+        return  # bare numbers need no unit
     with pytest.raises(lk.InvalidArgumentError, match="no column 'other'" if wrong else "no unit"):
         lk.read(path, **wrong)
 
@@ -109,7 +111,7 @@ def test_a_compressed_array_is_refused_from_its_head(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(1, 200_000))
     path.write_bytes(gzip.compress(path.read_bytes(), 1)[:-1000])
-    with pytest.raises(lk.InvalidArgumentError, match="state no unit"):
-        lk.read(path)
+    with pytest.raises(lk.InvalidArgumentError, match="no column 'other'"):
+        lk.read(path, column="other")
     with pytest.raises(CorruptInputError, match="not an array of numbers"):
         lk.read(path, unit="ns")

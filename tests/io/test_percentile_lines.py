@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import latencykit as lk
+from latencykit.core.run import PLAIN_NUMBERS
 from latencykit.errors import LatencyKitError
 from latencykit.io.percentile_lines import FORMATS
 from latencykit.io.reading import detect
@@ -43,10 +44,12 @@ def test_percentiles_are_read_as_printed(name, tmp_path) -> None:
     assert data.run.unit_from == "file"
 
 
-def test_bare_numbers_need_a_unit(tmp_path) -> None:
+def test_bare_numbers_are_plain_without_a_unit(tmp_path) -> None:
     text = "Requests: 4,000\n  50%      12\n  90%      800\n  99%      4029\n 100%      4100\n"
     assumed = read(text, tmp_path)
-    assert (assumed.run.unit_from, assumed.run.unit) == ("assumed", "ns")
+    assert (assumed.run.unit_from, assumed.run.unit) == ("assumed", "none")
+    assert (assumed.unit, assumed.percentile(99)) == ("none", 4029)
+    assert assumed.run.unit_note == PLAIN_NUMBERS
     data = read(text, tmp_path, unit="ms")
     assert isinstance(data, lk.Histogram)
     assert (data.count, data.percentile(99), data.max) == (4000, 4029 * MS, 4100 * MS)

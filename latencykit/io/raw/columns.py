@@ -385,12 +385,10 @@ def _unit(
                 f"{options.unit}, as asked"
             )
         return options.unit, "option"
+    if chosen.unit is None and chosen.column.isdigit():
+        return "none", "assumed"
     if chosen.unit is None:
-        what = (
-            "the numbers state"
-            if chosen.column.isdigit()
-            else f"column {printable(chosen.column, 40)!r} states"
-        )
+        what = f"column {printable(chosen.column, 40)!r} states"
         raise InvalidArgumentError(
             f"{source.shown}: {what} no unit; give it with --unit ns, us, ms or s (unit=), or "
             "none for bare numbers"
