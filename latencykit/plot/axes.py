@@ -10,7 +10,7 @@ from matplotlib.scale import ScaleBase, register_scale
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from matplotlib.transforms import Transform
 
-from latencykit.plot.series import time_text
+from latencykit.plot.series import time_texts
 from latencykit.units import (
     NANOSECONDS,
     format_duration,
@@ -20,6 +20,8 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axis import Axis
     from numpy.typing import ArrayLike, NDArray
 
@@ -181,11 +183,23 @@ class TimeLocator(_ViewLocator):
         return [round(float(tick), 9) for tick in ticks]
 
 
+class _TimeFormatter(Formatter):
+    """Times from the start, all ticks of an axis in one form."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002
+        """Return the label of a tick by itself."""
+        return time_texts([x])[0]
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Return the labels of all ticks."""
+        return time_texts([float(value) for value in values])
+
+
 def time_axis(ax: Any, start: float, end: float) -> None:
     """Scale the x axis to times from `start` to `end` seconds, with round ticks."""
     ax.set_xlim(start, end if end > start else start + 1.0)
     ax.xaxis.set_major_locator(TimeLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: time_text(x)))
+    ax.xaxis.set_major_formatter(_TimeFormatter())
 
 
 # ------------------------------------------------------------

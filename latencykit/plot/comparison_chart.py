@@ -132,6 +132,8 @@ def compare(
         noise = 100 * comparison.run_noise
         basis = f"one run per side, taken to differ by {noise:.2g} % from run to run"
     parts = [basis, f"{100 * confidence:g} % intervals"]
+    if any(not row.significant for row in rows):
+        parts.append("hollow: not shown to differ")
     if curve is not None:
         parts.append("grey: every percentile, with its interval")
     parts += comparison.warnings[:2]
@@ -206,7 +208,8 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels) -> None:
     )  # fmt: skip
     words = f"{percentile_text(at)} {format_change(row.change)}"
     tip = min(max(high, ratio), top) if math.isfinite(row.high) else ratio
-    labels.point(ax, words, (at, tip), [mark], above=bounded, fontsize=9, color=colour)
+    above = bounded and math.isfinite(row.high)  # else its line goes up to the frame
+    labels.point(ax, words, (at, tip), [mark], above=above, fontsize=9, color=colour)
 
 
 def _verdict(comparison: Comparison, rows: list[Change]) -> str:

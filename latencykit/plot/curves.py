@@ -11,7 +11,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.series import percentile_text
-from latencykit.plot.style import UNSUPPORTED, role_of
+from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, role_of
 from latencykit.units import format_count, format_range, format_value
 
 if TYPE_CHECKING:
@@ -198,9 +198,6 @@ def shaded(curves: Mapping[str, Curve]) -> str:
 # Drawing: solid where the sample supports the curve, dashed where a few events dominate it, dotted
 # beyond.
 
-_EVENT = (0, (3.4, 2.0))
-"""The dashes of what is based on a few events."""
-
 
 def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
     """Return the corners of a curve between two percentiles, for ``drawstyle="steps-pre"``."""
@@ -211,6 +208,19 @@ def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
     at = np.concatenate(([start], curve.percentile[inside], [end]))
     value = np.concatenate((curve.at([start]), curve.value[inside], curve.at([end])))
     return at, np.where(curve.known_at(at), value, np.nan)
+
+
+def pieces(
+    curve: Curve, look: dict[str, Any], dashed_from: float | None
+) -> list[tuple[float, float, dict[str, Any]]]:
+    """Return the parts of a curve: from and to a percentile, and the look; the last is faint."""
+    first = curve.limit if dashed_from is None else min(dashed_from, curve.limit)
+    faint = look | {"linewidth": 0.85 * look["linewidth"], "linestyle": UNSUPPORTED}
+    return [
+        (0.0, first, look),
+        (first, curve.limit, look | {"linestyle": UNCERTAIN}),
+        (curve.limit, 100.0, faint),
+    ]
 
 
 def draw_curve(
@@ -229,14 +239,8 @@ def draw_curve(
         "dash_capstyle": "butt",
         "zorder": 3,
     } | style
-    faint = look | {"linewidth": 0.85 * look["linewidth"], "linestyle": UNSUPPORTED}
-    first = curve.limit if dashed_from is None else min(dashed_from, curve.limit)
     lines: list[Line2D] = []
-    for start, end, kind in (
-        (0.0, first, look),
-        (first, curve.limit, look | {"linestyle": _EVENT}),
-        (curve.limit, 100.0, faint),
-    ):
+    for start, end, kind in pieces(curve, look, dashed_from):
         at, value = cut(curve, start, end)
         if at.size:
             named = kind if not lines else kind | {"label": "_nolegend_"}
@@ -246,7 +250,7 @@ def draw_curve(
     mark |= {"zorder": 4, "label": "_nolegend_"}
     if curve.bound is not None:
         last, edge = float(curve.percentile[-1]), max(float(curve.value[-1]), zero)
-        faint |= {"label": "_nolegend_"}
+        faint = kind | {"label": "_nolegend_"}
         lines += ax.plot([last, last, 100.0], [edge, curve.top, curve.top], **faint)
         ax.plot([100.0], [curve.top], marker="^", **mark)
     elif curve.top_known:
@@ -318,7 +322,6 @@ def spread(
             *((edge, at) if across else (at, edge)),
             drawstyle="steps-post" if across else "steps-pre",
             color=colour, linewidth=0.7, alpha=0.7, zorder=2.2, label="_edge",
-            linestyle=look.get("linestyle", "solid"),
         )  # fmt: skip
     p, value = (np.asarray(part, np.float64) for part in curve.reported_percentiles)
     inner = (p > 0) & (p < 100)

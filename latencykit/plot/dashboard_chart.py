@@ -157,9 +157,15 @@ def dashboard(
         for label, part in counted.items()
         if isinstance(part, Histogram) and part.count
     }
-    notes = (lines if timed else "", dashes_note(weak), shaded(curves))
+    brackets = "in brackets: uncertain" if _bracketed(beside) else ""
+    notes = (lines if timed else "", dashes_note(weak), brackets, shaded(curves))
     head(page, chart_title(counted), joined(counted, *notes), title, subtitle)
     return page
+
+
+def _bracketed(ax: Axes) -> bool:
+    """Return True if a number is written in brackets."""
+    return any(text.get_text().startswith("(") for text in ax.texts)
 
 
 def _rows(ax: Axes, needed: int, size: float = 9.0) -> tuple[float, int]:

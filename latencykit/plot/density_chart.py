@@ -6,19 +6,19 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patheffects import withStroke
 
 from latencykit.core.distribution import Distribution
 from latencykit.core.key_statistics import statistic_text
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.axes import ShareFormatter, value_axis
-from latencykit.plot.label_layout import LineLabels, head
+from latencykit.plot.label_layout import LineLabels, head, named_tops
 from latencykit.plot.series import (
     as_series,
     chart_title,
     drawable,
     joined,
     percentile_text,
-    same_words,
     slo_pairs,
 )
 from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
@@ -142,7 +142,7 @@ def density(
         look: dict[str, Any] = {"linewidth": 1.1 if stacked else 1.6}
         look |= {"zorder": 2.0 + len(series) - base[label]} | style | line_kwargs
         look |= {"label": plain(label) or "_nolegend_"}
-        look |= {"linestyle": "solid"} if stacked else {}
+        look |= {"marker": "None"} if stacked else {}  # each has a base line of its own
         steps = parts[label] * scale
         bar = [zero, zeros[label] * scale]
         lines[label] = _draw(ax, edges, steps, bar, base[label], look, stacked=stacked)
@@ -151,9 +151,12 @@ def density(
         mark: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
         ax.plot([top], [base[label]], linestyle="none", label="_max", **mark, **above)
         if stacked and lane >= _LANE:
-            at: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 7.5, "color": MUTED}
+            # Right of its mark nothing of its own is left; the outline keeps the next hill away.
+            at: dict[str, Any] = {"va": "bottom", "fontsize": 7.5, "color": INK, "zorder": 32}
+            at |= {"path_effects": [withStroke(linewidth=2.5, foreground="white")]}
+            at |= {"annotation_clip": False}
             words, tip = filled[label].maximum_text, (top, base[label])
-            ax.annotate(words, tip, (-4, 1.5), "data", "offset points", zorder=32, **at)
+            ax.annotate(words, tip, (4, 0.5), "data", "offset points", **at)
     if stacked:
         step = max(1, round(_LANE / lane))  # with little space, every second name or fewer
         names = [plain(shorten(label, 22)) for label in list(base)[::step]]
@@ -253,9 +256,9 @@ def _name(
             at = (float(middle[peak]), float(part[peak]))
             look: dict[str, Any] = {"above": True, "fontsize": 9.5, "fontweight": "bold"}
             labels.point(ax, plain(shorten(label, 32)), at, line, **look)
-    maxima = {label: filled.maximum_text for label, filled in series.items()}
-    for words, members in same_words(maxima).items():
+    maxima = {label: (filled.highest, filled.maximum_text) for label, filled in series.items()}
+    for words, members in named_tops(ax, maxima, across=True):
         colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK
-        at = (max(series[members[0]].highest, ax.get_xlim()[0]), 0.0)
+        at = (max(series[members[-1]].highest, ax.get_xlim()[0]), 0.0)
         own = [lines[label] for label in members]
         labels.point(ax, words, at, own, above=True, color=colour)

@@ -84,18 +84,16 @@ def diagnosis(
     page = current_axes(ax)
     page.set_axis_off()
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": ""}
-    height = 1.0
+    panels = [(0.0, 0.0, 1.0, 1.0)]
     if result.timed is not None and len(result.timed):
-        points = page.get_window_extent().height * 72.0 / page.figure.dpi
-        gap = min(46 / points, 0.2)
-        height = 0.5 - gap / 2
-        upper = page.inset_axes((0.0, 0.5 + gap / 2, 1.0, height))
+        panels = _two_panels(page)
+        upper = page.inset_axes(panels[0])
         stalls = result.detected_stalls
         order = np.sort(np.argsort(stalls.duration)[::-1][:_MOST_STALLS])
         columns = (stalls.start[order], stalls.end[order], stalls.missing[order].astype(np.float64))
         spans = list(zip(*(column.tolist() for column in columns), strict=True))
         timeline(result.timed, ax=upper, stalls=spans, **quiet)
-    lower = page.inset_axes((0.0, 0.0, 1.0, height))
+    lower = page.inset_axes(panels[-1])
     _draw_curves(lower, result, quiet | line_kwargs)
     label = plain(shorten(name or result.run.source or result.run.tool or "the measurement", 40))
     notes = [result.summary]
@@ -106,6 +104,21 @@ def diagnosis(
     conditions = joined({label: result.raw}, plain(" · ".join(notes), 200))
     head(page, f"{label}: {_VERDICTS[result.verdict]}", conditions, title, subtitle)
     return page
+
+
+_HIGH_ENOUGH = 230.0
+"""Points of height from which on two panels with their axes fit above each other."""
+
+
+def _two_panels(page: Axes) -> list[tuple[float, float, float, float]]:
+    """Return the places of two panels: above each other, or beside where the page is too low."""
+    box: Any = page.get_window_extent()
+    width, height = (side * 72.0 / page.figure.dpi for side in (box.width, box.height))
+    if height < _HIGH_ENOUGH and width > 1.6 * height:
+        gap = min(100.0 / width, 0.2)  # names of lines, and ticks
+        return [(0.0, 0.0, 0.5 - gap / 2, 1.0), (0.5 + gap / 2, 0.0, 0.5 - gap / 2, 1.0)]
+    gap = min(46.0 / height, 0.3)
+    return [(0.0, 0.5 + gap / 2, 1.0, 0.5 - gap / 2), (0.0, 0.0, 1.0, 0.5 - gap / 2)]
 
 
 def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:

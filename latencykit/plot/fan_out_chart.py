@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from latencykit.plot.curves import Curve
     from latencykit.plot.series import Drawable
 
-_BOUND: Any = (0, (2.6, 1.8))
 _BLUES = ["#f5f8fc", "#cfe0f4", "#8fb9e6", "#3f86d3", "#0b4a97"]
 _NINES = 5
 
@@ -116,8 +115,8 @@ def fan_out(
         if bound.n > 1:
             at, value = cut(_curve(bound), 0.0, 100.0)
             colour = styles[format_items(bound.n, "call")]["color"]
-            look: dict[str, Any] = {"color": colour, "linewidth": 1.0, "alpha": 0.75}
-            look |= {"linestyle": _BOUND, "label": "_bound", "zorder": 2.4}
+            look: dict[str, Any] = {"color": colour, "linewidth": 0.9, "alpha": 0.55}
+            look |= {"label": "_bound", "zorder": 2.4}
             ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **look)
     if legend:
         _name(ax, names, curves, lines)
@@ -125,7 +124,7 @@ def fan_out(
     weak = any(curve.limit < 99.9999 for curve in curves)
     notes = [
         series_title(label, values.run, results[0].leaf.count),
-        "dashed: if calls were independent" if len(results) > 1 and bounds else "",
+        "thin: if calls were independent" if len(results) > 1 and bounds else "",
         "dotted: the sample is too small" if weak else "",
     ]
     finding = (

@@ -41,7 +41,7 @@ if _quick:
     )
 try:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure, SubplotParams
+    from matplotlib.figure import Figure
     from matplotlib.font_manager import fontManager
 finally:
     if _quick:
@@ -81,19 +81,19 @@ def figure_of(
 ) -> Figure:
     """Draw a chart on a figure of its own."""
     width, height = size
-    # Roughly what labels will take: charts that measure their axes see about their final size.
-    guess = SubplotParams(
-        left=min(0.3, 72 / width),
-        right=1 - min(0.1, 24 / width),
-        bottom=min(0.3, 56 / height),
-        top=1 - min(0.3, 62 / height),
-    )
     figure = Figure(
         figsize=(width / 100, height / 100),
         dpi=dpi,
         layout="constrained",
         facecolor="white",
-        subplotpars=guess,
+    )
+    # Roughly what labels will take: charts that measure their axes see about their final size. (The
+    # figure's own argument is ignored by matplotlib 3.11.)
+    figure.subplotpars.update(
+        left=min(0.3, 72 / width),
+        right=1 - min(0.1, 24 / width),
+        bottom=min(0.3, 56 / height),
+        top=1 - min(0.3, 62 / height),
     )
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)  # type: ignore[union-attr,call-arg]
     chart(data, ax=figure.add_subplot(), **options)

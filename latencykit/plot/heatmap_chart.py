@@ -269,7 +269,8 @@ def heatmap(
     tidy(ax, f"time from the start{clock(log.start)}")
     ax.grid(visible=False)
     finding = log_title(label, log, round(float(total.sum())))
-    head(ax, finding, joined({label: log}), title, subtitle)
+    note = "grey: no request was recorded" if gap.any() else ""
+    head(ax, finding, joined({label: log}, note), title, subtitle)
     return ax
 
 

@@ -22,7 +22,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox, IdentityTransform
 
 from latencykit._records import record
-from latencykit.plot.series import named_count, same_words
+from latencykit.plot.series import named_count
 from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, plain, shorten
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def beside(
     """Return candidate places around a point, right of it first, or only above; and their costs."""
     (x, y), (width, height) = point, size
     corners, costs = [], []
-    for step, gap in enumerate((5.0, 9.0, 16.0, 30.0, 50.0, 80.0)):
+    for step, gap in enumerate((8.0, 12.0, 18.0, 30.0, 50.0, 80.0)):  # the first is beside a mark
         right, left, middle = x + gap, x - gap - width, y - height / 2
         up, down = y + gap / 2, y - height - gap / 2
         level = [(right, middle), (left, middle), (x - width / 2, y + gap)]
@@ -488,27 +488,39 @@ class LineLabels(_Labels):
 
 
 class EndLabels(_Labels):
-    """Names at the right ends of lines, moved apart where they would overlap."""
+    """Names right of the axes, beside the ends of their lines, apart and in the order of these."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._values: list[tuple[float, float]] = []
+        self._values: list[float] = []
+        self.set_in_layout(True)
 
-    def add(self, ax: Axes, words: str, x: float, y: float, colour: str) -> None:
-        """Add a label of the line that ends at (x, y)."""
-        self._text(ax, words, fontsize=9.5, color=colour, fontweight="bold")
-        self._values.append((x, y))
+    def add(self, ax: Axes, words: str, y: float, **look: Any) -> None:
+        """Add a label of the line that ends at a value."""
+        self._text(ax, words, **({"fontsize": 9.5, "fontweight": "bold"} | look))
+        self._values.append(y)
+
+    def attach(self, ax: Axes) -> None:
+        """Add all labels to the axes, outside of which they are."""
+        if self.texts:
+            ax.add_artist(self)
+            self.set_clip_on(False)
+
+    def get_tightbbox(self, renderer: Any = None) -> Bbox:
+        """Return the space that a layout has to leave."""
+        self.arrange(renderer)
+        return Bbox.union([text.get_window_extent(renderer) for text in self.texts])
 
     def arrange(self, renderer: RendererBase) -> None:
         """Stack the labels."""
         ax: Any = self.axes
         box, point = ax.get_window_extent(renderer), self._point()
         sizes = [_size(text, renderer) for text in self.texts]
-        ends = ax.transData.transform(np.array(self._values))
+        ends = ax.transData.transform([(ax.get_xlim()[1], value) for value in self._values])
         height = max(h for _, h in sizes)
         middle = apart(ends[:, 1], height + point, box.y0 + height / 2, box.y1 - height / 2)
-        for text, size, end, y in zip(self.texts, sizes, ends, middle, strict=True):
-            text.set_position((min(end[0] + _MARGIN * point, box.x1 - size[0]), y - size[1] / 2))
+        for text, size, y in zip(self.texts, sizes, middle, strict=True):
+            text.set_position((box.x1 + _MARGIN * point, y - size[1] / 2))
 
 
 class SpanLabels(_Labels):
@@ -603,12 +615,50 @@ def name_curves(
         for k, (label, data) in enumerate(series.items()):
             name, at = named_count(label, data), first + step * k
             labels.add(ax, name, lines[label], at=at, spread=tolerance)
-    for words, members in same_words({label: ends[label][1] for label in curves}).items():
+    for words, members in named_tops(ax, {label: ends[label] for label in curves}, across=across):
         colour = lines[members[0]][0].get_color() if len(members) == 1 and len(series) > 1 else INK
-        top, own = ends[members[0]][0], [line for label in members for line in lines[label]]
+        top, own = ends[members[-1]][0], [line for label in members for line in lines[label]]
         (left, _), (bottom, _) = ax.get_xlim(), ax.get_ylim()
         end = (max(top, left), bottom) if across else (100.0, max(top, bottom))
         labels.point(ax, words, end, own, color=colour, fontsize=9)
+
+
+_NEAR = 13.0
+"""Points between two marks below which one label names both: two would not fit beside them."""
+
+
+def named_tops(
+    ax: Axes, ends: Mapping[str, tuple[float, str]], *, across: bool = False
+) -> list[tuple[str, list[str]]]:
+    """Return texts for the highest values of series, and the series of each: one where they meet.
+
+    `ends` has the highest value of each series and the words for it; `across` where values are
+    along the x axis.
+    """
+    step = _NEAR * ax.figure.dpi / 72.0 * (5.0 if across else 1.0)
+    corner = (ax.get_xlim()[0], ax.get_ylim()[0])
+    groups: list[list[str]] = []
+    last = -np.inf
+    for label in sorted(ends, key=lambda label: ends[label][0]):
+        top = ends[label][0]
+        point = (top, corner[1]) if across else (corner[0], top)
+        place = float(ax.transData.transform(point)[0 if across else 1])
+        if place - last >= step or not groups:
+            groups.append([])
+        groups[-1].append(label)
+        last = place
+    everyone = {1: "", 2: " (both)"}.get(len(ends), f" (all {len(ends)})")
+    named = []
+    for members in groups:
+        words = list(dict.fromkeys(ends[label][1] for label in members))
+        shared = everyone if len(members) == len(ends) else ""
+        if len(words) == 1:
+            named.append((words[0] + shared, members))
+        elif all(text.startswith("max ") for text in words):
+            named.append((f"{words[0]} to {words[-1].removeprefix('max ')}{shared}", members))
+        else:
+            named += [(text, [one for one in members if ends[one][1] == text]) for text in words]
+    return named
 
 
 def make_space(ax: Axes, artist: Any) -> None:

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import fit_values
-from latencykit.plot.label_layout import LineLabels, head
+from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import percentile_text, slo_pairs
 from latencykit.plot.style import BLUE, COLOURS, FEW, GREY, INK, RED, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
@@ -112,7 +112,7 @@ def load_curve(
     fit_values(ax, drawn, stored, fixed=unit, log=log)
     rates = np.array([row.rate for row in curve.rows])
     span = float(rates.max() - rates.min()) or float(rates.max())
-    ax.set_xlim(max(0.0, float(rates.min()) - 0.08 * span), float(rates.max()) + 0.12 * span)
+    ax.set_xlim(max(0.0, float(rates.min()) - 0.03 * span), float(rates.max()) + 0.03 * span)
     inches = ax.bbox.width / ax.figure.dpi
     ax.xaxis.set_major_locator(
         MaxNLocator(min(8, max(2, int(1.4 * inches))), steps=[1, 2, 2.5, 5, 10])
@@ -213,10 +213,12 @@ def _draw_slo(
     ax: Axes, curve: LoadCurve, pairs: Sequence[tuple[float, float]], labels: LineLabels, unit: str
 ) -> None:
     """Draw the SLO's limits across, and the capacity with its bracket."""
+    ends = EndLabels()
     for p, limit in pairs:
-        line = ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
+        ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
         words = f"SLO {percentile_text(p)} {format_value(limit, unit)}"
-        labels.add(ax, words, [line], at=0.0, spread=0.9, fontsize=9, color=INK)
+        ends.add(ax, words, limit, fontsize=9, color=INK)
+    ends.attach(ax)
     capacity = curve.capacity
     if capacity is None or math.isnan(capacity.rate):
         return
@@ -227,8 +229,7 @@ def _draw_slo(
         rate, words = capacity.low, f"≥ {_rounded(capacity.low)}/s"
     else:
         return
-    dashes: dict[str, Any] = {"linewidth": 1.4, "linestyle": (0, (5.5, 1.8)), "zorder": 2.5}
-    line = ax.axvline(rate, color=BLUE, label="_capacity", **dashes)
+    line = ax.axvline(rate, color=BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
     look: dict[str, Any] = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
     labels.point(ax, words, (rate, ax.get_ylim()[1]), [line], **look)
 

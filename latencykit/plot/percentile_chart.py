@@ -23,6 +23,7 @@ from latencykit.plot.curves import (
     end_words,
     grid_of,
     nines_of,
+    pieces,
     shaded,
     spread,
     two_stories,
@@ -46,7 +47,6 @@ from latencykit.plot.style import (
     GREY,
     GROUND,
     INK,
-    UNSUPPORTED,
     current_axes,
     plain,
     series_styles,
@@ -164,8 +164,8 @@ def percentiles(
         lines[label] = draw_curve(ax, curve, look, zero, dashed, crowded=len(curves) > FEW)
         if confidence is not None and hasattr(counted[label], "evidence"):
             evidence = evidence_of(series[label], counted[label])
-            sure = curve if dashed is None else replace(curve, limit=min(dashed, curve.limit))
-            band(ax, band_ends(evidence, sure, confidence, places), look["color"], zero)
+            ends = band_ends(evidence, _supported(curve, dashed), confidence, places)
+            band(ax, ends, look["color"], zero)
     for label, summary in summaries.items():
         colour, alone = styles[label]["color"], len(series) == 1
         lines[label] = _draw_summary(ax, labels, summary, colour, alone=alone)
@@ -217,6 +217,11 @@ def _weak_of(
             at, events = start if isinstance(start, tuple) else (start, "a few events")
             weak[label] = float(at), events
     return weak
+
+
+def _supported(curve: Curve, dashed_from: float | None) -> Curve:
+    """Return the curve with the highest percentile that a band reaches."""
+    return curve if dashed_from is None else replace(curve, limit=min(dashed_from, curve.limit))
 
 
 def _known_values(summary: Summary) -> Floats:
@@ -301,10 +306,10 @@ def _draw_summary(
                 words = f"{name} {format_value(value, summary.unit)}"
                 labels.point(ax, words, (percentile, value), lines, fontsize=9)
     else:
-        look: dict[str, Any] = {"color": colour, "linewidth": 1.6, "linestyle": (0, (6, 2.5))}
+        look: dict[str, Any] = {"color": colour, "linewidth": 1.2}
         lines = [ax.axhline(mean if mean is not None else 1.0, **look)]
-        if alone and mean is not None:
-            labels.add(ax, f"mean {format_value(mean, summary.unit)}", lines, at=0.5)
+        if mean is not None:  # a line across is no curve: it says what it is
+            labels.add(ax, f"mean {format_value(mean, summary.unit)}", lines, at=0.8 - 0.3 * alone)
     if alone:
         tool = summary.run.tool or summary.run.source or "this output"
         words = f"{tool} reports a mean only; the distribution is unknown"
@@ -359,9 +364,9 @@ def ccdf(
     """
     ax = current_axes(ax)
     measured = as_series(data)
-    if confidence is not None:
-        expect_evidence(measured)
+    expect_evidence(measured)
     series, empty = drawable(measured, "tail")
+    weak = weak_from({label: measured[label] for label in series}, series)
     curves = {label: curve_of(values) for label, values in series.items()}
     values = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
     stored = next(iter(curves.values())).unit
@@ -379,10 +384,11 @@ def ccdf(
     for label, style in series_styles(series).items():
         look: dict[str, Any] = {"linewidth": 1.4 if crowded else 1.8}
         look |= {"label": plain(label) or "_nolegend_"} | style | line_kwargs
-        lines[label] = _draw_shares(ax, curves[label], look, zero, least, crowded=crowded)
+        dashed = weak[label][0] if label in weak else None
+        lines[label] = _draw_shares(ax, curves[label], look, zero, least, dashed, crowded=crowded)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             evidence = evidence_of(measured[label], series[label])
-            ends = band_ends(evidence, curves[label], confidence, 12)
+            ends = band_ends(evidence, _supported(curves[label], dashed), confidence, 12)
             band(ax, ends, look["color"], zero, across=True, least=least)
     for percentile, limit in slo_pairs(slo):
         at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_text(percentile)}"
@@ -395,18 +401,24 @@ def ccdf(
     name_curves(ax, labels, series, curves, ends_of, lines, places, across=True, named=legend)
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
-    notes = (empty, "dotted: the sample is too small", shaded(curves))
+    notes = (empty, dashes_note(weak), "dotted: the sample is too small", shaded(curves))
     head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax
 
 
 def _draw_shares(
-    ax: Axes, curve: Curve, look: dict[str, Any], zero: float, least: float, *, crowded: bool
+    ax: Axes,
+    curve: Curve,
+    look: dict[str, Any],
+    zero: float,
+    least: float,
+    dashed_from: float | None,
+    *,
+    crowded: bool,
 ) -> list[Line2D]:
-    """Draw a curve, dotted where the sample does not support it, and a mark at the maximum."""
+    """Draw a curve in pieces, as `draw_curve` does, and a mark at the maximum."""
     lines: list[Line2D] = []
-    dotted = look | {"linestyle": UNSUPPORTED}
-    for start, end, kind in ((0.0, curve.limit, look), (curve.limit, 100.0, dotted)):
+    for start, end, kind in pieces(curve, look, dashed_from):
         at, value = cut(curve, start, end)
         if at.size:
             x, share = np.maximum(value, zero), np.maximum(1.0 - at / 100.0, least)

@@ -15,7 +15,7 @@ from latencykit.errors import (
     IncompatibleDataError,
     InvalidArgumentError,
 )
-from latencykit.plot.style import FEW, plain, shorten
+from latencykit.plot.style import plain, shorten
 from latencykit.units import (
     NANOSECONDS,
     format_count,
@@ -152,7 +152,7 @@ def weak_from(
 ) -> dict[str, tuple[float, str]]:
     """Return label → percentile from which a curve is based on a few events, and these events."""
     weak: dict[str, tuple[float, str]] = {}
-    for label, data in series.items() if len(series) <= FEW else ():
+    for label, data in series.items():
         total = counted.get(label)
         if isinstance(total, Histogram) and total.count:
             at, cause = evidence_of(data, total).solid_up_to()
@@ -162,8 +162,22 @@ def weak_from(
 
 def dashes_note(weak: Mapping[str, tuple[float, str]]) -> str:
     """Return what the dashes of a chart mean, or nothing where there are none."""
-    events = dict.fromkeys(plain(text) for _, text in weak.values() if text)
-    return f"dashed: uncertain ({', '.join(events)})" if events else ""
+    events = dict.fromkeys(plain(doubt_text(cause)) for _, cause in weak.values() if cause)
+    return f"dashed: {', or '.join(events)}" if events else ""
+
+
+_DOUBTS = {
+    "drift": "few independent slow periods",
+    "one stall": "based on one stall",
+    "few intervals": "few intervals",
+    "few requests": "few slow requests",
+}
+"""Cause of doubt, as evidence names it → what a caption calls it."""
+
+
+def doubt_text(cause: str) -> str:
+    """Return why a part of a curve is uncertain, as a caption says it."""
+    return _DOUBTS.get(cause, f"based on {cause}" if cause else "")
 
 
 # ------------------------------------------------------------
@@ -185,16 +199,38 @@ def percentile_text(percentile: float) -> str:
     return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
 
 
+_LENGTHS = {"d": 86_400, "h": 3600, "min": 60}
+
+
 def time_text(seconds: float) -> str:
-    """Return a time from the start as a tick shows it."""
-    size = abs(seconds)
-    if size < 60:
-        return format_duration(seconds * 1e9)
-    for unit, length, part in (("d", 86_400, 3600), ("h", 3600, 60), ("min", 60, 1)):
-        if size >= length and not (unit == "d" and (size % length or size < 2 * length)):
-            count, rest = divmod(round(seconds), length)
-            return f"{count}:{rest // part:02d} {unit}" if rest else f"{count} {unit}"
-    return f"{seconds:g} s"
+    """Return a time from the start: 45 s, 20 min, 2 d, or as hours, minutes and seconds."""
+    (text,) = time_texts(
+        [round(seconds, 0 if seconds > _SECONDS else 1) if seconds > 60 else seconds]
+    )
+    return text
+
+
+def time_texts(moments: Sequence[float]) -> list[str]:
+    """Return times from the start, all in the unit of which all are multiples.
+
+    Where that takes large numbers, as hours, minutes and seconds: 1:30:00.
+    """
+    largest, whole = max(map(abs, moments), default=0.0), [round(moment) for moment in moments]
+    if largest < 60:
+        return [format_duration(moment * 1e9) for moment in moments]
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if (
+            all(moment % length == 0 for moment in moments)
+            and length * (1 + (unit == "d")) <= largest < _LARGE * length
+        ):
+            return [f"{second // length} {unit}" if second else "0" for second in whole]
+    if largest <= _SECONDS or any(moment % 1 for moment in moments):
+        return [f"{moment:.12g} s" if moment else "0" for moment in moments]
+    return [f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}" if s else "0" for s in whole]
+
+
+_LARGE, _SECONDS = 200, 180
+"""Minutes, hours or days, and seconds, above which h:mm:ss is easier to read."""
 
 
 def measured(run: Any, count: int | None) -> str:
@@ -301,17 +337,5 @@ def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> 
         Limit("max" if p >= 100 else f"p{format_percentile(p)}", limit, bare) for p, limit in pairs
     )
     result = slo.check(data)
-    name = plain(shorten(label, 40)) or "this"
+    name = plain(shorten(label, 40)) or "This run"
     return None if result.passed is None else f"{name} {result.headline}"
-
-
-def same_words(words: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return text → the labels that share it; the text itself reports that all do."""
-    groups: dict[str, list[str]] = {}
-    for label, text in words.items():
-        groups.setdefault(text, []).append(label)
-    shared = {1: "", 2: " (both)"}.get(len(words), f" (all {len(words)})")
-    return {
-        text + (shared if len(members) == len(words) else ""): members
-        for text, members in groups.items()
-    }

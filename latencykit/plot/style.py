@@ -1,4 +1,4 @@
-"""Colours, dashes and the quiet frame that all charts share; global settings stay untouched."""
+"""Colours, markers and the quiet frame that all charts share; global settings stay untouched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ GRID, GROUND, GAP = "#e6e8eb", "#f2f4f6", "#e7e9ec"
 COLOURS = (BLUE, "#d17d00", "#00876c", "#9c2f8f", "#30343b", "#4f9fdc")
 """Distinct with normal sight and to deuteranopes, protanopes and tritanopes."""
 
-DASHES: tuple[Any, ...] = ("solid", (0, (5.5, 1.8)), (0, (7.0, 1.6, 1.4, 1.6)), (0, (2.6, 1.6)))
+MARKERS = ("None", "o", "s", "^")
+"""One per round of the colours. Dashes are for what is uncertain: they never name a series."""
 
 _LIGHT = {
     INK: "#e9ebee", MUTED: "#a9afb9", EDGE: "#69707b", GRID: "#33373e", GROUND: "#1e2126",
@@ -32,6 +33,9 @@ FEW = 4
 
 UNSUPPORTED = (0, (1.1, 1.7))
 """The dots of what the sample cannot support."""
+
+UNCERTAIN = (0, (3.4, 2.0))
+"""The dashes of what is based on a few events."""
 
 _RAW = {"raw", "reported", "uncorrected", "naive", "omitted"}
 _HONEST = {
@@ -47,11 +51,11 @@ _HONEST = {
 
 
 def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return label → colour and dash.
+    """Return label → colour and marker.
 
     Where there are raw and corrected measurements, the raw ones are red and the corrected ones
-    blue, each further one with another dash; the others take the remaining colours in turn, and
-    after each round another dash: 24 series remain distinct, or 20 beside raw and corrected ones.
+    blue, each further one with another marker; the others take the remaining colours in turn, and
+    after each round another marker: 24 series remain distinct, or 20 beside raw and corrected ones.
     """
     roles = [role_of(label, data) for label, data in series.items()]
     if {"raw", "honest"} <= set(roles):
@@ -62,7 +66,9 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for k, (label, role) in enumerate(zip(series, roles, strict=True)):
         palette = palettes[role]
         turn, colour = divmod(roles[:k].count(role), len(palette))
-        styles[label] = {"color": palette[colour], "linestyle": DASHES[turn % len(DASHES)]}
+        styles[label] = {"color": palette[colour], "marker": MARKERS[turn % len(MARKERS)]}
+        # By distance on the page, so that curves of any number of points have a few of them.
+        styles[label] |= {"markersize": 4.5, "markevery": (0.02 + 0.017 * (k % 6), 0.13)}
     return styles
 
 

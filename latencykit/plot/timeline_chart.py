@@ -393,9 +393,7 @@ def timeline(
     begin = min(float(part.start.min(initial=0.0)) for part in timed.values())
     end = max(float(part.end.max(initial=0.0)) for part in timed.values())
     begin = 0.0 if begin < 0.1 * max(end, 1e-9) else begin
-    points = ax.get_window_extent().width * 72.0 / ax.figure.dpi
-    names = 38.0 / max(points, 1.0) if single else 0.0  # space for names at the right ends
-    time_axis(ax, begin, end + (end - begin) * names)
+    time_axis(ax, begin, end)
     _name(ax, timed, lines, styles, named=legend)
     tidy(ax, f"time from the start{clock(next(iter(logs.values())).start if single else None)}")
     note = ""
@@ -564,9 +562,9 @@ def _name(
         for percentile, line in list(next(iter(lines.values())).items())[::-1]:
             known = np.flatnonzero(np.isfinite(line.get_ydata()))
             if known.size:
-                x, y = line.get_xdata()[known[-1]], line.get_ydata()[known[-1]]
-                ends.add(ax, percentile_text(percentile), float(x), float(y), line.get_color())
-        ax.add_artist(ends)
+                value = float(line.get_ydata()[known[-1]])
+                ends.add(ax, percentile_text(percentile), value, color=line.get_color())
+        ends.attach(ax)
     elif named and len(timed) > FEW:
         last = {}
         for label, intervals in timed.items():

@@ -296,7 +296,7 @@ def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
     mixed = any(row["mixed"] for row in model)
     legend = (
         "Solid: all calls of a user fall into the same moment, as they do (mixed by the steps of "
-        "the timeline). Dashed: as if slow calls came independently of each other."
+        "the timeline). Thin: as if slow calls came independently of each other."
         if mixed
         else "As if slow calls came independently of each other: a source without time does not "
         "show when they came together."

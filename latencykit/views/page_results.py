@@ -118,12 +118,12 @@ def corrected_series(
         ):
             log = back_filled(own.data, interval)
             slots, data = page_bins(log, *most_slots(len(diagnosed), page_size))
-        # A colour that no other series has, and a dash beside several.
+        # A colour that no other series has, and a marker beside several.
         taken = {other.series.look[0] for other in diagnosed} | {
             shadow.look[0] for shadow in shadows
         }
         free = (name for name in ("c0", "c2", "c3", "c1", "c4", "c5") if name not in taken)
-        look = (next(free, "c0"), "dash3" if len(diagnosed) > 1 else "")
+        look = (next(free, "c0"), "mark3" if len(diagnosed) > 1 else "")
         # The correction supplies the values from where they are twice the raw ones.
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)

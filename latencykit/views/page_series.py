@@ -17,7 +17,8 @@ from latencykit.core.histogram_percentiles import brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
-from latencykit.plot.style import BLUE, COLOURS, RED, series_styles, shorten
+from latencykit.plot.series import doubt_text
+from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, shorten
 from latencykit.units import format_count
 from latencykit.views.page_data import (
     FINE,
@@ -68,7 +69,7 @@ class PageSeries:
     slots : PageBins or None
         None where the source knows no time.
     look : tuple of str
-        Classes of its colour and of its dash.
+        Classes of its colour and of its marker.
     shadow : bool
         Derived from another one (corrected): a curve and numbers, but no timeline of its own.
     supplied : tuple of float and str, optional
@@ -214,7 +215,7 @@ class PageSeries:
         record: dict[str, Any] = {
             "name": self.name,
             "cls": self.look[0],
-            "dash": self.look[1],
+            "mark": self.look[1],
             "shadow": self.shadow,
             "points": [[p, number(v)] for p, v in self.reported_percentiles if 0 < p < 100],
             "reason": self.reason,
@@ -236,7 +237,7 @@ class PageSeries:
         record["curve"] = _curve(counted) | exact | limits
         if counted.run.corrected not in ("us", "tool"):
             record["band"] = _band(evidence, counted.sample_limit())
-        return record | {"rests": words}
+        return record | {"rests": doubt_text(words)}
 
 
 def _band(evidence: Any, limit: float) -> list[list[float | int | None]]:
@@ -421,15 +422,11 @@ def _written(starts: Floats, near: float) -> Floats:
 
 
 def _look(style: dict[str, Any]) -> tuple[str, str]:
-    """Classes of the style sheet for a chart's colour and dash."""
-    colour, dash = style["color"], style["linestyle"]
+    """Classes of the style sheet for a chart's colour and marker."""
+    colour, marker = style["color"], MARKERS.index(style["marker"])
     place = COLOURS.index(colour) if colour in COLOURS else 0
     name = {RED: "raw", BLUE: "c0"}.get(colour, f"c{place}")
-    if dash == "solid":
-        return name, ""
-    _, pattern = dash
-    kind = {2: 1, 4: 2}.get(len(pattern), 1) if pattern[0] > 3 else 3
-    return name, f"dash{kind}"
+    return name, f"mark{marker}" if marker else ""
 
 
 def _curve(counted: Histogram) -> dict[str, Any]:

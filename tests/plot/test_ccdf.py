@@ -25,9 +25,12 @@ def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
 
 def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
     plot.ccdf(raw, ax=ax)
-    solid, dotted = ax.get_lines()[:2]
+    solid, uncertain, dotted = ax.get_lines()[:3]
     limit = raw.histogram().sample_limit()
-    assert min(solid.get_ydata()) == pytest.approx(1 - limit / 100)
+    assert not solid.is_dashed()
+    assert min(solid.get_ydata()) == max(uncertain.get_ydata())
+    assert min(uncertain.get_ydata()) == pytest.approx(1 - limit / 100)
+    assert uncertain.is_dashed()
     assert dotted.is_dashed()
     assert max(dotted.get_xdata()) == raw.histogram().max
 

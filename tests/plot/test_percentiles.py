@@ -150,7 +150,7 @@ def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     scheduled = lk.read(CTRLZ / "scheduled.hlog")
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
-    assert any("dashed: uncertain (one stall)" in word for word in words_of(figure))
+    assert any("dashed: based on one stall" in word for word in words_of(figure))
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     start, end = dashed[0].get_xdata()[[0, -1]]
     assert start < 50  # the 6 s took about a third of all requests
@@ -240,7 +240,7 @@ def test_few_events_are_dashed(raw):
     assert solid.get_xdata()[-1] == 99.0 == dashed.get_xdata()[0]
     assert dashed.get_linestyle() == dotted.get_linestyle() == "--"
     assert dashed._dash_pattern != dotted._dash_pattern
-    assert any("dashed: uncertain (1 stall)" in word for word in words_of(figure))
+    assert any("dashed: based on 1 stall" in word for word in words_of(figure))
 
 
 def test_dashes_may_differ_by_series(ax, pair):

@@ -1,4 +1,4 @@
-"""Colours, dashes and safe text."""
+"""Colours, markers and safe text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_colours_stay_apart_for_every_eye(sight):
 
 def test_twenty_four_series_are_distinguishable():
     styles = series_styles({f"host{k}": None for k in range(24)}).values()
-    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 24
+    assert len({(style["color"], style["marker"]) for style in styles}) == 24
 
 
 def test_series_beside_raw_and_corrected_ones_remain_distinct():
@@ -96,7 +96,7 @@ def test_long_names_keep_both_ends():
     assert shorten("short", 12) == "short"
 
 
-def test_several_honest_series_beside_a_raw_one_differ_by_dash():
+def test_several_honest_series_beside_a_raw_one_differ_by_marker():
     looks = list(series_styles({"raw": None, "corrected": None, "on schedule": None}).values())
     assert [look["color"] for look in looks] == [RED, BLUE, BLUE]
-    assert looks[1]["linestyle"] != looks[2]["linestyle"]
+    assert looks[1]["marker"] != looks[2]["marker"]

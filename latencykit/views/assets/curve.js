@@ -3,7 +3,7 @@
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
 import { supportedIn } from "./support.js";
-import { axisBelow, boxPath, drawRange, el, endLabels, extent, frame, gridLine, heightOf, linear, setAll, svg, tickBelow, valueAxis, valueScale } from "./draw.js";
+import { axisBelow, boxPath, drawRange, el, endLabels, extent, frame, gridLine, heightOf, linear, setAll, svg, symbols, tickBelow, valueAxis, valueScale } from "./draw.js";
 
 export function spreadOf(page, one) {
   const span = page.span;
@@ -125,7 +125,7 @@ function ground(root, box, x, live) {
 
 // `placed` has the labels so far: further ones go below them.
 function labelEvents(root, one, left, top, box, placed) {
-  const words = `dashed: based on ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
+  const words = `dashed: ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const width = 7 * words.length, x = anchor === "end" ? Math.max(left - 6, width + 2) : Math.min(left + 6, box.width - width - 2), from = anchor === "end" ? x - width : x;
   let y = Math.max(12, top - 8);
   while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
@@ -154,8 +154,10 @@ function drawLine(page, root, one, spread, x, y) {
   if (boxes.length) root.append(svg("path", { class: `range ${one.cls} ${back} ${many}`, d: boxes.join("") }));
   const known = steps.filter((step) => !step.open && step.sure);
   // What enough events bear, what is based on a few, and what the sample cannot support.
-  for (const [first, until, style] of [[0, solid, one.dash], [solid, limit, "few"], [limit, end, "dotted"]]) draw(known, first, until, style);
+  for (const [first, until, style] of [[0, solid, ""], [solid, limit, "few"], [limit, end, "dotted"]]) draw(known, first, until, style);
   draw(steps.filter((step) => step.open), 0, end, "dotted");
+  const onLine = (place) => steps.find((step) => step.to > place && (step.open || step.sure));
+  symbols(root, one, page.series.indexOf(one), x, (place) => (onLine(place)?.from <= place ? y.to(onLine(place).value) : null));
   return steps.find((step) => step.to > solid);
 }
 
@@ -296,10 +298,10 @@ function curveRows({ one, spread }, percentile, unit) {
   const found = rowAt(spread, percentile);
   const row = reported && spread === one.whole ? { ...found, value: reported[1], low: reported[1], resolved: true, open: false } : found;
   const text = `${one.short}: ${rowText(row, unit)}`;
-  if (spread.count === null) return [{ cls: one.cls, dash: one.dash, text }];
+  if (spread.count === null) return [{ cls: one.cls, mark: one.mark, text }];
   const slower = row.open ? spread.late : spread.total * (1 - spread.percentile[row.at] / 100);
   const weak = row.supported ? "" : " · sample too small for this percentile";
-  return [{ cls: one.cls, dash: one.dash, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
+  return [{ cls: one.cls, mark: one.mark, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
 }
 
 // Arrow keys walk along the axis, and what stands there is shown and spoken; with the shift key they choose a range.

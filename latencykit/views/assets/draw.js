@@ -149,6 +149,22 @@ export function endLabels(root, labels, box) {
   }
 }
 
+// A series beyond the colours has a symbol here and there along its line, at other places than the series before it. `at`
+// returns the height of the line at a place of the axis, or null.
+export function symbols(root, one, order, x, at) {
+  const shape = SYMBOLS[one.mark], last = x.to(x.high);
+  if (!shape) return;
+  let path = "";
+  for (let left = x.to(x.low) + 10 + 13 * (order % 6); left < last; left += 78) {
+    const y = at(x.back(left));
+    if (y !== null) path += `M${left.toFixed(1)} ${y.toFixed(1)}${shape}`;
+  }
+  root.append(svg("path", { class: `point ${one.cls}`, d: path }));
+}
+
+// A circle, a square and a triangle, each around where the pen is.
+const SYMBOLS = { mark1: "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0z", mark2: "m-3.1 -3.1h6.2v6.2h-6.2z", mark3: "m0 -4.2l4 7h-8z" };
+
 export function extent(values) {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
@@ -164,7 +180,7 @@ export function tooltip() {
   const node = el("div", { id: "tip", role: "presentation", hidden: "" });
   const show = (event, title, rows) => {
     node.replaceChildren(el("b", {}, title));
-    for (const row of rows) node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"} ${row.dash || ""}` }), row.text));
+    for (const row of rows) node.append(el("div", {}, el("i", { class: `swatch ${row.cls || "none"} ${row.mark || ""}` }), row.text));
     node.hidden = false;
     const box = node.getBoundingClientRect(), width = document.documentElement.clientWidth;
     const x = event.clientX + 16 + box.width > width ? event.clientX - 16 - box.width : event.clientX + 16;

@@ -6,7 +6,7 @@ import { axisBelow, el, endLabels, extent, frame, gridLine, heightOf, logarithmi
 
 // The models that a series has: without time there is not a mixture.
 function modelsOf(model) {
-  return model.mixed ? [["independent", "dashed faint"], ["mixture", ""]] : [["independent", ""]];
+  return model.mixed ? [["independent", "thin faint"], ["mixture", ""]] : [["independent", ""]];
 }
 
 export function drawFanOut(page) {

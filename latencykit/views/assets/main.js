@@ -350,7 +350,7 @@ function numbersOf(one, spread, page, position) {
     row.cells[0].append(" (of the whole run)");
     return row;
   }
-  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.dash}` }), one.short);
+  const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.mark}` }), one.short);
   const unknown = !dataWithin(page, one, page.span), blank = unknown || !spread || !spread.value.length;
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });

@@ -125,7 +125,7 @@ function tableOf(page, one, spans) {
   });
   const names = [...columns.map(([name]) => name), page.pinned ? "B \u2212 A" : "selection \u2212 rest"];
   const head = el("tr", {}, el("td"), ...names.map((name) => el("th", { scope: "col" }, name)));
-  const swatch = el("i", { class: `swatch ${one.cls} ${one.dash}` });
+  const swatch = el("i", { class: `swatch ${one.cls} ${one.mark}` });
   const requests = line("requests", ...columns.map(([, part]) => count(part)), "");
   return el("table", { class: "compared" }, el("caption", {}, swatch, one.short), el("thead", {}, head), el("tbody", {}, requests, ...lines));
 }

@@ -3,7 +3,7 @@
 import { clockText, durationText, grouped } from "./numbers.js";
 import { countWithin, distribution, rowAt, rowText } from "./data.js";
 import { drawPinned } from "./pin.js";
-import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, setAll, svg, timeAxis, valueAxis, valueScale } from "./draw.js";
+import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, setAll, svg, symbols, timeAxis, valueAxis, valueScale } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
@@ -78,7 +78,12 @@ export function drawTimeline(page) {
       const rows = found[percentile], sure = rows.map((row) => (row && (row.resolved || row.open) ? row.value : null));
       const ranges = rangePath(one.data, rows, x, y);
       if (ranges) inside.append(svg("path", { class: `range ${cls}`, d: ranges }));
-      inside.append(svg("path", { class: `line ${cls} ${single ? "" : one.dash}`, d: stepPath(one.data, sure, x, y) }));
+      inside.append(svg("path", { class: `line ${cls}`, d: stepPath(one.data, sure, x, y) }));
+      if (percentile === 99 && !single)
+        symbols(inside, one, page.series.indexOf(one), x, (time) => {
+          const value = sure[slotAt(one.data, time)];
+          return Number.isFinite(value) ? y.to(value) : null;
+        });
       const last = rows.findLast((row) => row);
       if (text && last) labels.push({ text, y: y.to(last.value), cls });
     }
@@ -258,7 +263,7 @@ function tipTime(page, event, time) {
     const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
     const found = overTime(one.data), write = (p) => rowText(found[p][s], page.model.unit);
-    rows.push({ cls: one.cls, dash: one.dash, text: `${one.short}: ${grouped(one.data.count[s])} requests` });
+    rows.push({ cls: one.cls, mark: one.mark, text: `${one.short}: ${grouped(one.data.count[s])} requests` });
     rows.push({ text: `p50 ${write(50)} · p99 ${write(99)} · max ${write(100)}` });
   }
   const epoch = page.model.epoch;
