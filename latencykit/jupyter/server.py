@@ -27,7 +27,10 @@ _AT_ONCE = asyncio.Semaphore(2)
 
 
 class ReportHandler(JupyterHandler):
-    """``GET latencykit/report?path=run.hlog``: the page, or one line that says what is wrong."""
+    """``GET latencykit/report?path=run.hlog``: the page, or one line that says what is wrong.
+
+    ``theme=dark`` or ``light``: that of JupyterLab, which a frame does not see.
+    """
 
     auth_resource = "contents"
 
@@ -41,11 +44,14 @@ class ReportHandler(JupyterHandler):
         # The page is made of untrusted input: no cookies, no requests, whatever it contains.
         policy = "frame-ancestors 'self'; sandbox allow-scripts allow-downloads"
         self.set_header("Content-Security-Policy", policy)
+        theme = self.get_argument("theme", "")
+        theme = theme if theme in ("light", "dark") else ""
         try:
-            self.finish(await _page(self._file(name)))
+            page = await _page(self._file(name))
+            self.finish(page.replace(b"<html ", f"<html data-theme='{theme}' ".encode(), 1))
         except _RefusedError as error:
             self.set_status(422)
-            self.finish(_message(str(error)))
+            self.finish(_message(str(error), theme or "light dark"))
 
     def _file(self, name: str) -> Path:
         """The file of a path of the contents API, which must lie under the server's root."""
@@ -118,9 +124,9 @@ async def _render(path: Path, target: Path) -> None:
     target.write_bytes(target.read_bytes().replace(os.fsencode(escape(folder)), b""))
 
 
-def _message(text: str) -> str:
+def _message(text: str, theme: str) -> str:
     return (
-        "<!doctype html><meta charset='utf-8'><meta name='color-scheme' content='light dark'>"
+        f"<!doctype html><meta charset='utf-8'><meta name='color-scheme' content='{theme}'>"
         "<body style='font: 15px/1.5 system-ui, sans-serif; padding: 1em'>"
         f"<p role='alert'>{escape(text)}</p>"
     )

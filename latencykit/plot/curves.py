@@ -11,7 +11,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.quantiles import is_resolved
 from latencykit.plot.series import percentile_text
-from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, role_of
+from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, marked, role_of
 from latencykit.units import format_count, format_range, format_value
 
 if TYPE_CHECKING:
@@ -244,6 +244,7 @@ def draw_curve(
         at, value = cut(curve, start, end)
         if at.size:
             named = kind if not lines else kind | {"label": "_nolegend_"}
+            named = marked(named, value)
             lines += ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **named)
     lines += spread(ax, curve, look, zero, crowded=crowded)
     mark = {"linestyle": "none", "color": look["color"], "clip_on": False, "markersize": 4.0}
@@ -317,11 +318,13 @@ def spread(
     alpha = 0.04 if crowded else 0.2
     fill(at, low, high, color=colour, alpha=alpha, linewidth=0, zorder=2, step="pre")
     lines: list[Line2D] = []
+    symbol = {key: look[key] for key in ("marker", "markersize", "markevery") if key in look}
     for edge in (low, high):
         lines = ax.plot(
             *((edge, at) if across else (at, edge)),
             drawstyle="steps-post" if across else "steps-pre",
             color=colour, linewidth=0.7, alpha=0.7, zorder=2.2, label="_edge",
+            **(marked(symbol, edge) if edge is high else {}),
         )  # fmt: skip
     p, value = (np.asarray(part, np.float64) for part in curve.reported_percentiles)
     inner = (p > 0) & (p < 100)

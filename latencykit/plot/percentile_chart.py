@@ -48,6 +48,7 @@ from latencykit.plot.style import (
     GROUND,
     INK,
     current_axes,
+    marked,
     plain,
     series_styles,
     tidy,
@@ -422,7 +423,7 @@ def _draw_shares(
         at, value = cut(curve, start, end)
         if at.size:
             x, share = np.maximum(value, zero), np.maximum(1.0 - at / 100.0, least)
-            style = kind if not lines else kind | {"label": "_nolegend_"}
+            style = marked(kind if not lines else kind | {"label": "_nolegend_"}, value)
             # The share above one value applies to every value up to the next.
             lines += ax.plot(x, share, drawstyle="steps-post", zorder=3, **style)
     lines += spread(ax, curve, look, zero, across=True, least=least, crowded=crowded)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from latencykit._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
 INK, GREY, MUTED, EDGE = "#1a1d23", "#8a909a", "#5f6672", "#a9aeb6"
@@ -70,6 +73,11 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         # By distance on the page, so that curves of any number of points have a few of them.
         styles[label] |= {"markersize": 4.5, "markevery": (0.02 + 0.017 * (k % 6), 0.13)}
     return styles
+
+
+def marked(look: dict[str, Any], values: ArrayLike) -> dict[str, Any]:
+    """Return the look of a line through some values: matplotlib spaces no markers along NaN."""
+    return look if np.isfinite(values).any() else look | {"markevery": 1}
 
 
 def role_of(label: str, data: Any) -> str | None:

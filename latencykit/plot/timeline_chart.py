@@ -37,6 +37,7 @@ from latencykit.plot.style import (
     MUTED,
     RED,
     current_axes,
+    marked,
     plain,
     series_styles,
     shorten,
@@ -484,7 +485,7 @@ def _lines(
                 ax.fill_between(
                     x, shown.line(shown.low)[1], y, color=(look | line_kwargs)["color"], **band
                 )
-            (lines[label][percentile],) = ax.plot(x, y, **look | line_kwargs)
+            (lines[label][percentile],) = ax.plot(x, y, **marked(look, y) | line_kwargs)
     if many:
         lines[""] = {100.0: _draw_largest(ax, timed.values(), columns, zero)}
     return lines, merged

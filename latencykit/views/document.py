@@ -32,7 +32,7 @@ _MODULES = (
 )
 
 _BETWEEN_MODULES = re.compile(
-    r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n", re.MULTILINE
+    r"^import [^;]*;\n|^export (?=(?:async )?function|const)|^ *//.*\n|^ +", re.MULTILINE
 )
 
 
@@ -48,12 +48,12 @@ def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
     return {"image/png": png, "text/html": frame(page, png, alt)}, {"image/png": {"alt": alt}}
 
 
-# A frame sees the system's theme only. Where JupyterLab has another, the page is loaded with that.
+# A frame sees the system's theme only: JupyterLab's is sent to the page, and again when it changes.
 _THEMED = (
-    "this.onload=null;const light=document.body.dataset.jpThemeLight;"
-    "if(light&&(light===&quot;true&quot;)===matchMedia(&quot;(prefers-color-scheme:dark)&quot;)"
-    ".matches)this.srcdoc=this.srcdoc.replace(&quot;<html &quot;,&quot;<html data-theme=&quot;"
-    "+(light===&quot;true&quot;?&quot;light &quot;:&quot;dark &quot;))"
+    "const theme=()=&gt;{const light=document.body.dataset.jpThemeLight;if(light)"
+    "this.contentWindow?.postMessage({theme:light===&quot;true&quot;?&quot;light&quot;:"
+    "&quot;dark&quot;},&quot;*&quot;)};theme();new MutationObserver(theme).observe("
+    "document.body,{attributeFilter:[&quot;data-jp-theme-light&quot;]})"
 )
 
 

@@ -62,7 +62,7 @@ _SENTENCES = 4
 _LINES = (
     "<p class='quiet'>How long the fastest n % of the requests took at most. "
     "<span class='key'><i class='swatch'></i>supported by the sample</span> "
-    "<span class='key'><i class='swatch few'></i>based on few events</span> "
+    "<span class='key'><i class='swatch few'></i>uncertain: few independent slow periods</span> "
     "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
 """Legend of the lines of the percentile curve."""
@@ -244,14 +244,15 @@ def _timeline(series: Sequence[PageSeries]) -> str:
     lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
     return (
         f"<div class='time'><h2>Over time{_only(series)}</h2>"
-        f"<p class='quiet'>{lines}Below: requests per second. <span class='how'>Drag across "
+        f"<p class='quiet'>{lines}Below: requests per second. <span id='stall-key' hidden>Grey: "
+        "stalls, in which no request was answered. </span><span class='how'>Drag across "
         "the timeline to select a span; everything here then shows that span. Escape, or a "
         "double click, shows the whole run again.</span></p>"
         "<div id='plot-timeline' class='plot'></div>"
         "<div class='ranges'><label>from "
         "<input type='range' id='from' min='0' max='1' value='0'></label>"
         "<label>to <input type='range' id='to' min='0' max='1' value='1'></label></div>"
-        f"{notes}</div>"
+        f"<div id='bins'>{notes}</div></div>"
     )
 
 

@@ -345,13 +345,15 @@ def finer(series: Mapping[str, Any], start: float, end: float) -> dict[str, Any]
     ]
     timed = [part for part in parts if part is not None and part.slots is not None]
     edges, first, last = edges_of(timed), start, end
-    if any(part.slots is not None and part.slots.width for part in timed):
+    for slots in (part.slots for part in timed if part.slots is not None):
         # Slots on a grid may begin before the span, or end after it: of these a part is missing.
-        inside = [edge for edge in edges if start <= edge <= end]
-        if inside:
-            first = inside[0] if edges[0] < start else start
-            last = inside[-1] if edges[-1] > end else end
-        edges = inside
+        if slots.width:
+            cells = slot_numbers(slots.start[[0, -1]], slots.width).astype(np.float64)
+            begins, ends = (slot_edges(cells + k, slots.width).tolist() for k in (0, 1))
+            first = max(first, ends[0] if begins[0] < start else start)
+            last = min(last, begins[1] if ends[1] > end else end)
+    if any(part.slots is not None and part.slots.width for part in timed):
+        edges = [edge for edge in edges if first <= edge <= last]
     return {
         "span": [first, last],
         "bin": bin_width(timed),
@@ -383,30 +385,44 @@ def finest(series: Sequence[PageSeries]) -> float:
 def edges_of(series: Sequence[PageSeries]) -> list[float]:
     """Return the moments at which a selection may begin and end, ascending.
 
-    Between two of them lie entire slots of every series, and exactly those of its intervals that
-    start there. They are the shortest such decimal numbers, so that they can be copied.
+    They are the edges of the shortest slots, and those of longer ones at times without these: a
+    drag can select what the finest series resolves. Single intervals are taken where they start;
+    the moments are the shortest such decimal numbers, so that they can be copied.
     """
-    timed = [part.slots for part in series if part.slots is not None]
-    if not timed:
-        return []
-    starts = np.unique(np.concatenate([slots.start for slots in timed]))
-    widths = [round(slots.width * 1e9) for slots in timed if slots.width is not None]
-    if not widths:
-        usual = (
-            float(np.median(np.concatenate([slots.end - slots.start for slots in timed]))) or 1.0
-        )
-        end, last = max(float(slots.end.max()) for slots in timed), float(starts[-1])
-        return [
-            *_written(starts, usual / 100).tolist(),
-            round(end, 9) if round(end, 9) > last else round(last + usual, 9),
-        ]
-    width = math.lcm(*widths)
-    most = 2 * max(MOST, *(slots.start.size for slots in timed))
-    width *= math.ceil((starts[-1] - starts[0]) / most / (width / 1e9)) or 1
-    first, last = slot_numbers(starts[[0, -1]], width / 1e9).tolist()
-    edges: list[float] = slot_edges(
-        np.arange(first, last + 2, dtype=np.float64), width / 1e9
-    ).tolist()
+    timed = [part.slots for part in series if part.slots is not None and part.slots.start.size]
+    grids: dict[float | None, list[PageBins]] = {}
+    for slots in timed:
+        grids.setdefault(slots.width, []).append(slots)
+    own = [
+        _edges_of_intervals(group) if width is None else _edges_of_grid(group, width)
+        for width, group in grids.items()
+    ]
+    edges = np.zeros(0)
+    for finer_ones in sorted(own, key=lambda one: float(np.median(np.diff(one)))):
+        outside = finer_ones
+        if edges.size:
+            outside = finer_ones[(finer_ones < edges[0]) | (finer_ones > edges[-1])]
+        edges = np.sort(np.concatenate((edges, outside)))
+    listed: list[float] = edges.tolist()
+    return listed
+
+
+def _edges_of_intervals(group: Sequence[PageBins]) -> Floats:
+    """Return the moments at which an interval of any log starts, and the end of the last."""
+    starts = np.unique(np.concatenate([slots.start for slots in group]))
+    usual = float(np.median(np.concatenate([slots.end - slots.start for slots in group]))) or 1.0
+    end, last = max(float(slots.end.max()) for slots in group), float(starts[-1])
+    end = round(end, 9) if round(end, 9) > last else round(last + usual, 9)
+    return np.append(_written(starts, usual / 100), end)
+
+
+def _edges_of_grid(group: Sequence[PageBins], width: float) -> Floats:
+    """Return the edges of slots of one width, of a multiple of it where they are far apart."""
+    starts = np.unique(np.concatenate([slots.start for slots in group]))
+    most = 2 * max(MOST, *(slots.start.size for slots in group))
+    width = round(width * 1e9) * (math.ceil((starts[-1] - starts[0]) / most / width) or 1) / 1e9
+    first, last = slot_numbers(starts[[0, -1]], width).tolist()
+    edges: Floats = slot_edges(np.arange(first, last + 2, dtype=np.float64), width)
     return edges
 
 

@@ -39,7 +39,11 @@ def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
 def test_the_band_is_that_of_the_percentiles(ax, raw):
     plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = ax.collections
-    assert band.get_paths()[0].vertices[:, 0].max() == raw.histogram().max
+    solid = raw.histogram().evidence().solid_up_to()[0]
+    shares = band.get_paths()[0].vertices[:, 1]
+    assert shares.min() == pytest.approx(
+        1 - solid / 100
+    )  # as that of the percentiles, to the dashes
 
 
 def test_limits_are_points_at_the_share_that_they_allow(ax, raw):

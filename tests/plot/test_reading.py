@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,7 @@ def test_labels_of_limits_are_in_the_order_of_their_lines():
     heights = [box.y0 for _, box in sorted(boxes.items(), key=lambda own: own[0].split()[-2:])]
     assert heights == sorted(heights)
     ordered = sorted(boxes.values(), key=lambda box: box.y0)
-    assert all(low.y1 <= high.y0 + 1 for low, high in zip(ordered, ordered[1:], strict=False))
+    assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(ordered))
     assert all(box.x0 >= figure.axes[0].get_window_extent().x1 for box in ordered)
     assert all(box.x1 <= figure.bbox.x1 for box in ordered)
 

@@ -113,6 +113,9 @@ def test_finer_edges_enclose_complete_bins(
         for start, end in zip(edges[:1] + edges[-2:-1], edges[1:2] + edges[-1:], strict=True):
             for name, packed in zip(names, detail["series"], strict=True):
                 first, last = np.searchsorted(packed["start"], (start, end))
+                cells = np.array([start, end]) / (packed["width"] or 1)
+                if packed["width"] and np.abs(cells - np.round(cells)).max() > 1e-6:
+                    continue  # of a series with longer bins, whose own are selected
                 bins = np.array(packed["sum"])[first:last]
                 own = series[name].between(start, end).histogram()
                 expected = float(own.counts @ own.buckets.mid(own.index))

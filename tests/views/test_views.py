@@ -130,6 +130,10 @@ def test_what_is_taken_along(page: Any, raw: lk.HistogramLog) -> None:
             content = Path(waiting.value.path()).read_bytes()
             assert content.startswith(head)
             assert len(content) > 2000
+            if kind == "SVG":  # which says what it shows, wherever it goes
+                heading = page.page.inner_text("h1")
+                assert f"<title>{heading} · " in content.decode()
+                assert f">{heading}</text>" in content.decode()
     page.page.get_by_role("button", name="Copy as Python").click()
     page.page.get_by_text("Copied", exact=True).wait_for()
     assert f".between({start:g}, {end:g})" in page.page.inner_text("#spoken")
@@ -169,7 +173,7 @@ def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
     assert cells[0][:3] == [f"{count:,}" for count in (*counts, rest)]
     medians = [float(raw.between(*span).histogram().percentile(50)) for span in (pinned, own)]
     assert cells[1][:2] == [format_value(value) for value in medians]
-    difference, _, interval = cells[1][3].partition(" (")
+    difference, _, interval = cells[1][3].partition("\n")
     sign = "+" if medians[1] > medians[0] else "\u2212"
     assert difference == sign + format_value(abs(medians[1] - medians[0]))
     first, last = (float(end) for end in re.findall(r"\+([\d.]+) µs", interval))
@@ -258,7 +262,7 @@ def test_a_selection_stands_beside_the_rest_of_the_run(
     counts = row.locator("td").all_inner_texts()
     assert counts[:2] == [f"{inside:,}", f"{raw.histogram().count - inside:,}"]
     # Six time bins do not show how requests depend on each other.
-    assert table.locator("tbody tr").nth(1).inner_text().endswith("(interval unknown)")
+    assert table.locator("tbody tr").nth(1).inner_text().endswith("\ninterval unknown")
     assert page.complaints == []
 
 

@@ -1,6 +1,7 @@
 // What a reader does with the views: zoom, clock times, one series alone, copy a selection, save numbers and pictures, link to it.
 
 import { el, setAll, svg } from "./draw.js";
+import { ownSpan } from "./curve.js";
 import { wirePin } from "./pin.js";
 
 function button(text, title, act) {
@@ -117,9 +118,11 @@ function explainTool(page, tools) {
   page.root.querySelector(".views").after(place);
   page.showExplained = (html) => {
     own.disabled = false;
+    place.scrollIntoView({ block: "nearest" });
     const found = document.createRange().createContextualFragment(html || "<p>Nothing that chance does not explain.</p>");
     place.replaceChildren(el("h3", {}, `Slow requests of ${asked}`), found);
     page.label(place.querySelectorAll("table"));
+    place.scrollIntoView({ block: "start" });
   };
 }
 
@@ -137,9 +140,14 @@ const OPTIONS = { format: "--format-in", series: "--series", tag: "--tag", measu
 // Where the series that are shown come from: each file, and what chooses the series in it.
 function origins(page) {
   return page.series.filter((one) => !one.hidden && !one.shadow).map(({ origin, data }) => {
-    const { path, lenient, from, to, ...chosen } = origin, [start, end] = (data && page.span) || [];
+    const { path, lenient, from, to, ...chosen } = origin, [start, end] = (data && spanOf(page, data)) || [];
     return { path, lenient, chosen, from: start ?? from, to: end ?? to };
   });
+}
+
+// What is selected of a series: of one with coarser time bins, these.
+function spanOf(page, data) {
+  return page.span && (ownSpan(data, page.span) || page.span);
 }
 
 // Files that are read alike share a command.
@@ -196,9 +204,9 @@ function csvOf(page) {
   const cell = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const unit = page.model.unit === "none" ? "" : `_${page.model.unit}`;
   const header = ["series", "from_s", "to_s", "requests", ...page.model.percentiles.map((p) => (p === 100 ? `max${unit}` : `p${p}${unit}`))];
-  const span = page.span || [page.edges[0] ?? "", page.edges[page.edges.length - 1] ?? ""];
+  const spanOfRow = ({ data }) => (data && spanOf(page, data)) || page.span || [page.edges[0] ?? "", page.edges[page.edges.length - 1] ?? ""];
   const rows = [...page.find("numbers").rows].map((row) => [
-    page.series[Number(row.dataset.series)].name, ...span, row.querySelector("[data-count]")?.dataset.count ?? "",
+    page.series[Number(row.dataset.series)].name, ...spanOfRow(page.series[Number(row.dataset.series)]), row.querySelector("[data-count]")?.dataset.count ?? "",
     ...[...row.querySelectorAll("[data-percentile]")].map((own) => own.dataset.value ?? ""),
   ]);
   return [header, ...rows].map((row) => row.map(String).map(cell).join(",")).join("\n") + "\n";
@@ -206,7 +214,9 @@ function csvOf(page) {
 
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font", "paint-order", "visibility"];
 
-// A picture by itself: styles written into the elements, the heat map's pixels beneath.
+const HEAD = 46; // pixels of a saved picture's title
+
+// A picture by itself: styles written into the elements, the heat map's pixels beneath, a title above.
 function pictureOf(page, name) {
   const host = page.hosts[name], shown = host.querySelector("svg"), copied = shown.cloneNode(true);
   const from = [...shown.querySelectorAll("*")];
@@ -217,8 +227,21 @@ function pictureOf(page, name) {
   copied.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const { width, height } = shown.viewBox.baseVal, canvas = host.querySelector("canvas");
   if (canvas) copied.prepend(svg("image", { href: canvas.toDataURL(), width, height }));
-  copied.prepend(svg("rect", { width, height, fill: getComputedStyle(page.find("explore")).getPropertyValue("--ground") }));
-  return { text: new XMLSerializer().serializeToString(copied), width, height };
+  const colours = getComputedStyle(page.find("explore")), colour = (key) => colours.getPropertyValue(key).trim();
+  const heading = host.parentElement.querySelector("h2").textContent, chosen = name === "heat" ? page.find("heat-series")?.selectedOptions[0].text : "";
+  const about = [heading, chosen, name === "curve" && page.span ? page.find("selected").textContent : ""].filter(Boolean).join(" \u00b7 ");
+  const fit = (text, size) => (text.length * size * 0.56 > width - 16 ? `${text.slice(0, Math.max(8, Math.floor((width - 16) / size / 0.56)))}\u2026` : text);
+  const line = (text, size, y, fill, weight) => svg("text", { x: 8, y, fill, "font-size": size, "font-weight": weight, "font-family": colours.fontFamily }, fit(text, size));
+  const inner = svg("g", { transform: `translate(0 ${HEAD})` });
+  inner.append(...copied.childNodes);
+  copied.append(
+    svg("title", {}, `${page.title} \u00b7 ${about}`),
+    svg("rect", { width, height: height + HEAD, fill: colour("--ground") }),
+    line(page.title, 15, 20, colour("--ink"), 700), line(about, 12.5, 38, colour("--muted"), 400),
+    inner,
+  );
+  setAll(copied, { viewBox: `0 0 ${width} ${height + HEAD}`, width, height: height + HEAD });
+  return { text: new XMLSerializer().serializeToString(copied), width, height: height + HEAD };
 }
 
 function savePicture(page, name, kind) {

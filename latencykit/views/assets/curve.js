@@ -25,13 +25,31 @@ export function dataWithin(page, one, span) {
   return finer?.series[page.series.indexOf(one)] || (one.shadow || !finer ? null : { ...one.coarse, start: [], end: [] });
 }
 
-// The slots that begin within start ≤ t < end.
+// The slots that begin within start ≤ t < end; of a grid that is coarser than the selection, the one that it begins in, too.
 export function slotsWithin(data, span) {
   const before = (time) => {
     const at = data.start.findIndex((start) => start >= time);
     return at < 0 ? data.start.length : at;
   };
-  return [before(span[0]), before(span[1])];
+  const [first, last] = span.map(before);
+  return [first - cuts(data, first - 1, span[0]), last];
+}
+
+// Whether a moment is inside of a slot's cell of the grid, neither at its start nor at its end.
+function cuts(data, s, time) {
+  if (!data.width || s < 0 || s >= data.start.length) return 0;
+  const at = (time - cellOf(data, s)) / data.width;
+  return Number(at > 0.01 && at < 0.99);
+}
+
+function cellOf(data, s) {
+  return Number((Math.floor(data.start[s] / data.width + 1e-9) * data.width).toFixed(9));
+}
+
+// The time of the slots that a selection takes, where these are coarser than it; else null.
+export function ownSpan(data, span) {
+  const [first, last] = slotsWithin(data, span), from = cuts(data, first, span[0]), to = cuts(data, last - 1, span[1]);
+  return from || to ? [from ? cellOf(data, first) : span[0], to ? Number((cellOf(data, last - 1) + data.width).toFixed(9)) : span[1]] : null;
 }
 
 // As many nines as the largest sample supports, and one more to show what it does not.

@@ -1,6 +1,6 @@
 // Plots as SVG elements; every text goes in as text, never as markup.
 
-import { linearTicks, logTicks, plain, timeTicks, timeUnit, valueText } from "./numbers.js";
+import { linearTicks, logTicks, timeTexts, timeTicks, valueText } from "./numbers.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -105,12 +105,12 @@ export function axisBelow(root, box, name) {
 
 export function timeAxis(root, box, scale, page) {
   if (page.clock) return clockAxis(root, box, scale, page.model.epoch);
-  const [size, word] = timeUnit(scale.high - scale.low);
-  for (const at of timeTicks(scale.low, scale.high, Math.max(3, (box.right - box.left) / 90))) {
+  const ticks = timeTicks(scale.low, scale.high, Math.max(3, (box.right - box.left) / 90)), texts = timeTexts(ticks);
+  ticks.forEach((at, k) => {
     gridLine(root, box, scale.to(at));
-    tickBelow(root, box, scale.to(at), plain(at / size, 6));
-  }
-  axisBelow(root, box, `${word} ${page.model.words.clock}`);
+    tickBelow(root, box, Math.min(scale.to(at), box.width - 3.4 * texts[k].length), texts[k]);
+  });
+  axisBelow(root, box, `time ${page.model.words.clock}`);
 }
 
 // The same in universal time.

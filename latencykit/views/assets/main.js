@@ -4,7 +4,7 @@ import { durationText, grouped, secondsText, valueText } from "./numbers.js";
 import { given, rowAt, rowText, unpack } from "./data.js";
 import { el, measureAgain, setAll, tooltip } from "./draw.js";
 import { countsOf, drawBrush, drawTimeline, wirePinch } from "./timeline.js";
-import { dataWithin, drawCurve, slotsWithin, spreadOf, walkCurve } from "./curve.js";
+import { dataWithin, drawCurve, ownSpan, slotsWithin, spreadOf, walkCurve } from "./curve.js";
 import { drawHeat, walkHeat } from "./heat.js";
 import { drawFanOut, showFanOut } from "./fanout.js";
 import { wireControls } from "./controls.js";
@@ -17,6 +17,7 @@ const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fan
 export async function mount(root, model, { host, ask = null, explain = null, onSelect = () => {}, onView = () => {} }) {
   const page = { model, root, host, onSelect, onView, ask, explain, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
+  page.title = root.querySelector("h1")?.textContent ?? model.series.map((one) => one.short).join(", ");
   page.say = (text) => (page.find("spoken").textContent = text);
   page.draw = (name) => drawSection(page, name);
   page.tip = tooltip();
@@ -179,6 +180,7 @@ function wireZoom(page) {
     focus(page);
     for (const name of ["timeline", "heat"]) drawSection(page, name);
     showNumbers(page);
+    showBins(page);
     page.showTools?.();
     page.onView();
   };
@@ -273,18 +275,29 @@ function wireWindow(page) {
   const sized = new ResizeObserver(() => place.clientWidth !== width && again());
   sized.observe(place);
   page.observers = [() => sized.disconnect()];
-  for (const name of ["(prefers-color-scheme: dark)", "print"]) {
-    const query = matchMedia(name);
-    query.addEventListener("change", again);
-    page.observers.push(() => query.removeEventListener("change", again));
+  const paper = (print) => () => setPaper(page, print), events = [[window, "beforeprint", paper(true)], [window, "afterprint", paper(false)]];
+  for (const name of ["(prefers-color-scheme: dark)", "print"]) events.push([matchMedia(name), "change", again]);
+  for (const [source, name, act] of events) {
+    source.addEventListener(name, act);
+    page.observers.push(() => source.removeEventListener(name, act));
   }
+}
+
+// On paper the charts are as wide as a page, and what is folded is open.
+function setPaper(page, print) {
+  page.host.toggleAttribute("data-paper", print);
+  page.root.querySelectorAll(print ? "details:not([open])" : "details[data-folded]").forEach((one) => {
+    one.open = print;
+    one.toggleAttribute("data-folded", print);
+  });
+  page.refresh();
 }
 
 // The span as text that --from, --to and `between` take: seconds, all digits; beside it, for people, longer units.
 function spanWords(page) {
   if (!page.span) return page.model.words.whole;
   const exact = page.span.map(secondsText), short = page.span.map(durationText);
-  const same = short.every((text, k) => text === exact[k] || !/min|h|d$/.test(text));
+  const same = short.every((text, k) => text === exact[k] || !/min|h|d$|:/.test(text));
   return `${exact[0]} to ${exact[1]}${same ? "" : ` (${short[0]} to ${short[1]})`}`;
 }
 
@@ -292,6 +305,15 @@ function spanWords(page) {
 function snappedSpan(page) {
   const [first, last] = [page.edges[0], page.edges.at(-1)], [a, b] = page.span || [first, last];
   return [page.edges.findLast((edge) => edge <= a) ?? first, page.edges.find((edge) => edge >= b) ?? last];
+}
+
+// What the time bins that are drawn are: those of the run, or finer ones.
+function showBins(page) {
+  const place = page.find("bins");
+  if (!place) return;
+  place.whole ??= [...place.childNodes];
+  if (page.finer) place.textContent = `Zoomed in: time bins of ${durationText(page.finer.bin)}; those of the whole run are ${durationText(page.model.bin)} long.`;
+  else place.replaceChildren(...place.whole);
 }
 
 // Numbers of what is selected: beside the curve, and spoken.
@@ -352,13 +374,15 @@ function numbersOf(one, spread, page, position) {
   }
   const unit = page.model.unit, name = el("th", { scope: "row" }, el("i", { class: `swatch ${one.cls} ${one.mark}` }), one.short);
   const unknown = !dataWithin(page, one, page.span), blank = unknown || !spread || !spread.value.length;
+  const own = unknown ? null : ownSpan(dataWithin(page, one, page.span), page.span);
+  if (own) name.append(el("small", {}, `its time bins from ${durationText(own[0])} to ${durationText(own[1])}`));
   const cells = page.model.percentiles.map((percentile) => {
     if (blank) return el("td", { "data-percentile": percentile });
     const row = rowAt(spread, percentile);
     return el("td", { "data-value": row.value, "data-percentile": percentile }, rowText(row, unit));
   });
   const count = spread ? spread.count : 0, requests = unknown ? el("td", {}, "unknown") : el("td", { "data-count": count }, grouped(count)), mean = blank || !spread.mean ? "" : rowText(spread.mean, unit);
-  const row = el("tr", { "data-series": position }, name, requests, ...cells, el("td", {}, mean));
+  const row = el("tr", { "data-series": position, "data-from": own?.[0], "data-to": own?.[1] }, name, requests, ...cells, el("td", {}, mean));
   [...row.cells].forEach((cell, k) => k && (cell.dataset.label = page.rows[position].cells[k].dataset.label));
   return row;
 }

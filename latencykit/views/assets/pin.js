@@ -49,9 +49,9 @@ export function differenceOf(a, b) {
 
 function differenceText(difference, apart, unit) {
   const signed = (value) => (value > 0 ? "+" : value < 0 ? "\u2212" : "") + valueText(Math.abs(value), unit);
-  if (!difference) return "unknown";
+  if (!difference) return ["unknown"];
   const known = apart && difference.from !== null;
-  return `${signed(difference.by)} (${known ? `${signed(difference.from)} to ${signed(difference.until)}` : "interval unknown"})`;
+  return [signed(difference.by), el("small", {}, known ? `${signed(difference.from)} to ${signed(difference.until)}` : "interval unknown")];
 }
 
 export function wirePin(page, tools, button) {
@@ -97,7 +97,7 @@ function compared(page) {
   const seconds = (span) => `${span[0]} s to ${span[1]} s`, own = secondOf(page);
   const series = page.series.filter((one) => one.coarse && !one.shadow && !one.hidden);
   const spans = (page.pinned ? [page.pinned, own] : [page.span]).filter(Boolean);
-  const notes = ["In brackets beside a difference: its 95 % interval, from 20 independent events and 20 time bins on."];
+  const notes = ["In brackets: uncertain. Small, below a difference: its 95 % interval, from 20 independent events and 20 time bins on."];
   if (page.pinned) notes.unshift(`A, pinned: ${seconds(page.pinned)}. B, selected: ${own ? seconds(own) : "nothing yet"}.`);
   if (!spans.flat().every((edge) => page.allEdges.includes(edge))) notes.push("The rest is without the time bins that a selection cuts.");
   if (series.length > MOST_SERIES) notes.push(`The first ${MOST_SERIES} of ${series.length} series that are shown.`);
@@ -118,9 +118,9 @@ function tableOf(page, one, spans) {
   const apart = spans.length < 2 || spans[1][1] <= spans[0][0] || spans[1][0] >= spans[0][1];
   const columns = page.pinned ? [["A", a], ["B", b ?? unknown], ["rest of the run", rest]] : [["selection", b], ["rest of the run", rest]];
   const text = (row) => (row ? rowText(row, unit) : "\u2013"), count = (part) => (part.count === null ? "\u2013" : grouped(part.count));
-  const line = (name, ...cells) => el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, cell)));
+  const line = (name, ...cells) => el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((cell) => el("td", {}, ...[cell].flat())));
   const lines = percentiles.map((percentile, k) => {
-    const difference = !b ? "\u2013" : percentile >= 100 ? "not judged" : differenceText(differenceOf(a.rows[k], b.rows[k]), apart, unit);
+    const difference = !b ? ["\u2013"] : percentile >= 100 ? ["not judged"] : differenceText(differenceOf(a.rows[k], b.rows[k]), apart, unit);
     return line(percentileText(percentile), ...columns.map(([, part]) => text(part.rows[k])), difference);
   });
   const names = [...columns.map(([name]) => name), page.pinned ? "B \u2212 A" : "selection \u2212 rest"];

@@ -70,6 +70,7 @@ export function drawTimeline(page) {
   timeAxis(root, strip, x, page);
   let free = plot.left;
   for (const stall of page.model.stalls) if (stall.end >= x.low && stall.start <= x.high) free = shade(inside, root, plot, strip, x, stall, free);
+  page.find("stall-key").hidden = !page.model.stalls.length;
   const labels = [];
   for (const one of shown) {
     const found = overTime(one.data);

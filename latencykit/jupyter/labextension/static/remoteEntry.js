@@ -44,7 +44,9 @@
         this.frame.title = `Latency report of ${context.path}`;
         this.frame.setAttribute("sandbox", "allow-scripts allow-downloads");
         this.frame.style.cssText = "border: 0; width: 100%; height: 100%; display: block";
-        this.frame.addEventListener("load", () => this.note.remove());
+        this.frame.addEventListener("load", () => (this.note.remove(), this.retheme()));
+        this.watch = new MutationObserver(() => this.retheme());
+        this.watch.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
         this.node.append(this.note, this.frame);
         context.fileChanged.connect(this.show, this);
         context.ready.then(() => this.show());
@@ -55,10 +57,20 @@
         const settings = PageConfig.getBaseUrl(), path = encodeURIComponent(this.context.localPath);
         this.note.textContent = `Reading ${this.context.localPath} …`;
         this.node.prepend(this.note);
-        this.frame.src = `${URLExt.join(settings, "latencykit", "report")}?path=${path}`;
+        this.frame.src = `${URLExt.join(settings, "latencykit", "report")}?path=${path}&theme=${this.theme()}`;
+      }
+
+      // A frame sees the system's theme only.
+      theme() {
+        return document.body.dataset.jpThemeLight === "false" ? "dark" : "light";
+      }
+
+      retheme() {
+        this.frame.contentWindow?.postMessage({ theme: this.theme() }, "*");
       }
 
       dispose() {
+        this.watch.disconnect();
         this.context.fileChanged.disconnect(this.show, this);
         super.dispose();
       }
