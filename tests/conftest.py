@@ -44,6 +44,19 @@ DATA = Path(__file__).parent / "data"
 QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
 
+NOT_IN_A_PAGE = (
+    "emscripten does not support processes",
+    "can't start new thread",
+    "stack switching not supported",
+    "is unsupported on this system",  # links
+    "has no attribute 'link'",
+    "has no attribute 'mkfifo'",
+    "No module named 'jsonschema'",  # of packages with compiled parts
+    "needs the package",
+    "Unable to find a usable engine",  # pandas without pyarrow
+)
+"""How Python says in WebAssembly that the machine lacks something."""
+
 SLOW_ONES = pytest.StashKey[int]()  # how many of them were left out
 
 
@@ -53,6 +66,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if any(".py" in word or ".doctest" in word for word in config.args):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Skip, in WebAssembly, what fails because a web page has no processes, threads or such."""
+    report = yield
+    if sys.platform == "emscripten" and report.failed and call.excinfo is not None:
+        reason = str(call.excinfo.value)
+        if any(words in reason for words in NOT_IN_A_PAGE):
+            report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {reason}")
+    return report
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -43,6 +43,11 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "Write an interactive page that needs no server.",
             "latencykit report run.hlog -o report.html",
         ),
+        (
+            "site",
+            "Write latencykit itself as a web page, for people who install nothing.",
+            "latencykit site public/try",
+        ),
     ),
     "Judge": (
         (

@@ -72,9 +72,10 @@ def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str
 
 def document(title: str, body: str, model: dict[str, Any], home: str = "page") -> str:
     """Return a page with its style and its script: the engine, and what starts it."""
-    style, script = asset("page.css"), f'(() => {{\n"use strict";\n{script_of(home)}}})();'
+    style, script = asset("page.css"), _program(home)
+    allowed_script, allowed_style = allowed(home)
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"default-src 'none'; script-src {allowed_script}; style-src {allowed_style}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     return (
@@ -86,6 +87,15 @@ def document(title: str, body: str, model: dict[str, Any], home: str = "page") -
         f"{SPOKEN}\n<script type='application/json' "
         f"id='model'>{script_json(model)}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+def allowed(home: str = "page") -> tuple[str, str]:
+    """Return the script and the style of a page as a content security policy names them."""
+    return f"'{_hash(_program(home))}'", f"'{_hash(asset('page.css'))}'"
+
+
+def _program(home: str) -> str:
+    return f'(() => {{\n"use strict";\n{script_of(home)}}})();'
 
 
 def script_of(home: str) -> str:

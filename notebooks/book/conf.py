@@ -80,4 +80,5 @@ def setup(app):
     app.connect("doctree-read", pages.fold_answers)
     app.connect("html-page-context", pages.load_controls)
     app.connect("build-finished", pages.write_interactive)
+    app.connect("build-finished", pages.write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

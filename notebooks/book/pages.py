@@ -7,6 +7,7 @@ import html
 import importlib
 import inspect
 import json
+import os
 import re
 import shutil
 import tomllib
@@ -18,6 +19,7 @@ import click
 import latencykit as lk
 from latencykit import cli
 from latencykit._files import whole
+from latencykit.views.site import write_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -214,6 +216,17 @@ def write_interactive(app: Any, error: Exception | None) -> None:
             {label: lk.read(ROOT / "data" / log) for label, log in logs.items()},
             folder / f"{name}.html",
         )
+
+
+def write_page(app: Any, error: Exception | None) -> None:
+    """Write latencykit as a web page into the finished site, where its runtime can be had."""
+    if error is not None or app.builder.format != "html":
+        return
+    runtime = os.environ.get("LATENCYKIT_PYODIDE")
+    if runtime:
+        write_site(Path(app.outdir) / "try", runtime)
+    else:
+        print("the page try/ is left out: LATENCYKIT_PYODIDE names no folder or address of Pyodide")
 
 
 def describe_pictures(app: Any, doctree: Any) -> None:  # noqa: ARG001 - Sphinx's signature

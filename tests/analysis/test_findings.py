@@ -24,7 +24,7 @@ def ar(n: int, rho: float, spread: float, rng: np.random.Generator) -> np.ndarra
 
 
 def log_of(median: np.ndarray, rng: np.random.Generator, rate: int = 60) -> lk.HistogramLog:
-    counts = rng.poisson(rate, median.size)
+    counts = rng.poisson(rate, median.size).astype(np.intp)
     second = np.repeat(np.arange(median.size), counts)
     start = np.sort(second + rng.random(second.size))
     took = 1e6 * np.repeat(median, counts) * np.exp(0.6 * rng.standard_normal(second.size))

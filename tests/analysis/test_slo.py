@@ -119,7 +119,9 @@ def test_poorer_forms_of_a_run_are_never_surer() -> None:
 
 
 def test_values_that_are_all_equal_decide() -> None:
-    equal = lk.Samples(start=np.arange(600) * 1000 * MS, duration=np.full(600, 200 * MS))
+    equal = lk.Samples(
+        start=np.arange(600, dtype=np.int64) * 1000 * MS, duration=np.full(600, 200 * MS)
+    )
     rows = SLO.parse("p50=100ms, p99=100ms, max=100ms, mean=300ms").check(equal)
     assert [row.outcome for row in rows] == ["missed", "missed", "missed", "met"]
     assert all(row.sure for row in rows)

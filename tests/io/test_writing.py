@@ -13,7 +13,7 @@ from latencykit.io.writing import write_series as write
 
 SLOW = np.arange(1000) % 100 == 7
 SAMPLES = lk.Samples(
-    start=1_700_000_000_000_000_000 + np.arange(1000) * 10**7,
+    start=1_700_000_000_000_000_000 + np.arange(1000, dtype=np.int64) * 10**7,
     duration=np.where(SLOW, 5 * 10**7, 10**6),
     outcome=np.where(np.arange(1000) % 100 == 5, "error", "ok"),
     connection=np.arange(1000) % 4,

@@ -126,7 +126,7 @@ def test_the_strip_shows_the_rate_below_the_lines(ax, raw):
 
 
 def test_failures_are_counted_where_they_happened():
-    start = np.arange(100) * 100_000_000
+    start = np.arange(100, dtype=np.int64) * 100_000_000
     outcome = np.where((np.arange(100) >= 50) & (np.arange(100) < 60), "error", "ok")
     samples = lk.Samples(start=start, duration=np.full(100, 1_000_000), outcome=outcome)
     intervals = intervals_of(as_log("", samples), [50], samples.elapsed)
@@ -190,7 +190,9 @@ def test_linear_values(raw):
 
 
 def test_zeros_have_a_place():
-    samples = lk.Samples(start=np.arange(500) * 10_000_000, duration=np.arange(500) % 2 * 1_000_000)
+    samples = lk.Samples(
+        start=np.arange(500, dtype=np.int64) * 10_000_000, duration=np.arange(500) % 2 * 1_000_000
+    )
     figure = drawn(plot.timeline, samples)
     assert "0" in [label.get_text() for label in figure.axes[0].get_yticklabels()]
 

@@ -76,7 +76,8 @@ def test_rough_buckets_are_the_same_whether_few_or_all_counts_were_fine_before(f
 def test_requests_are_counted_by_the_moment_they_were_sent_on_the_edges_that_windows_cut_at(step):
     size = 3000
     samples = lk.Samples(
-        start=10**18 + np.arange(size) * step, duration=np.arange(size) % 97 * 1e6 + 1e6
+        start=10**18 + np.arange(size, dtype=np.int64) * step,
+        duration=np.arange(size) % 97 * 1e6 + 1e6,
     )
     log = started(samples)
     assert 8 <= len(log) <= 301
@@ -122,7 +123,7 @@ def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
             .reshape(width, length)
             .astype(np.int64)
         )
-        columns.append((planes * 256 ** np.arange(width)[:, None]).sum(0))
+        columns.append((planes * 256 ** np.arange(width, dtype=np.int64)[:, None]).sum(0))
         at += length * width
     assert at == len(raw)
     assert columns[0].tolist() == np.diff(slots.indptr).tolist()

@@ -1,0 +1,126 @@
+"""Commands as a web page runs them: asked for and answered in JSON, in Python within a browser.
+
+The page's worker (``views/assets/site/worker.js``) puts files into ``/files`` and calls `answer`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PACKAGES = {"pandas", "scipy"}
+"""Large packages that the page loads once a format needs them."""
+
+_REPORT = "report.html"
+
+
+def answer(request: str, folder: str = "/files") -> str:
+    """Run one command over files and return what it says.
+
+    Parameters
+    ----------
+    request : str
+        JSON: `command` (report, diagnose, explain, compare), `files` (names), `unit`, `slo`,
+        `column`, `series`, `base`, `columns` (characters of a line).
+    folder : str
+        Where the files are.
+
+    Returns
+    -------
+    str
+        JSON: `command` (as the command line takes it), `status`, `text`, `notes`, of a report also
+        `html` and the names of its `series`; or `needs`: a package to load before asking again.
+    """
+    asked = json.loads(request)
+    os.environ["COLUMNS"] = str(asked.get("columns") or 80)
+    before = Path.cwd()
+    with TemporaryDirectory() as desk:
+        for name in asked["files"]:
+            Path(desk, name).symlink_to(Path(folder, name))
+        os.chdir(desk)
+        try:
+            words = _words(asked)
+            told = _run(words)
+            if "needs" not in told and asked["command"] == "report" and told["status"] == 0:
+                told["html"] = Path(_REPORT).read_text("utf-8")
+                told["series"] = _series(asked)
+        finally:
+            os.chdir(before)
+    return json.dumps({"command": shlex.join(["latencykit", *words]), **told})
+
+
+def _words(asked: dict[str, str | list[str]]) -> list[str]:
+    command, files = str(asked["command"]), [str(name) for name in asked["files"]]
+    base = asked.get("base")
+    if command == "compare" and base in files:
+        files = [str(base), *(name for name in files if name != base)]
+    options = [("--unit", "unit"), ("--column", "column"), ("--series", "series")]
+    if command == "report":
+        options.append(("--slo", "slo"))
+    given = [
+        word for option, key in options if asked.get(key) for word in (option, str(asked[key]))
+    ]
+    output = ["-o", _REPORT] if command == "report" else []
+    return [command, *files, *given, *output]
+
+
+def _run(words: Sequence[str]) -> dict[str, object]:
+    """What a command prints, and its status; or the package that it needs."""
+    from latencykit.cli import main
+
+    missing = _Missing()
+    out, err = io.StringIO(), io.StringIO()
+    sys.meta_path.append(missing)
+    status: object = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main(words)
+    except SystemExit as end:
+        status = end.code
+    except ModuleNotFoundError:
+        if not missing.found:
+            raise
+        status = 1
+    finally:
+        sys.meta_path.remove(missing)
+    if status and missing.found:
+        return {"needs": missing.found[0]}
+    notes = [line for line in err.getvalue().splitlines() if line != f"wrote {_REPORT}"]
+    return {"status": status, "text": out.getvalue(), "notes": "\n".join(notes)}
+
+
+def _series(asked: dict[str, str | list[str]]) -> list[str]:
+    """Names of all series of the files, for the page's choice of one."""
+    from latencykit.errors import LatencyKitError
+    from latencykit.io.several_files import read_all
+
+    try:
+        found = read_all(
+            [str(name) for name in asked["files"]],
+            unit=str(asked.get("unit") or "") or None,
+            column=str(asked.get("column") or "") or None,
+        )
+    except LatencyKitError:  # the report itself has said it
+        return []
+    return [name for name in found if name]
+
+
+class _Missing:
+    """Notes which of the packages that can be loaded were looked for in vain."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name in _PACKAGES and name not in self.found:
+            self.found.append(name)

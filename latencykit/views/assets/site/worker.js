@@ -1,0 +1,46 @@
+// Runs latencykit's own commands in Python compiled to WebAssembly. BASE: the folder of the page.
+const tell = (what, rest = {}) => postMessage({ what, ...rest });
+
+async function start() {
+  const { loadPyodide } = await import(`${BASE}pyodide/pyodide.mjs`);
+  tell("progress", { text: "Python is starting … (10 MB, once)", share: 0.1 });
+  const wheel = fetch(`${BASE}latencykit.zip`).then((reply) => reply.arrayBuffer());
+  const python = await loadPyodide({ indexURL: `${BASE}pyodide/`, packages: ["numpy", "click"] });
+  tell("progress", { text: "latencykit is starting …", share: 0.7 });
+  python.unpackArchive(await wheel, "zip", { extractDir: "/latencykit" });
+  python.runPython("import sys; sys.path.insert(0, '/latencykit')");
+  const answer = python.pyimport("latencykit.cli.in_page").answer;
+  tell("ready");
+  return { python, answer };
+}
+
+const started = start();
+started.catch((error) => tell("failed", { text: `Python did not start: ${error.message}` }));
+
+let mounted = false;
+function mount({ FS }, files) {
+  if (mounted) FS.unmount("/files");
+  else FS.mkdirTree("/files");
+  FS.mount(FS.filesystems.WORKERFS, { blobs: files.map((file) => ({ name: file.name, data: file })) }, "/files");
+  mounted = true;
+}
+
+onmessage = async ({ data }) => {
+  const { python, answer } = await started;
+  try {
+    mount(python, data.files);
+    for (const tried = new Set(); ;) {
+      const result = answer.callKwargs(JSON.stringify({ ...data, files: data.files.map((file) => file.name) }), {});
+      const reply = JSON.parse(result);
+      if (!reply.needs || tried.has(reply.needs)) {
+        tell("answer", { status: 2, notes: `${reply.needs} could not be loaded`, ...reply, number: data.number });
+        return;
+      }
+      tried.add(reply.needs);
+      tell("loading", { text: `Loading ${reply.needs}, which this format needs (once) …` });
+      await python.loadPackage(reply.needs);
+    }
+  } catch (error) {
+    tell("failed", { text: String(error.message ?? error).trim().split("\n").pop(), number: data.number });
+  }
+};
