@@ -154,6 +154,7 @@ def _checked(
 ) -> dict[str, SLOResult]:
     """Check the series of one file; the joint result is named after the file."""
     from latencykit.analysis.slo import SLOResult, joint_share
+    from latencykit.core.histogram_log import HistogramLog, expect
     from latencykit.views.values import in_nanoseconds
 
     path = next(iter(series.values())).path
@@ -173,6 +174,8 @@ def _checked(
             together[name] = data, own
         elif len(limits) > 1:
             data = data.with_run()  # a view: what it caches is freed with it
+        if isinstance(data, HistogramLog):
+            expect(data, keep=False)
         checked[entry.name] = own.check(data, confidence=confidence)
     if least is not None:
         if len(checked) == 1:

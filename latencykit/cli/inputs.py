@@ -206,15 +206,16 @@ def read_each(
         raise InvalidArgumentError(
             "standard input does not reach a cluster; write it to a file that the workers can read"
         )
-    read = functools.partial(
-        read_part,
-        selection=given.selecting(counted=counted).selection,
-        ask=ask,
-        shown=shown,
-    )
     spread = given.dask is not None
     if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
         spread |= pays_processes([size_of(path) for path in paths])
+    threads = None if spread else given.jobs
+    read = functools.partial(
+        read_part,
+        selection=given.selecting(counted=counted, jobs=threads).selection,
+        ask=ask,
+        shown=shown,
+    )
     if spread:
         results = _read_elsewhere(given, paths, read, travels=ask is None)
         _Several().add(sum(len(result.series) for result in results))
@@ -337,6 +338,8 @@ def _total(given: Inputs, executor: Any, ask: Callable[[Any], Any]) -> Any:
     chosen = given.selecting(counted=ask is totals_of).selection
     divide = not (chosen.lenient or chosen.tags or chosen.windowed)
     tasks = executors.tasks_of([path for _, path in expand(given.files)], divide=divide)
+    if not isinstance(executor, executors.LocalExecutor) or executor.spreads(tasks):
+        chosen = replace(chosen, jobs=None)
     read = functools.partial(read_part, selection=chosen, ask=ask, key="all")
     result = executors.read_total(executor, read, tasks, reading_bar(), lenient=chosen.lenient)
     for text in result.reports:

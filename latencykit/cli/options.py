@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import os
 import sys
 import time
 from dataclasses import replace
@@ -16,6 +15,7 @@ import click
 
 from latencykit._records import record
 from latencykit._text import for_stream, printable, without_secrets
+from latencykit._threads import jobs
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
@@ -36,8 +36,12 @@ class Inputs:
     selection: Selection
     out_unit: str | None = None
     notes: bool = False
-    jobs: int = 1
     dask: str | None = None
+
+    @property
+    def jobs(self) -> int:
+        """Number of files, or parts of a large log, to read at once."""
+        return jobs(self.selection.jobs)
 
     def selecting(self, **changes: Any) -> Inputs:
         """Return the same inputs with another selection."""
@@ -89,8 +93,8 @@ _INPUT_OPTIONS = (
     _input(
         "--jobs",
         type=click.IntRange(1),
-        default=os.cpu_count() or 1,
-        show_default="all cores",
+        default=jobs,
+        show_default="LATENCYKIT_JOBS, or all cores",
         help="Number of files, and parts of large logs, to read at once.",
     ),
     _input(

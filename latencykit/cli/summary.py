@@ -114,13 +114,15 @@ class _Record:
 def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record:
     """One series, and its intervals if they are asked for; made where the file is read."""
     from latencykit.core.histogram import STANDARD_PERCENTILES
-    from latencykit.core.histogram_log import expect, interval_series
+    from latencykit.core.histogram_log import HistogramLog, expect, interval_series
     from latencykit.views.summary import interval_records, series_record
     from latencykit.views.values import in_nanoseconds
 
     name = data.run.source or ""
     data = in_nanoseconds(data)
     if interval is None:
+        if isinstance(data, HistogramLog):
+            expect(data, keep=False)
         return _Record(series_record(name, data, **options), data.run)
     if not hasattr(data, "to_log"):
         raise DataNotAvailableError(
@@ -129,7 +131,7 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
         )
     log = data.to_log(interval)
     percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
-    expect(log, percentiles)
+    expect(log, percentiles, keep=False)
     record, series = series_record(name, log, **options), interval_series(log, percentiles)
     intervals = interval_records(series, options["confidence"])
     return _Record(record | {"intervals": intervals}, data.run)

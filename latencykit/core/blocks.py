@@ -7,10 +7,11 @@ with the length of a log.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.buckets import Buckets
 
+T = TypeVar("T")
 
 _DENSE = 32 << 20  # bytes of totals of several layouts; further layouts are kept entry by entry
 _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
@@ -168,6 +170,19 @@ class Part(Protocol):
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the given rows (ascending), each once, in any grouping, empty ones or not."""
+
+
+@runtime_checkable
+class ThreadedPart(Part, Protocol):
+    """A part whose blocks threads can make, and work on."""
+
+    def threads(self, rows: Ints) -> int:
+        """Return how many threads pay for some rows."""
+
+    def blocks_ahead(
+        self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
+    ) -> Iterator[T]:
+        """Yield what `work` in a thread returns for some of the blocks that `blocks` yields."""
 
 
 class MemoryPart:
@@ -314,10 +329,108 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 class Fold(Protocol):
-    """A question that is answered by seeing each block of a log once, in any order."""
+    """A question that is answered by seeing each block of a log once, in any order.
+
+    A fold that also has ``ahead(block)`` and ``join(block, result)`` does most of its work in
+    threads, several blocks at a time: `ahead` changes nothing, and `join` does with its result what
+    `add` does without. See `ahead_of` and `join`. Where its attribute ``walks`` is true, it needs
+    nothing decoded, and the larger a block the better.
+    """
 
     def add(self, block: Block) -> None:
         """Take a block in."""
+
+
+def ahead_of(fold: Fold, block: Block) -> Any:
+    """Do in any thread what a fold can do of a block by itself: it decodes it, at least."""
+    work = getattr(fold, "ahead", None)
+    if work is not None:
+        return work(block)
+    _ = block.counts
+    return None
+
+
+def join(fold: Fold, block: Block, result: Any) -> None:
+    """Add a block to a fold, block by block in one thread, given the result of `ahead_of`."""
+    if result is None:
+        fold.add(block)
+    else:
+        fold.join(block, result)  # type: ignore[attr-defined]
+
+
+def worked_ahead(
+    blocks: list[Block], folds: Sequence[Fold], work: Callable[[Block], Sequence[Any]]
+) -> list[tuple[Block, Sequence[Any]]]:
+    """Return neighbouring blocks, each with the results of `work` for the folds.
+
+    Where none of the folds needs them decoded, the blocks are put together, and come without their
+    counts once all have what they need of them.
+    """
+    walk = bool(folds) and all(getattr(fold, "walks", False) for fold in folds)
+    if walk and len(blocks) > 1 and len({block.buckets for block in blocks}) == 1:
+        blocks = [blocks[0].joined(blocks[1:])]
+    found: list[tuple[Block, Sequence[Any]]] = []
+    none = np.zeros(0, np.int64)
+    for block in blocks:
+        results = work(block)
+        light = walk and not any(result is None for result in results)
+        held = Block(block.rows, none, none, none, block.buckets) if light else block
+        found.append((held, results))
+    return found
+
+
+class Walked(NamedTuple):
+    """What a block says by itself: see `Block.folded`; and its sum as a block of one row."""
+
+    sums: Ints
+    index: Ints
+    total: Block
+
+
+class _OwnSums(threading.local):
+    """Sums of one block at a time, in memory that each thread keeps."""
+
+    def __init__(self) -> None:
+        self._dense = np.zeros(0, np.int64)
+        self._bound = 0.0
+
+    def room(self, buckets: Buckets) -> Ints | None:  # noqa: ARG002 - empty between blocks
+        """See `CountSink`."""
+        return self._dense if self._dense.size else None
+
+    def count(self, added: int) -> None:
+        """See `CountSink`."""
+        self._bound += added
+
+    def put(self, block: Block) -> None:
+        """See `CountSink`."""
+        if not block.index.size:
+            return
+        self._bound += float(block.counts.max()) * block.counts.size
+        if block.width > self._dense.size:
+            wider = np.zeros(block.width + 1024, np.int64)
+            wider[: self._dense.size] = self._dense
+            self._dense = wider
+        add_counts(self._dense, block.index, block.counts)
+
+    def walk(self, block: Block, percentiles: Sequence[float]) -> Walked | None:
+        """Return what a block says; None where its sum might not fit into 62 bits."""
+        self._bound = 0.0
+        try:
+            sums, index = block.folded(percentiles, self)
+        except BaseException:
+            self._dense = np.zeros(0, np.int64)
+            raise
+        at = occupied(self._dense)
+        counts = self._dense[at]
+        self._dense[at] = 0
+        if self._bound >= 2.0**62:
+            return None
+        total = Block(block.rows[:1], np.array([0, at.size]), at, counts, block.buckets)
+        return Walked(sums, index, total)
+
+
+_own_sums = _OwnSums()
 
 
 class TotalsFold:
@@ -325,11 +438,11 @@ class TotalsFold:
 
     def __init__(self, group: Ints) -> None:
         self._group = group
-        self._groups = int(group.max(initial=0)) + 1
+        self.groups = int(group.max(initial=0)) + 1
         self._dense: dict[Buckets, Ints] = {}
         self._sparse: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}  # groups, indices, counts
         self._dense_bytes = self._waiting = 0
-        self._sums = [0] * self._groups
+        self._sums = [0] * self.groups
 
     @property
     def is_fresh(self) -> bool:
@@ -339,7 +452,7 @@ class TotalsFold:
     def room(self, buckets: Buckets) -> Ints | None:
         """Return the sums of a layout, to add to; None where they are not simply one array."""
         held = self._dense.get(buckets)
-        return held[0] if self._groups == 1 and held is not None else None
+        return held[0] if self.groups == 1 and held is not None else None
 
     def count(self, added: int, group: int = 0) -> None:
         """Count what was added; the sum of all has to fit into 63 bits."""
@@ -354,16 +467,32 @@ class TotalsFold:
         else:
             self.put(block)
 
+    @property
+    def walks(self) -> bool:
+        """See `Fold`."""
+        return self.groups == 1
+
+    def ahead(self, block: Block) -> Walked | None:
+        """See `Fold`."""
+        if self.groups == 1:
+            return _own_sums.walk(block, ())
+        _ = block.counts
+        return None
+
+    def join(self, _: Block, walked: Walked) -> None:
+        """See `Fold`."""
+        self.put(walked.total)
+
     def put(self, block: Block) -> None:
         """Add the block's entries."""
-        group = self._group[block.rows] if self._groups > 1 else np.zeros(block.rows.size, np.int64)
-        sums = [int(block.counts.sum())] if self._groups == 1 else self._group_sums(group, block)
+        group = self._group[block.rows] if self.groups > 1 else np.zeros(block.rows.size, np.int64)
+        sums = [int(block.counts.sum())] if self.groups == 1 else self._group_sums(group, block)
         for g, added in enumerate(sums):
             self.count(added, g)
         dense = self._dense_totals(block)
         if dense is None:
             self._put_aside(np.repeat(group, as_positions(np.diff(block.indptr))), block)
-        elif self._groups == 1:
+        elif self.groups == 1:
             add_counts(dense[0], block.index, block.counts)
         else:
             flat = (
@@ -374,7 +503,7 @@ class TotalsFold:
     def _group_sums(self, group: Ints, block: Block) -> list[int]:
         """Sum of the counts of each group, as whole numbers of any size."""
         before = running_sums(block.counts)[block.indptr]
-        sums = [0] * self._groups
+        sums = [0] * self.groups
         for g, added in zip(group.tolist(), np.diff(before).tolist(), strict=True):
             sums[g] += added
         return sums
@@ -385,10 +514,10 @@ class TotalsFold:
         needed = block.width
         if held is not None and needed <= held.shape[1]:
             return held
-        more = 8 * self._groups * (needed + 1024)
+        more = 8 * self.groups * (needed + 1024)
         if held is None and self._dense and self._dense_bytes + more > _DENSE:
             return None
-        wider = np.zeros((self._groups, needed + 1024), np.int64)
+        wider = np.zeros((self.groups, needed + 1024), np.int64)
         if held is not None:
             wider[:, : held.shape[1]] = held
             more -= held.nbytes
@@ -430,7 +559,7 @@ class TotalsFold:
     def totals(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
         """Yield (group, layout, index, counts) for every group and layout with counts."""
         for buckets, dense in self._dense.items():
-            for group in range(self._groups):
+            for group in range(self.groups):
                 index = occupied(dense[group])
                 if index.size:
                     yield group, buckets, index, dense[group][index]
@@ -482,6 +611,48 @@ class SlidingSums:
             self._arrived(number, end - begin)
         if series is not None and not in_one_walk:
             series.add(block)
+
+    walks = True
+
+    def ahead(
+        self, block: Block, percentiles: Sequence[float] = ()
+    ) -> list[tuple[int, Ints, Walked]] | None:
+        """Return number and rows of each group within a block, and what they say; see `Fold`."""
+        group = self._group[block.rows]
+        first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
+        if block.nbytes <= _WALK * len(first):
+            _ = block.counts
+            return None
+        parts = []
+        for number, begin, end in zip(
+            group[first].tolist(), first, [*first[1:], group.size], strict=True
+        ):
+            part = block if len(first) == 1 else block.part(begin, end)
+            walked = _own_sums.walk(part, percentiles)
+            if walked is None:
+                return None
+            parts.append((number, part.rows, walked))
+        return parts
+
+    def join(
+        self,
+        block: Block,
+        parts: list[tuple[int, Ints, Walked]],
+        series: SeriesFold | None = None,
+    ) -> None:
+        """See `Fold`; `series` takes the block in, too."""
+        for number, rows, (sums, index, total) in parts:
+            if series is not None:
+                series.put(rows, block.buckets, sums, index)
+            begun = number in self._open or number in self._aside
+            if self._left[number] == rows.size and not begun:  # all that there is of the group
+                self._left[number] = 0
+                held = total.index.size > 0
+                self._done(number, [(block.buckets, total.index, total.counts)] * held)
+                continue
+            if total.index.size:
+                self.put(number, block.buckets, total.index, total.counts, total.width)
+            self._arrived(number, rows.size)
 
     def add_sums(self, row: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
         """Take one interval in, given by its layouts."""
@@ -604,6 +775,24 @@ class SeriesFold:
             mean, std = row_mean_std(block.entry_rows, steps, block.counts, rows.size)
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
 
+    @property
+    def walks(self) -> bool:
+        """See `Fold`."""
+        return not self.mean.size and (self._total is None or self._total.groups == 1)
+
+    def ahead(self, block: Block) -> Walked | None:
+        """See `Fold`."""
+        if self.walks:
+            return _own_sums.walk(block, self.percentiles)
+        _ = block.counts
+        return None
+
+    def join(self, block: Block, walked: Walked) -> None:
+        """See `Fold`."""
+        self.put(block.rows, block.buckets, walked.sums, walked.index)
+        if self._total is not None:
+            self._total.put(walked.total)
+
     def put(self, rows: Ints, buckets: Buckets, sums: Ints, index: Ints) -> None:
         """Take in what `Block.folded` returned for rows of one layout."""
         if self._index.dtype == np.int32 and int(index.max(initial=0)) >= 1 << 31:
@@ -674,9 +863,15 @@ class TopFold:
 
     def add(self, block: Block) -> None:
         """Take a block in."""
+        top = self.ahead(block)
+        if top is not None:
+            self.join(block, top)
+
+    def ahead(self, block: Block) -> Block | None:
+        """Return the entries of a block, None for none; see `Fold`."""
         filled = np.flatnonzero(np.diff(block.indptr))
         if self._blocks is None or not filled.size:
-            return
+            return None
         last = block.indptr[filled + 1]
         lowest = block.buckets.index_of(
             block.buckets.low(block.index[last - 1]) * (self._part * (1 - 1e-9))
@@ -694,10 +889,15 @@ class TopFold:
         )
         index, counts = block.index[entry], block.counts[entry]
         indptr = np.concatenate(([0], np.cumsum(length)))
-        top = Block(
+        return Block(
             block.rows[filled], indptr, index.astype(np.min_scalar_type(width)),
             counts.astype(np.min_scalar_type(int(counts.max()))), block.buckets,
         )  # fmt: skip
+
+    def join(self, _: Block, top: Block) -> None:
+        """See `Fold`."""
+        if self._blocks is None:
+            return
         self._blocks.append(top)
         self._bytes += top.nbytes
         if self._bytes > self._most:

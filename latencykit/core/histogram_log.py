@@ -18,7 +18,17 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import did_you_mean
 from latencykit.core import is_summary, log_cache
-from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TagPart, TotalsFold
+from latencykit.core.blocks import (
+    Block,
+    SeriesFold,
+    SlidingSums,
+    TagPart,
+    ThreadedPart,
+    TotalsFold,
+    ahead_of,
+    join,
+    worked_ahead,
+)
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.evidence import Tails
 from latencykit.core.histogram import (
@@ -73,6 +83,10 @@ def slot_numbers(starts: Floats, width: float) -> Ints:
 def slot_edges(slot: Floats, width: float) -> Floats:
     """The moments at which slots begin, whole nanoseconds."""
     return np.asarray(np.round(slot * width, 9))
+
+
+def _itself(block: Block) -> Block:
+    return block
 
 
 _FARTHEST = 1e18  # seconds
@@ -392,13 +406,28 @@ class HistogramLog(HistogramBacked, Value):
 
     def _blocks(self) -> Iterator[Block]:
         """All intervals as blocks; see `blocks_of`."""
+        for block, _ in self._blocks_ahead():
+            yield block
+
+    def _blocks_ahead(
+        self, fold: Fold | None = None, numbered: Callable[[Block], Block] = _itself
+    ) -> Iterator[tuple[Block, Any]]:
+        """Yield all blocks, their rows `numbered` anew, each with what `fold` did of it ahead."""
         expected, cache = self._shelf.expected, None
-        if expected and len(self) == self._shelf.size and not self._cached():
+        keeps = self._shelf.keeps and len(self) == self._shelf.size
+        if expected and keeps and not self._cached():
             cache = self._new_cache(expected) if self._gains_by_cache() else None
-        for block in self._stored_blocks():
+
+        def ahead(block: Block) -> list[Any]:
+            result = None if fold is None else ahead_of(fold, numbered(self._in_unit(block)))
+            return [result] if cache is None else [result, cache.ahead(block)]
+
+        folds = [one for one in (fold, cache) if one is not None]
+        for block, results in self._stored_blocks(ahead, folds):
+            result, of_cache = (*(results or ()), None, None)[:2]
             if cache is not None:
-                cache.add(block)
-            yield self._in_unit(block)
+                join(cache, block, of_cache)
+            yield numbered(self._in_unit(block)), result
         if cache is not None:
             cache.close()
             self._shelf.keep(cache)
@@ -414,8 +443,13 @@ class HistogramLog(HistogramBacked, Value):
             self._scaled_layouts[buckets] = buckets.scaled(self._factor)
         return self._scaled_layouts[buckets]
 
-    def _stored_blocks(self) -> Iterator[Block]:
-        """Yield the blocks with their stored layouts, from memory if all intervals are there."""
+    def _stored_blocks(
+        self, ahead: Callable[[Block], Any], folds: Sequence[Fold]
+    ) -> Iterator[tuple[Block, Any]]:
+        """Yield the blocks with their stored layouts, from memory if all intervals are there.
+
+        Beside each is what a thread did of it `ahead`, for the folds; None without threads.
+        """
         parts, (part_of, row_of) = self._parts, self._where
         cache = self._shelf.cache
         if cache is not None and cache.part is not None:
@@ -425,22 +459,40 @@ class HistogramLog(HistogramBacked, Value):
         for number, part in enumerate(parts):
             mine = np.flatnonzero(part_of == number)
             mine = mine[np.argsort(row_of[mine], kind="stable")]
+            if not mine.size:
+                continue
+
             wanted = row_of[mine]
-            for block in part.blocks(wanted) if mine.size else ():
-                own = mine[np.searchsorted(wanted, block.rows)]
-                yield block.numbered(own)
+
+            def own(block: Block, wanted: Ints = wanted, mine: Ints = mine) -> Block:
+                return block.numbered(mine[np.searchsorted(wanted, block.rows)])
+
+            def work(
+                blocks: list[Block], own: Callable[[Block], Block] = own
+            ) -> list[tuple[Block, Any]]:
+                return worked_ahead([*map(own, blocks)], folds, ahead)
+
+            if isinstance(part, ThreadedPart) and (threads := part.threads(wanted)) > 1:
+                yield from part.blocks_ahead(wanted, work, threads)
+            else:
+                for block in part.blocks(wanted):
+                    yield own(block), None
 
     def _pass(self, request: Request, *folds: Fold) -> tuple[LogCache, Ints] | None:
         """Scan, and return the cache and the rows of this log in it; None where nothing is kept."""
         known = self._cached()
         cache = self._new_cache(request) if known is None and self._gains_by_cache() else None
-        for block in self._stored_blocks():
-            if folds:  # first: what they decode is at hand then
-                shown = self._in_unit(block)
-                for fold in folds:
-                    fold.add(shown)
-            if cache is not None:
-                cache.add(block)
+        wanted = (*folds, cache) if cache is not None else folds
+
+        def ahead(block: Block) -> list[Any]:
+            shown = self._in_unit(block)
+            return [ahead_of(fold, block if fold is cache else shown) for fold in wanted]
+
+        nothing = [None] * len(wanted)
+        for block, results in self._stored_blocks(ahead, wanted):
+            shown = self._in_unit(block)  # folds first: what they decode is at hand then
+            for fold, result in zip(wanted, results or nothing, strict=True):
+                join(fold, block if fold is cache else shown, result)
         if cache is None:
             return known
         cache.close()
@@ -485,6 +537,7 @@ class HistogramLog(HistogramBacked, Value):
             self._scaled,
             request,
             self._factor,
+            keeps=self._shelf.keeps,
         )
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
@@ -496,7 +549,9 @@ class HistogramLog(HistogramBacked, Value):
     def _gains_by_cache(self) -> bool:
         enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shelf.size
         decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
-        return self._shelf.keeps and enough and decodes
+        if not self._shelf.keeps:  # what one pass over all of it is to answer
+            enough = self._shelf.expected is not None and len(self) == self._shelf.size
+        return enough and decodes
 
     def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
         """The cache, filled by a pass that answers the request where there is none yet."""
@@ -551,8 +606,9 @@ class HistogramLog(HistogramBacked, Value):
             fold = known[0].total
         else:
             fold = TotalsFold(np.zeros(len(self), np.int64))
-            for block in self._summed_blocks(np.zeros(len(self), np.int64), known)[1]:
-                fold.add(block)
+            group = np.zeros(len(self), np.int64)
+            for block, result in self._summed_blocks(group, known)[1](fold):
+                join(fold, block, result)
         histogram = self._histogram_of(fold, like)
         if like is None:
             self._whole = histogram._counted_from(self)
@@ -560,23 +616,26 @@ class HistogramLog(HistogramBacked, Value):
 
     def _summed_blocks(
         self, group: Ints, known: tuple[LogCache, Ints] | None
-    ) -> tuple[Ints, Iterator[Block]]:
+    ) -> tuple[Ints, Callable[[Fold], Iterator[tuple[Block, Any]]]]:
         """Return blocks that give the same sums of groups, and which of their rows will come.
 
-        A row may stand for neighbours of one group: it is numbered as the first of them.
+        A row may stand for neighbours of one group: it is numbered as the first of them. The blocks
+        are those of `_blocks_ahead` for a fold.
         """
         units, rest = np.zeros(0, np.int64), np.arange(len(self))
         windows: Iterator[Block] = iter(())
         if known is not None:
             units, windows, rest = known[0].sums(known[1], group)
 
-        def blocks() -> Iterator[Block]:
+        def blocks(fold: Fold) -> Iterator[tuple[Block, Any]]:
             for window in windows:
-                yield self._in_unit(window)
-            for block in self._view(rest)._blocks() if rest.size else ():
-                yield block.numbered(rest[block.rows])
+                yield self._in_unit(window), None
+            if rest.size:
+                yield from self._view(rest)._blocks_ahead(
+                    fold, lambda block: block.numbered(rest[block.rows])
+                )
 
-        return np.concatenate((units, rest)), blocks()
+        return np.concatenate((units, rest)), blocks
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
         """Return one row per interval: start, length, tag, count, max and the percentiles."""
@@ -727,7 +786,7 @@ def expect(
 ) -> None:
     """Announce what will be asked of a log, so that one pass answers all of it.
 
-    With ``keep=False`` that pass keeps nothing for later questions.
+    With ``keep=False`` that pass keeps nothing for other questions.
     """
     request = Request(True, tuple(float(p) for p in percentiles), evidence)
     log._shelf.expected = request | (log._shelf.expected or request)
@@ -736,7 +795,8 @@ def expect(
 
 def is_scanned(log: HistogramLog) -> bool:
     """Return True if the sums and the usual percentiles of a log are remembered."""
-    return log._cached() is not None
+    known = log._cached()
+    return known is not None and known[0].keeps
 
 
 def interval_series(
@@ -847,8 +907,8 @@ class SlotPart:
                 ready.extend((number, *one) for one in sums)  # noqa: B023
 
             sums = SlidingSums(slot[mine], slot_done, units)
-            for block in blocks:
-                sums.add(block)
+            for block, result in blocks(sums):
+                join(sums, block, result)
                 if sum(one[2].size for one in ready) > _ENTRIES:
                     yield from _joined(rows, ready)
                     ready.clear()

@@ -11,7 +11,7 @@ bit.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from latencykit.core.blocks import (
     SlidingSums,
     TotalsFold,
     entry_sums,
+    join,
     narrowed,
 )
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from latencykit._typing import AnyArray, Ints
+    from latencykit.core.blocks import Walked
     from latencykit.core.buckets import Buckets
     from latencykit.core.tail_table import TailTable
 
@@ -68,7 +70,8 @@ class LogCache:
 
     `places` says where the rows are among those of the `Shelf`. Windows do not mix families (parts
     and tags). `table` makes the table, where it is asked for, and `slot` is the row of it that each
-    row of the log belongs to; None where slots are too short to be summed on the way.
+    row of the log belongs to; None where slots are too short to be summed on the way. One that does
+    not keep holds no more than the request asks for.
     """
 
     def __init__(
@@ -81,8 +84,10 @@ class LogCache:
         scaled: Callable[[Buckets], Buckets],
         request: Request,
         factor: float = 1.0,
+        *,
+        keeps: bool = True,
     ) -> None:
-        self.places, self.size = places, places.size
+        self.places, self.size, self.keeps = places, places.size, keeps
         self._family, self._spans, self._slot = family, spans, slot
         self._new_table, self._scaled, self._percentiles = table, scaled, request.percentiles
         self._table = table and table()
@@ -93,30 +98,73 @@ class LogCache:
         self.part: MemoryPart | None = None
         # Adding up costs little where rows are looked at anyway.
         wanted, some = request.percentiles, request.total or request.percentiles is not None
+        wanted = wanted if keeps else wanted or None
+        by_slot = not keeps and some and slot is not None
         self.total = TotalsFold(np.zeros(self.size, np.int64)) if some else None
-        self.series = None if wanted is None else SeriesFold(self.size, wanted, total=self.total)
+        series = SeriesFold(self.size, wanted or (), total=None if by_slot else self.total)
+        self.series = None if wanted is None else series
         self.table: TailTable | None = None
         self._row_at = np.zeros(0, np.int64)
+        if by_slot and slot is not None and self.total is not None:
+            self._windows = _Windows(
+                family, family, slot, self.series, self.total, self._tabulate, keeps=False
+            )
 
     def add(self, block: Block) -> None:
         """Take a block in, its layout as it is stored."""
-        if self._windows is None or self._slot is None:
+        if self._windows is None:
+            self._hold(block)
+            return
+        if self._slot is None:
             self._tabulate(block)
-        if self._windows is not None:
-            self._windows.add(block)
-            return
-        kept = block.kept()
-        self._blocks.append(kept)
-        self._bytes += kept.nbytes
-        expected = self._bytes
-        if len(self._blocks) == 1:
-            expected = self._bytes * self.size // max(block.rows.size, 1)
-        if expected > WHOLE:
-            self._keep_sums()
-            return
+        self._windows.add(block)
+
+    def _hold(self, block: Block, walked: Walked | None = None) -> None:
+        """Hold on to a block while the log takes little memory."""
+        self._tabulate(block)
+        if self.keeps:
+            kept = block.kept()
+            self._blocks.append(kept)
+            self._bytes += kept.nbytes
+            expected = self._bytes
+            if len(self._blocks) == 1:
+                expected = self._bytes * self.size // max(block.rows.size, 1)
+            if expected > WHOLE:
+                self._keep_sums()
+                return
         fold = self.series or self.total
         if fold is not None:
-            fold.add(block)
+            join(fold, block, walked)
+
+    @property
+    def walks(self) -> bool:
+        """See `Fold`."""
+        if self._windows is not None:
+            return self._table is None or self._slot is not None
+        return self._table is None and not self.keeps
+
+    def ahead(self, block: Block) -> tuple[_Windows | None, Any] | None:
+        """See `Fold`; the result says where it belongs to."""
+        if self._windows is not None:
+            parts = self._windows.ahead(block)
+            return None if parts is None else (self._windows, parts)
+        if self._table is not None:
+            _ = block.counts  # and so walking costs less
+        fold = self.series or self.total
+        walked = None if fold is None else fold.ahead(block)
+        return None if walked is None else (None, walked)
+
+    def join(self, block: Block, result: tuple[_Windows | None, Any]) -> None:
+        """See `Fold`."""
+        windows, parts = result
+        if windows is not self._windows:  # it was made before sums were all that is kept
+            self.add(block)
+        elif windows is None:
+            self._hold(block, parts)
+        else:
+            if self._slot is None:
+                self._tabulate(block)
+            windows.join(block, parts)
 
     def _keep_sums(self) -> None:
         """Keep no more intervals, but sums of them."""
@@ -139,10 +187,10 @@ class LogCache:
 
     def close(self) -> None:
         """End the pass."""
-        if self._windows is None:
-            self.part = MemoryPart(self._blocks)
-        else:
+        if self._windows is not None:
             self._windows.close()
+        elif self.keeps:
+            self.part = MemoryPart(self._blocks)
         if self._table is not None:
             self.table = self._table
             self.table.close()
@@ -172,7 +220,7 @@ class LogCache:
         A row of these blocks is a window, numbered as the first of its positions in `rows`; the
         first array returned holds these numbers.
         """
-        if self._windows is None:
+        if self._windows is None or not self.keeps:
             return np.zeros(0, np.int64), iter(()), np.arange(rows.size)
         return self._windows.within(rows, group)
 
@@ -219,11 +267,14 @@ class _Windows:
         family: Ints,
         span: Ints,
         slot: Ints | None,
-        series: SeriesFold,
+        series: SeriesFold | None,
         total: TotalsFold,
         tabulate: Callable[[Block], None] | None,
+        *,
+        keeps: bool = True,
     ) -> None:
         self._series, self._total, self._tabulate = series, total, tabulate
+        self._keeps = keeps
         # Windows are numbered family by family, so that neighbours may be joined.
         key = family * (int(span.max(initial=0)) + 1) + span
         window = np.unique(key, return_inverse=True)[1].reshape(-1)
@@ -244,12 +295,23 @@ class _Windows:
         """Take a block in."""
         self._inner.add(block, self._series)
 
+    def ahead(self, block: Block) -> Any:
+        """See `Fold`."""
+        return self._inner.ahead(block, self._series.percentiles if self._series else ())
+
+    def join(self, block: Block, parts: Any) -> None:
+        """See `Fold`."""
+        self._inner.join(block, parts, self._series)
+
     def _pass_on(self, number: int, sums: Sums) -> None:
         """Take the sum of a slot in."""
         assert self._tabulate is not None
         for one in _rows_of(int(self._first[number]), sums):
             self._tabulate(one)
-        self._outer.add_sums(number, sums)
+            if not self._keeps:
+                self._total.add(one)
+        if self._keeps:
+            self._outer.add_sums(number, sums)
 
     def _store(self, number: int, sums: Sums) -> None:
         """Keep a window; once windows take too much memory, join neighbours."""
@@ -288,7 +350,8 @@ class _Windows:
     @property
     def nbytes(self) -> int:
         """Memory that is taken, in bytes."""
-        return self._bytes + int(self._window_of.nbytes) + self._series.nbytes
+        series = 0 if self._series is None else self._series.nbytes
+        return self._bytes + int(self._window_of.nbytes) + series
 
     def within(self, rows: Ints, group: Ints) -> tuple[Ints, Iterator[Block], Ints]:
         """See `LogCache.sums`."""

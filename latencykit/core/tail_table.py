@@ -21,7 +21,7 @@ MOST_BINS = 4096
 """Time bins of a table at most: more intervals are put together with their neighbours."""
 _GROUPS = 400  # of latencies at most, once all is read
 _FINE = 64  # columns per doubling of the latency while a log is read: 1.1 % wide
-_MORE = 512  # columns for what comes later: they take memory only when they are written to
+_MORE = 64  # columns for what comes later; each row takes them, and more of them take memory
 _ROWS_AT_ONCE = 64  # rows of a large table that are put together at a time
 
 

@@ -25,6 +25,7 @@ from latencykit._limits import in_force
 from latencykit._processes import safe_path
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit._threads import VARIABLE, jobs
 from latencykit.core.histogram_log import merge
 from latencykit.core.summary import Summary
 from latencykit.distributed.results import BinnedLog, Totals
@@ -88,7 +89,7 @@ def tasks_of(urls: Sequence[str], *, divide: bool) -> list[Task]:
 class LocalExecutor:
     """Processes of this machine, started only for as much reading as pays for it."""
 
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: int = field(default_factory=jobs)
 
     def spreads(self, tasks: Sequence[Task]) -> bool:
         """Whether there is enough to read for processes to pay."""
@@ -344,7 +345,7 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     # Processes are spawned, not forked: a fork copies locks that other threads hold.
     context = multiprocessing.get_context("spawn")
     with safe_path():  # it starts a process that tracks semaphores
-        pool = ProcessPoolExecutor(workers, context, _ignore_interrupts)
+        pool = ProcessPoolExecutor(workers, context, _as_worker)
     try:
         yield pool
     except BaseException as error:
@@ -377,8 +378,9 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl+C is for the process that started this one."""
+def _as_worker() -> None:
+    """Decode with one thread; Ctrl+C is for the process that started this one."""
+    os.environ[VARIABLE] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

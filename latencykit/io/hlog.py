@@ -19,14 +19,17 @@ import re
 import time
 from array import array
 from bisect import bisect_left
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._text import printable
+from latencykit._threads import in_order, jobs
+from latencykit.core import kernel
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from latencykit.hdr.payload import Payload
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
+T = TypeVar("T")
 
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
@@ -361,6 +365,10 @@ SPAN = 124 * 1024
 """Bytes that are read at once while it is not known yet whether a log is large."""
 AHEAD = 4 * SPAN
 """The same of a large one."""
+THREADS_FROM = 4 << 20
+"""Bytes of payloads that threads pay for."""
+AT_ONCE = 8 << 20
+"""Bytes that are inflated at once, or ahead by a thread; the rest waits for its turn."""
 TOGETHER = 1024
 """Rows that are opened together at most."""
 KEEP = 6 << 20
@@ -391,16 +399,27 @@ def blocks_of_payloads(
             yield from blocks_by_layout(block.rows, block.indptr, block.index, block.counts, kinds)
 
 
+@dataclass
+class _Span:
+    """Neighbouring lines of a file: their rows, and where in `data` their payloads are."""
+
+    rows: Ints
+    data: bytes
+    begins: Ints
+    ends: Ints
+
+
 class HlogPart:
-    """A log file's intervals."""
+    """A log file's intervals, which `jobs` threads decode; by default, as many as is the rule."""
 
     def __init__(
         self,
         source: Source,
         intervals: LineIntervals,
         reject: Callable[[int, str], CorruptInputError],
+        jobs: int | None = None,
     ) -> None:
-        self._source, self._reject = source, reject
+        self._source, self._reject, self._jobs = source, reject, jobs
         self._offset, self._size, self._line = intervals.offset, intervals.size, intervals.line
         self._kept: MemoryPart | None = None
 
@@ -422,25 +441,62 @@ class HlogPart:
         if self._kept is not None:
             yield from self._kept.blocks(rows)
             return
+        for span in self._spans(rows):
+            while span.rows.size:
+                yield from self._opened(span)
+
+    def threads(self, rows: Ints) -> int:
+        """See `ThreadedPart`."""
+        if self._kept is not None or kernel.in_use() == "numpy":  # which lets one run at a time
+            return 1
+        sizes = np.frombuffer(self._size, np.int32)
+        return jobs(self._jobs) if int(sizes[rows].sum()) > THREADS_FROM else 1
+
+    def blocks_ahead(
+        self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
+    ) -> Iterator[T]:
+        """See `ThreadedPart`."""
+
+        def opened(span: _Span) -> tuple[list[T], _Span]:
+            return work(list(self._opened(span))), span
+
+        for results, span in in_order(self._spans(rows), opened, threads):
+            yield from results
+            while span.rows.size:  # what expands very much
+                yield from work(list(self._opened(span)))
+
+    def _spans(self, rows: Ints) -> Iterator[_Span]:
+        """Read the payloads of some rows, neighbours together."""
         begins = np.frombuffer(self._offset, np.int64)[rows]
         ends = begins + np.frombuffer(self._size, np.int32)[rows]
         first = 0
         with self._source.open() as stream:
-            while first < rows.size:  # neighbours are read together
+            while first < rows.size:
                 low = int(begins[first])
                 last = int(np.searchsorted(ends[first : first + TOGETHER], low + AHEAD, "right"))
                 some = slice(first, first + max(last, 1))
                 stream.seek(low)
-                span = stream.read(int(ends[some][-1]) - low)
-                try:
-                    payloads = open_payloads(between(span, begins[some] - low, ends[some] - low))
-                except RowError as bad:
-                    self.refuse(int(rows[first + bad.row]), str(bad))
-                    raise
-                yield from blocks_of_payloads(
-                    rows[first : first + len(payloads)], payloads, self.refuse
-                )
-                first += len(payloads)
+                data = stream.read(int(ends[some][-1]) - low)
+                yield _Span(rows[some], data, begins[some] - low, ends[some] - low)
+                first = some.stop
+
+    def _opened(self, span: _Span) -> Iterator[Block]:
+        """Yield blocks of the first rows of a span, as many as memory allows, and take them off."""
+        try:
+            texts = between(span.data, span.begins, span.ends)
+            payloads = open_payloads(
+                texts, replace(in_force(), block=min(in_force().block, AT_ONCE))
+            )
+        except RowError as bad:
+            self.refuse(int(span.rows[bad.row]), str(bad))
+            raise
+        rows = span.rows[: len(payloads)]
+        if len(payloads) == span.rows.size:
+            span.data = b""
+        span.rows, span.begins, span.ends = (
+            column[len(payloads) :] for column in (span.rows, span.begins, span.ends)
+        )
+        yield from blocks_of_payloads(rows, payloads, self.refuse)
 
 
 # ------------------------------------------------------------
@@ -689,7 +745,7 @@ class _Scan:
         # one pass, and of a large one only the places are noted. Under --lenient all are, for what
         # is corrupt has to be left out.
         self.eager = True
-        self.part = HlogPart(source, self.found, self._error)
+        self.part = HlogPart(source, self.found, self._error, options.jobs)
         self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one
         self.blocks: list[Block] = []
         self.kept_bytes, self.highest = 0, 0.0
@@ -702,15 +758,36 @@ class _Scan:
     def run(self) -> None:
         """Go through all lines; remember the intervals."""
         with self.source.open() as stream:
-            while chunk := self._next(stream):
-                if not chunk.endswith(b"\n"):
-                    chunk += stream.readline(self.limits.line)
-                elif chunk in _BLANK:  # there may be millions
-                    chunk += stream.read(SPAN)
-                    chunk += stream.readline(self.limits.line)
-                if not self._intervals(chunk):
+            for chunk, columns in self._chunks(stream):
+                if not self._intervals(chunk, columns):
                     self._lines(chunk)
         self._flush()
+
+    def _chunks(self, stream: IO[bytes]) -> Iterator[tuple[bytes, LineColumns | None]]:
+        """Yield whole lines, and their columns if they are ordinary intervals of known tags."""
+        pieces = self._pieces(stream)
+        for chunk in pieces:
+            yield chunk, self._columns(chunk)
+            if not self.eager and self.source.size > THREADS_FROM:
+                break
+        if (threads := jobs(self.options.jobs)) > 1:
+            yield from in_order(pieces, lambda chunk: (chunk, self._columns(chunk)), threads)
+        yield from ((chunk, self._columns(chunk)) for chunk in pieces)
+
+    def _columns(self, chunk: bytes) -> LineColumns | None:
+        if chunk[:1] in b'#"' or not chunk.endswith(b"\n"):
+            return None
+        return columns_of(chunk, self.tags.codes)
+
+    def _pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
+        """Read on, whole lines at a time."""
+        while chunk := self._next(stream):
+            if not chunk.endswith(b"\n"):
+                chunk += stream.readline(self.limits.line)
+            elif chunk in _BLANK:  # there may be millions
+                chunk += stream.read(SPAN)
+                chunk += stream.readline(self.limits.line)
+            yield chunk
 
     def _next(self, stream: IO[bytes]) -> bytes:
         """Read on: headers line by line, then as many intervals as are decoded together."""
@@ -719,11 +796,8 @@ class _Scan:
         line = stream.readline(self.limits.line)
         return line if line[:1] in b'#"\r\n' else line + stream.read(SPAN)
 
-    def _intervals(self, chunk: bytes) -> bool:
+    def _intervals(self, chunk: bytes, columns: LineColumns | None) -> bool:
         """Take whole lines in, if all of them are ordinary intervals."""
-        if chunk[:1] in b'#"' or not chunk.endswith(b"\n"):
-            return False
-        columns = columns_of(chunk, self.tags.codes)
         begin = len(self.found)
         if columns is None or begin + len(columns.size) > self.limits.intervals:
             return False

@@ -498,6 +498,7 @@ def read(
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
+    jobs: int | None = None,
 ) -> Data:
     """Read one series of any output that latencykit knows.
 
@@ -524,6 +525,10 @@ def read(
     counted : bool, default False
         Only a histogram will be asked for: the rows of long tables are counted as they are read,
         in bounded memory.
+    jobs : int, optional
+        Threads that decode a long log, now and when it is asked; the answers are the same. By
+        default the number in the environment variable ``LATENCYKIT_JOBS``, else one per core; in
+        threads and processes that others are beside (a pool's, a Dask worker's) one.
 
     Returns
     -------
@@ -543,6 +548,7 @@ def read(
         start_column=start_column,
         lenient=lenient,
         counted=counted,
+        jobs=jobs,
     )
     entries = read_source(source_of(FileRange(str(path))), options, format)
     if series is None and len(entries) > 1:

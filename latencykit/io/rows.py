@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import warnings
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,15 +14,14 @@ import numpy as np
 
 from latencykit._limits import in_force
 from latencykit._positions import as_positions
-from latencykit._processes import THREADS
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit._threads import in_order, jobs
 from latencykit.errors import InputTooLargeError
 from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     import pandas as pd
@@ -42,7 +38,7 @@ _ORDINARY = 8  # times the mean that the longest line of a table may have before
 _ROWS = 1 << 19  # of a piece
 _CELLS = 4 << 20  # that the rows of a piece may take, each as wide as the widest
 _SHOWN = 1000  # bytes of a row in a message
-_WORKERS = min(os.cpu_count() or 1, 4)
+_WORKERS = 4
 
 
 @record()
@@ -161,7 +157,8 @@ def table_chunks(
     parse = partial(_parsed, source=source, options=options, layout=layout)
     pieces = _pieces(source, layout, tail)
     # catch_warnings is not thread-safe
-    for frame, size in map(parse, pieces) if options.lenient else _ahead(parse, pieces, _WORKERS):
+    threads = 1 if options.lenient else min(_WORKERS, jobs(options.jobs))
+    for frame, size in in_order(pieces, parse, threads):
         frame.index = frame.index + done
         done += size
         if len(frame):
@@ -203,24 +200,6 @@ def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
             yield _Piece(first, data[begin : end + 1], skip)
             first, begin, skip = first + _ROWS, end + 1, 0
     yield _Piece(first, data[begin:] if begin else data, skip)
-
-
-def _ahead(function: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
-    """Yield the function's results in order; the next few are made by other threads meanwhile."""
-    if not THREADS:
-        yield from map(function, items)
-        return
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error") -> pd.DataFrame:

@@ -31,13 +31,14 @@ def read_all(
     start_column: str | None = None,
     lenient: bool = False,
     counted: bool = False,
+    jobs: int | None = None,
     executor: Executor | None = None,
 ) -> dict[str, Data]:
     """Read every series of several files.
 
     Parameters
     ----------
-    paths, format, series, tag, measure, unit, column, start_column, lenient, counted
+    paths, format, series, tag, measure, unit, column, start_column, lenient, counted, jobs
         As `latencykit.read` takes them; several paths, series and tags.
     executor : concurrent.futures.Executor, optional
         Reads the files: a `ProcessPoolExecutor`, or ``client.get_executor()`` of a Dask cluster,
@@ -60,6 +61,7 @@ def read_all(
         start_column=start_column,
         lenient=lenient,
         counted=counted,
+        jobs=jobs,
         anywhere=True,
     )
     several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))

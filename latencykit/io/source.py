@@ -537,6 +537,8 @@ class ReadOptions:
         its main series where none is named, and all it holds where one is.
     columns : bool
         Attach further columns to samples. Without it, they are read when they are first used.
+    jobs : int or None
+        Threads that decode one log; by default as many as `latencykit._threads.jobs` says.
     report : callable
         Takes one sentence at a time: what was skipped, and why.
     tally : Tally
@@ -551,12 +553,15 @@ class ReadOptions:
     measure: Measure | None = None
     series: tuple[str, ...] = ()
     columns: bool = False
+    jobs: int | None = None
     report: Callable[[str], None] = field(default=_drop, repr=False)
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.unit is not None:
             checked_unit(self.unit)
+        if self.jobs is not None and self.jobs < 1:
+            raise InvalidArgumentError(f"jobs is the number of threads, at least 1: {self.jobs}")
         if self.measure not in (None, "response", "service"):
             raise InvalidArgumentError(
                 f"measure must be 'response' or 'service', not {self.measure!r}"

@@ -173,7 +173,7 @@ def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Pa
     if len(view) > most or overlaps:
         width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
         view = view.resample(width)
-        expect(view, keep=False)
+        expect(view, evidence=False, keep=False)
     fold = _SlotsFold(len(view), fine)
     expect(log, (50,))
     whole = scan_with_total(view, fold)
