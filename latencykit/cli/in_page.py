@@ -50,13 +50,13 @@ def answer(request: str, folder: str = "/files") -> str:
         os.chdir(desk)
         try:
             words = _words(asked)
-            told = _run(words)
-            if "needs" not in told and asked["command"] == "report" and told["status"] == 0:
-                told["html"] = Path(_REPORT).read_text("utf-8")
-                told["series"] = _series(asked)
+            reply = _run(words)
+            if "needs" not in reply and asked["command"] == "report" and reply["status"] == 0:
+                reply["html"] = Path(_REPORT).read_text("utf-8")
+                reply["series"] = _series(asked)
         finally:
             os.chdir(before)
-    return json.dumps({"command": shlex.join(["latencykit", *words]), **told})
+    return json.dumps({"command": shlex.join(["latencykit", *words]), **reply})
 
 
 def _words(asked: dict[str, str | list[str]]) -> list[str]:

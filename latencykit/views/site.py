@@ -71,7 +71,7 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
         Made if need be; files of the same names are replaced.
     runtime : str, optional
         Folder or address of Pyodide's files; by default where Pyodide publishes them. Every file
-        is held against its SHA-256.
+        is checked by its SHA-256.
 
     Returns
     -------

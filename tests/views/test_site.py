@@ -46,30 +46,30 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_page_gets_what_the_command_line_prints(folder, capsys, monkeypatch):
-    told = asked(folder, "compare", base="b.hlog", unit="us")
-    assert told["command"] == "latencykit compare b.hlog a.hlog --unit us"
+    reply = asked(folder, "compare", base="b.hlog", unit="us")
+    assert reply["command"] == "latencykit compare b.hlog a.hlog --unit us"
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "70")
     with pytest.raises(SystemExit) as end:
         main(["compare", "b.hlog", "a.hlog", "--unit", "us"])
-    assert (told["status"], told["text"]) == (end.value.code, capsys.readouterr().out)
+    assert (reply["status"], reply["text"]) == (end.value.code, capsys.readouterr().out)
 
 
 def test_a_report_comes_with_its_series_and_the_command_that_makes_it(folder):
-    told = asked(folder, slo="99=1s")
-    assert told["status"] == 0
-    assert told["html"].startswith("<!doctype html>")
-    assert told["series"] == ["a.hlog", "b.hlog"]
-    assert told["command"] == "latencykit report a.hlog b.hlog --slo 99=1s -o report.html"
-    assert "wrote" not in told["notes"]
+    reply = asked(folder, slo="99=1s")
+    assert reply["status"] == 0
+    assert reply["html"].startswith("<!doctype html>")
+    assert reply["series"] == ["a.hlog", "b.hlog"]
+    assert reply["command"] == "latencykit report a.hlog b.hlog --slo 99=1s -o report.html"
+    assert "wrote" not in reply["notes"]
 
 
 def test_an_error_is_a_line_and_a_status(tmp_path):
     (tmp_path / "bad.hlog").write_text("nonsense\n")
-    told = asked(tmp_path)
-    assert told["status"] == 2
-    assert told["notes"].startswith("latencykit: bad.hlog")
-    assert "html" not in told
+    reply = asked(tmp_path)
+    assert reply["status"] == 2
+    assert reply["notes"].startswith("latencykit: bad.hlog")
+    assert "html" not in reply
 
 
 def test_a_package_that_is_not_there_is_asked_for(folder, monkeypatch):
