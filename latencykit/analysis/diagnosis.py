@@ -166,6 +166,53 @@ class SlowRequestsFound:
 
 
 @record()
+class ShapeFound:
+    """Requests slower than half of the longest, where no rate is known."""
+
+    number: int
+    longest: float
+    even: bool
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        return (
+            f"{format_items(self.number, 'request')} took longer than half of the longest "
+            f"({_time(self.longest)}), {'' if self.even else 'not '}spread evenly from there down, "
+            "as those are that one stall delays"
+        )
+
+
+@record()
+class HiddenFound:
+    """The most that slow requests can have kept from being sent, if it matters.
+
+    `moved` is the percentile that would change most, as measured, and the most that it would be.
+    """
+
+    number: int
+    matters: bool
+    moved: tuple[float, float, float] | None
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        count = format_items(self.number, "other request")
+        if not self.number:
+            return "no request was slow enough to keep another from being sent"
+        most = f"slow requests kept at most {count} from being sent"
+        if not self.matters:
+            return f"{most}, at full speed: too few to move the mean or a percentile by a tenth"
+        if self.moved is None:
+            return f"{most}, at full speed"
+        percentile, before, after = self.moved
+        return (
+            f"{most}, at full speed: {_percentile_name(percentile)} was {_time(before)}, and up to "
+            f"{_time(after)} with them"
+        )
+
+
+@record()
 class NearMaximumFound:
     """Requests near the maximum, and those that took a good part of it."""
 
@@ -541,6 +588,10 @@ def _summary(result: Diagnosis) -> str:
         "closed-loop": (
             "a closed loop, so these are service times; how many requests users would have sent is "
             "unknown"
+        ),
+        "apart": (
+            f"the longest requests ({stall}) are far from all others: connections that waited for "
+            "a stall, or requests that were slow by themselves"
         ),
         "no rate": "the number of requests that were due is unknown",
         "extent": ("how many requests there were, or how long the longest took, is not reported"),

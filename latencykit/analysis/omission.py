@@ -20,11 +20,13 @@ from latencykit.analysis.diagnosis import (
     Diagnosis,
     EqualStepsFound,
     FullSpeedFound,
+    HiddenFound,
     HoleFound,
     KnownToWaitFound,
     NearMaximumFound,
     RequestsDueFound,
     SendsFound,
+    ShapeFound,
     SilenceFound,
     SlowRequestsFound,
 )
@@ -212,6 +214,7 @@ class _Tests:
     failed: bool = False  # many requests in the stalls failed
     caught_up: bool = False
     steady: bool = False  # a constant number of requests was under way: full speed
+    hidden: Hidden | None = None  # the most that slow requests can have kept from being sent
 
 
 def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
@@ -227,8 +230,9 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
         sends = send_gap_test(facts.trace, stalls, until, full_speed=full_speed is not None)
         if sends is not None:
             silence = silence_test(facts.trace)
-            coarse = silence is None and facts.trace.answers.size >= SILENCE.min_silences
-            entries += [sends.evidence, cluster_test(facts) if coarse else silence]
+            unknown = silence is None and facts.trace.answers.size >= SILENCE.min_silences
+            entries.append(sends.evidence)
+            entries.append(cluster_test(facts) if facts.coarse or unknown else silence)
     if facts.series is not None:
         hole = hole_test(facts, stalls, failures)
         if hole is not None:
@@ -236,6 +240,8 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
     if not isinstance(facts.data, Summary) and facts.count:
         if facts.rate:
             entries.append(min_slow_requests_test(facts))
+        elif facts.stall and not facts.timed:
+            entries.append(shape_test(facts))
         if not facts.timed:
             entries.append(cluster_test(facts))
         if facts.trace is None:
@@ -246,6 +252,9 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
         entries.append(evidence("provenance", KnownToWaitFound(), PROVENANCE.odds))
     failed = (sends.failed if sends else False) or (hole.failed if hole else False)
     entries.append(full_speed)
+    hidden = most_hidden(facts)
+    if hidden is not None and not facts.timed:
+        entries.append(hidden.evidence)
     if facts.count and not isinstance(facts.data, Summary):
         entries.append(arithmetic_progression_test(facts.histogram, facts.interval))
     rivals = ["recorded", "isolated", "paused", "ejected"]
@@ -258,6 +267,7 @@ def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
         failed=failed,
         caught_up=hole.caught_up if hole else False,
         steady=full_speed is not None,
+        hidden=hidden,
     )
 
 
@@ -321,9 +331,13 @@ OVER_TIME = ("sends in slow periods", "counts in stalls")
 
 def _nothing_to_omit(facts: Facts, tests: _Tests, stalls: Stalls) -> bool:
     """No stall as long as the run leaves room for would move the mean or a percentile."""
-    if stalls.pause or not facts.duration or not facts.extent_known:
+    if stalls.pause or not facts.extent_known or facts.count < VERDICT.min_requests:
         return False
-    if facts.count < VERDICT.min_requests:
+    if tests.hidden is not None and not tests.hidden.matters:
+        return True
+    if facts.corrected_by == "schedule" and not facts.stall:  # nothing waits for replies
+        return True
+    if not facts.duration:
         return False
     longest, several, trace = facts.longest, 1.0, facts.trace
     if trace is not None and (tests.went_on or not trace.slow.any()):
@@ -348,10 +362,15 @@ def _nothing_to_omit(facts: Facts, tests: _Tests, stalls: Stalls) -> bool:
         longest = min(longest, least + CLUSTER.min_connections * (facts.interval or 0.0) / 1e9)
         usual = min(float(raw.percentile(50)) / 1e9, longest)
         several = raw.count_above((usual + longest) / 2 * 1e9) / facts.connections
-    most = min(VERDICT.max_percentile, raw.sample_limit())
-    chosen = [p for p in STANDARD_PERCENTILES if p <= most]
-    values = dict(zip(chosen, np.asarray(raw.percentile(chosen)).tolist(), strict=True))
-    return not _moves(values, raw.mean, longest, facts.duration / max(several, 1.0))
+    several = max(several, 1.0)
+    values = _percentiles_up_to(raw, raw.sample_limit())
+    return not _moves(values, raw.mean, longest, facts.duration / several)
+
+
+def _percentiles_up_to(histogram: Histogram, limit: float) -> dict[float, float]:
+    """Percentiles that a stall must leave as they are."""
+    chosen = [p for p in STANDARD_PERCENTILES if p <= min(limit, VERDICT.max_percentile)]
+    return dict(zip(chosen, np.asarray(histogram.percentile(chosen)).tolist(), strict=True))
 
 
 def _beyond(values: Floats, longest: float) -> float:
@@ -475,6 +494,7 @@ def _why_unknown(facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: 
         (not facts.count and facts.run.failed > 0, "all failed"),
         (facts.extent_known and not facts.count, "empty"),
         (has("closed-loop") and facts.corrected_by is None, "closed-loop"),
+        (not rate and facts.stall > 0 and not facts.timed and _apart(facts), "apart"),
         (not rate, "no rate"),
         (not facts.extent_known, "extent"),
         (rate > 0 and facts.longest < shortest_visible_stall(rate), "short"),
@@ -482,6 +502,11 @@ def _why_unknown(facts: Facts, ledger: Ledger, findings: Sequence[str], stalls: 
         (facts.stall > 0, "slow"),
     )  # fmt: skip
     return next((name for applies, name in reasons if applies), "none")
+
+
+def _apart(facts: Facts) -> bool:
+    """The requests near the maximum do not belong to the tail of the others."""
+    return not isinstance(facts.data, Summary) and top_of(facts.histogram).odds >= LEDGER.min_odds
 
 
 def _needed(facts: Facts, findings: Sequence[str]) -> str:
@@ -552,6 +577,16 @@ class Facts:
     def timed(self) -> bool:
         """There is a series over time."""
         return self.trace is not None or self.series is not None
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Starts are stamped too coarsely to show a stall: whole seconds, as `ab -g` has them."""
+        trace = self.trace
+        if trace is None or not trace.span > 0:
+            return False
+        apart = np.diff(trace.due)
+        step = float(apart[apart > 0].min(initial=trace.span))
+        return step > SENDS.coarse_gaps * trace.span / trace.due.size
 
     @cached_property
     def connections(self) -> int | None:
@@ -746,6 +781,8 @@ class SendRules:
     min_crowded_sends: float = 15.0
     # and the part of them that closed loops may have
     max_crowded_share: float = 0.05
+    # mean gaps between sends: starts are stamped too coarsely beyond (whole seconds)
+    coarse_gaps: float = 5.0
     # for the time that shuffling takes
     max_examined_requests: int = 50_000
     # random ones
@@ -795,6 +832,19 @@ def send_gap_test(
         p, under_way, missing, sure = _worst_gap(trace, begin, end, local, full_speed=full_speed)
     odds = -math.log10(max(p, 1e-300)) if p < SENDS.weak_probability else 0.0
     odds = odds if sure else min(odds, SENDS.max_unmarked_odds)
+    clock = odds
+    whole = _whole_seconds(float(trace.took.max()), float(np.quantile(trace.took, 0.99)))
+    if (
+        odds
+        and whole
+        and not full_speed
+        and _keeps_a_schedule(trace, begin, end, under_way / max(trace.rate, 1e-9))
+    ):
+        usual = float(trace.took[~trace.slow].sum()) / max(
+            trace.span - float(trace.took.max()), 1e-9
+        )
+        as_many = -math.log10(max(float(poisson_at_least(under_way, usual)), 1e-9))
+        clock = odds if as_many >= PINNED.min_unusual_odds else min(odds, as_many)
     honest = not odds and _sent_through(trace, stalls, until)
     found = _sends_found(trace, stalls, honest, under_way, p, sure)
     lost = (float(stalls.missing.sum()) or missing) if odds else 0.0
@@ -804,7 +854,8 @@ def send_gap_test(
     in_stalls = max(int(trace.sends_within(stalls.start, stalls.end).sum()), 1)
     return Sends(
         evidence(
-            "sends in slow periods", found, dict.fromkeys(rivals, odds) if odds else {},
+            "sends in slow periods", found,
+            dict.fromkeys(rivals, odds) | {"clock": clock} if odds else {},
             missing=lost, honest=honest,
         ),
         went_on,
@@ -1102,10 +1153,11 @@ class PinnedHoleRules:
     max_waiting_share: float = 0.25
     # of the replies due within the longest request's life: more and the server did not stop
     max_replies_share: float = 0.1
-    # of each connection that waited: what it sent meanwhile (paced 1, full speed about 2),
-    sent_requests: float = 1.5
-    # and how far that may be off
-    slack_requests: float = 0.5
+    # of each connection that waited: what it sent meanwhile (on a grid, paced, full speed),
+    sent_requests: tuple[float, ...] = (0.5, 1.0, 1.5)
+    # and how far that may be off: each by itself, and all of them alike
+    slack_root: float = 0.4
+    slack_share: float = 0.1
     # requests that waited to the end, each less likely by chance: odds, and all of them together
     tight_odds: float = 1.0
     max_tight_odds: float = 1.5
@@ -1131,6 +1183,17 @@ class PinnedHoleRules:
     min_failed_share: float = 0.2
     # against rivals that a hole with such a mark cannot be
     sure_odds: float = 2.5
+    # against a clock in a log that was made of requests (which has empty intervals where a clock
+    # was set, too), unless it was set by whole seconds
+    grid_odds: float = 1.2
+    # against a clock that is set in a run at all, beside several requests that waited
+    rare_odds: float = 0.4
+    # against as many requests under way when a clock was set: less is as many as ever
+    min_unusual_odds: float = 0.8
+    # of a second, beyond whole ones: the usual latency of a request that a clock step hit
+    max_usual_s: float = 0.5
+    # of an interval: those of a log that was made of requests are no less alike
+    grid_share: float = 1e-6
     # of the requests due: as many come back in a burst if the loop caught up
     min_burst_share: float = 0.5
 
@@ -1178,11 +1241,17 @@ def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
     silent = counts.core_replies <= PINNED.max_replies_share * counts.core_due
     fits &= silent
     # Each connection still sent one, and not those that were due while it waited.
-    slack = PINNED.slack_requests * waiting + 0.5
-    lost = counts.due * np.minimum(counts.waited, 1.0) - PINNED.sent_requests * waiting
-    waited = _coincidence(counts.due, counts.short - lost, np.hypot(counts.noise, slack))
+    slack = PINNED.slack_root * np.sqrt(waiting) + PINNED.slack_share * waiting + 0.3
+    noise = np.hypot(counts.noise, slack)
+    lost = counts.due * np.minimum(counts.waited, 1.0)
+    each = [
+        _coincidence(counts.due, counts.short - lost + sent * waiting, noise)
+        for sent in PINNED.sent_requests
+    ]
+    waited = np.logaddexp.reduce(math.log(10) * np.array(each)) / math.log(10)
+    waited -= math.log10(len(each))
     returned = counts.dip >= np.maximum(PINNED.min_burst_share * counts.due, 3.0)
-    burst = _coincidence(counts.due, counts.rest, np.hypot(counts.rest_noise, slack))
+    burst = _coincidence(counts.due, counts.rest, np.hypot(counts.rest_noise, slack + waiting / 3))
     burst = np.where(returned, burst, -LEDGER.max_odds)
     odds = np.where(fits, np.maximum(waited, burst), -LEDGER.max_odds)
     worst = int(np.argmax(odds))
@@ -1236,13 +1305,19 @@ def _hole_odds(
     if not marked and paused > PINNED.max_unmarked_odds and not _constant_load(facts, counts.quiet):
         paused = min(paused, PINNED.max_unmarked_odds)
     core, due = int(counts.core[worst]), float(counts.due[worst])
-    clock = _under_way_odds(facts, number)
-    if number > PINNED.max_in_flight or (further and number > 1):
+    usually = _under_way_odds(facts, number)
+    clock = usually + PINNED.core_odds * (core > 0)
+    if core >= PINNED.min_core and not _on_a_grid(facts):
+        clock = usually + PINNED.sure_odds
+    elif usually < PINNED.min_unusual_odds:  # as many as ever: a clock may have been set
+        usual = float(facts.histogram.percentile(99)) / 1e9
+        whole = steady and _whole_seconds(facts.longest, usual)
+        clock = usually + PINNED.grid_odds * (core >= PINNED.min_core and not whole)
+    elif core >= PINNED.min_core or number > PINNED.max_in_flight:
+        clock = usually + PINNED.sure_odds
+    clock += PINNED.rare_odds * (number > 1 and core < PINNED.min_core)
+    if further and number > 1:
         clock = PINNED.sure_odds
-    elif core >= PINNED.min_core:
-        clock += PINNED.sure_odds
-    elif core:
-        clock += PINNED.core_odds
     between = float((counts.above - counts.beside)[LEVELS.index(0.1), worst]) - number
     expected = max(0.5 * due - number, 0.0)
     unspread = -math.log10(max(poisson_at_most(max(round(between), 0), expected), 1e-300))
@@ -1261,11 +1336,23 @@ def _hole_odds(
     }  # fmt: skip
 
 
+def _on_a_grid(facts: Facts) -> bool:
+    """All intervals are exactly as long as one another: no clock of a recorder ended them."""
+    assert facts.series is not None
+    length = facts.series.length[:-1]
+    return bool(length.size and np.ptp(length) <= PINNED.grid_share * length.max())
+
+
 def _under_way_odds(facts: Facts, number: int) -> float:
     """Odds against that many requests under way when a clock was set: Poisson, by Little's law."""
     others = facts.histogram.mean / 1e9 * facts.count - number * facts.longest
-    usual = max(others, 0.0) / max(facts.duration or 0.0, 1e-9)
+    usual = max(others, 0.0) / max((facts.duration or 0.0) - facts.longest, 1e-9)
     return -math.log10(max(float(poisson_at_least(number, usual)), 1e-9))
+
+
+def _whole_seconds(longest: float, usual: float) -> bool:
+    """A clock that is set by hand or by a time zone jumps by whole seconds."""
+    return longest >= 1.0 and longest % 1.0 <= min(2 * usual, PINNED.max_usual_s)
 
 
 def _constant_load(facts: Facts, quiet: Flags) -> bool:
@@ -1381,8 +1468,21 @@ def min_slow_requests_test(facts: Facts) -> Evidence:
     shown = p if level >= LEDGER.min_odds else None
     found = SlowRequestsFound(top / 1e9, rate, expected, surely, at_most, shown)
     # A series over time shows the same, and more.
-    odds = {} if facts.timed or not level else {"recorded": level}
+    seen = facts.timed and not facts.coarse
+    odds = {} if seen or not level else {"recorded": level}
     return evidence("lower bound", found, odds, missing=missing, honest=honest)
+
+
+def shape_test(facts: Facts) -> Evidence:
+    """Test, where no rate is known, whether latencies are spread evenly up to the longest."""
+    _, at_most, top = above_half(facts.histogram)
+    stall = top / 1e9
+    rate = 2 * at_most / stall
+    honest = 0 < rate < math.inf and _like_one_stall(
+        facts.histogram, rate, stall, facts.count / rate
+    )
+    found = ShapeFound(at_most, stall, honest)
+    return evidence("lower bound", found, {}, honest=honest)
 
 
 def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: float) -> bool:
@@ -1409,6 +1509,112 @@ def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: f
     values, least = (high[:-1] / 1e9)[shown], least[shown]
     near = ((values >= BOUND.there_share * least) & (values <= BOUND.max_stall_ratio * least)).all()
     return bool(near and 2 <= shown.sum() <= BOUND.max_edges)
+
+
+@record()
+class HidingRules:
+    """What slow requests can have hidden at most; chosen on broad services and freezes."""
+
+    # of a bucket's edges: a wider one holds an exponential tail, in that many steps
+    max_edge_ratio: float = 1.1
+    steps: int = 48
+    # of nanoseconds that percentiles may be rounded to
+    max_digits: int = 10
+    # of bisections, to the value of a percentile
+    rounds: int = 40
+    # requests above a percentile: with fewer it is that of one or two
+    min_above: int = 3
+
+
+HIDING = HidingRules()
+
+
+@record()
+class Hidden:
+    """The most that slow requests can have hidden."""
+
+    evidence: Evidence
+    matters: bool  # the mean or a percentile may move by a tenth
+
+
+def most_hidden(facts: Facts) -> Hidden | None:
+    """Bound what was omitted: a connection sends no faster than it gets replies.
+
+    A request of length v kept its connection from sending at most v / m − 1 others, where m is the
+    usual latency, and those would have waited v − m, v − 2 m … Exponential service times remain as
+    they are.
+    """
+    if isinstance(facts.data, Summary) or not facts.count or facts.histogram.censored:
+        return None
+    value, weight = _smoothed(facts.histogram)
+    total = float(weight.sum())
+    most = VERDICT.min_stall_medians * float(facts.histogram.percentile(50))
+    pace = float(np.minimum(value, most) @ weight) / total
+    if facts.given_interval or (facts.given_rate and facts.connections):
+        pace = max(pace, facts.interval or 0.0)
+    if not pace > 0:
+        return None
+
+    def above(level: Floats) -> Floats:
+        return np.asarray(np.ceil(np.maximum(value - level[:, None], 0.0) / pace) @ weight)
+
+    limit = min(VERDICT.max_percentile, facts.histogram.sample_limit())
+    at = np.array([p for p in STANDARD_PERCENTILES if p <= limit])
+    before = np.asarray(facts.histogram.percentile(at), np.float64).reshape(at.shape)
+    sent = float(above(np.zeros(1))[0])
+    low, high = before.copy(), np.full(at.size, float(value.max()))
+    for _ in range(HIDING.rounds):
+        middle = (low + high) / 2
+        more = above(middle) > (1 - at / 100) * sent
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    number = np.ceil(value / pace)
+    mean = float((number * value - pace * number * (number - 1) / 2) @ weight) / sent
+    moved = high / np.maximum(before, 1e-300)
+    worst = int(moved.argmax()) if at.size else 0
+    matters = mean > VERDICT.min_ratio * float(value @ weight) / total
+    matters |= bool((moved > VERDICT.min_ratio).any())
+    # All near the longest as one stall: there was no more time between them than that.
+    top = float(value.max())
+    seconds = total * pace / float(weight[value > CLUSTER.near_share * top].sum()) / 1e9
+    known = 100 * (1 - HIDING.min_above / facts.count)
+    values = _percentiles_up_to(facts.histogram, known)
+    matters |= _moves(values, facts.histogram.mean, top / 1e9, seconds)
+    moved_to: tuple[float, float, float] | None = None
+    if at.size and matters:
+        moved_to = float(at[worst]), float(before[worst]) / 1e9, float(high[worst]) / 1e9
+    found = HiddenFound(round(sent - total), matters, moved_to)
+    return Hidden(evidence("most that waiting can hide", found, {}), matters)
+
+
+def _smoothed(histogram: Histogram) -> tuple[Floats, Floats]:
+    """Values and their numbers; those of a wide bucket fall off evenly in logarithm to its top."""
+    counted = histogram.counted
+    low, high, counts = counted.low, counted.high, counted.counts.astype(np.float64)
+    wide = high > HIDING.max_edge_ratio * low
+    if not wide.any():
+        return high, counts
+    beyond = np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0.0]))[wide]
+    first, last = beyond + counts[wide], np.maximum(beyond, 0.5)
+    part = np.arange(HIDING.steps + 1) / HIDING.steps
+    left = first[:, None] * (last / first)[:, None] ** part  # lie above each step
+    left[:, -1] = beyond
+    middle = low[wide, None] + (high - low)[wide, None] * (part[:-1] + part[1:]) / 2
+    value, weight = np.concatenate((high[~wide], middle.ravel())), -np.diff(left, axis=1).ravel()
+    weight = np.concatenate((counts[~wide], weight))
+    # A mean that is higher than all this explains has more requests near the maximum.
+    mean, top = histogram.reported_stats.get("mean", math.nan), float(high.max())
+    body = ~wide | (high < top)
+    spread = float(high[body] @ counts[body] + middle[high[wide] == top].ravel()
+                   @ -np.diff(left[high[wide] == top], axis=1).ravel())  # fmt: skip
+    # Percentiles may have been rounded down: ab's are whole milliseconds.
+    exponents = 10.0 ** np.arange(HIDING.max_digits)
+    step = float(exponents[(high % exponents[:, None] == 0).all(axis=1)].max(initial=0.0))
+    spread += step * float(counts[body].sum())
+    more = (mean * counts.sum() - spread) / top if top > 0 else math.nan
+    if more > 0:
+        more = min(more, float(counts[high == top].sum()))
+        value, weight = np.append(value, top), np.append(weight, more)
+    return value, weight
 
 
 def shortest_visible_stall(rate: float, connections: int = 1) -> float:
@@ -1523,7 +1729,7 @@ class DueRules:
     # of the requests missing: that many may be lost or gained at the ends of the run
     slack_share: float = 0.02
     # each connection that waited, beyond the first: odds, and all of them together
-    tight_odds: float = 0.8
+    tight_odds: float = 1.0
     max_tight_odds: float = 1.5
     # of requests near the maximum over connections, to be the same
     max_ratio: float = 1.5
@@ -1550,7 +1756,7 @@ def due_test(facts: Facts) -> Evidence | None:
     middle = np.minimum((low + high) / 2, histogram.max)
     cost = float(np.maximum(middle / interval - 1, 0.0) @ histogram.counts)
     cost += histogram.censored * max(facts.longest * 1e9 / interval - 1, 0.0)
-    slack = number / 2 + 1 + DUE.slack_share * lacking
+    slack = (math.sqrt(number) + 1) / 2 + DUE.slack_share * lacking
     # Random arrivals lack some by chance; lost for another reason, any number may be.
     fits = -math.log10(slack) - ((cost - lacking) / slack) ** 2 / 2 / math.log(10)
     chance = -math.log10(math.sqrt(due)) - lacking**2 / due / 2 / math.log(10)

@@ -638,6 +638,9 @@ class HoleRules:
     # sums of that many intervals show how steady counts are, if there are enough of them
     widths: tuple[int, ...] = (1, 2, 4, 8)
     min_steady: int = 12
+    # fewer sums than that show it only where they vary far less, at 99.5 %
+    min_few: int = 5
+    few_deviations: float = 2.58
     # of what a hole lacks: with as little left, a burst made up for it
     max_rest: float = 0.5
     # sums elsewhere in the run that show how much they vary
@@ -1018,13 +1021,18 @@ def _steadiness(rows: _Rows, quiet: Flags, hole: int) -> float:
     for mask in (quiet, quiet & (index < hole)):
         for width in HOLE.widths:
             number = int(mask.sum()) // width
-            if number < HOLE.min_steady:
+            if number < HOLE.min_few:
                 break
             counts = rows.count[mask][: number * width].reshape(number, width).sum(axis=1)
             lengths = rows.length[mask][: number * width].reshape(number, width).sum(axis=1)
             rate = counts.sum() / max(lengths.sum(), 1e-9)
             away = counts - rate * lengths
             resolved = max(float(away.var()), 1 / 6)  # of whole numbers
+            if number < HOLE.min_steady:  # at most, by chi-square (Wilson and Hilferty)
+                step = 2 / (9 * (number - 1))
+                resolved *= (
+                    number / (number - 1) / (1 - step - HOLE.few_deviations * step**0.5) ** 3
+                )
             least = min(least, resolved / max(float(counts.mean()), 1e-9))
     return least
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets
     from latencykit.core.evidence import TailEvents
+    from latencykit.core.samples import Samples
     from latencykit.units import Moment
 
 
@@ -994,20 +995,20 @@ class LogPart:
 
 def merge(
     series: Iterable[Data] | Mapping[str, Data], align: str = "absolute"
-) -> HistogramLog | Histogram:
+) -> HistogramLog | Histogram | Samples:
     """Add up what several hosts, files or runs measured.
 
     Parameters
     ----------
     series : iterable or mapping of data types
-        Logs give a log; anything else steps down to histograms and gives a histogram.
+        Logs give a log, requests with their starts give requests; anything else steps down to
+        histograms and gives a histogram.
     align : {"absolute", "relative"}
-        How the intervals of logs are laid side by side: by the clock, or by the time since each
-        began.
+        How logs or requests are laid side by side: by the clock, or by the time since each began.
 
     Returns
     -------
-    HistogramLog or Histogram
+    HistogramLog, Samples or Histogram
 
     Raises
     ------
@@ -1031,4 +1032,9 @@ def merge(
             _ = part + part
     if all(isinstance(part, HistogramLog) for part in parts):
         return merge_logs(parts, align)
+    join = getattr(type(parts[0]), "_joined", None)  # of requests
+    if join and all(type(part) is type(parts[0]) for part in parts):
+        together: Samples | None = join(parts, align)
+        if together is not None:
+            return together
     return reported(merge_histograms([part.histogram() for part in parts]))

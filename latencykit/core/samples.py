@@ -16,7 +16,7 @@ from latencykit.core.columns import Columns, Words, word_of
 from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges
-from latencykit.core.run import Run
+from latencykit.core.run import Run, merge_runs
 from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
@@ -583,6 +583,51 @@ class Samples(HistogramBacked, Value):
             return 0
         return min(int(t.min()) for t in (self.start, self.intended) if t is not None)
 
+    @classmethod
+    def _joined(cls, parts: Sequence[Samples], align: str) -> Samples | None:
+        """Return the requests of several sources in the order of their starts.
+
+        Connections of different sources are different ones; columns that not all sources have are
+        left out. None where not all sources have starts, or only some of them state the date.
+        """
+        if any(part.start is None or not len(part) for part in parts):
+            return None
+        epochs = [part.epoch for part in parts]
+        if align == "absolute" and len({epoch is None for epoch in epochs}) > 1:
+            return None
+        unit, run = parts[0].unit, merge_runs([part.run for part in parts])
+        known = {
+            name for name in _COLUMNS if all(getattr(part, name) is not None for part in parts)
+        }
+        columns: dict[str, list[AnyArray]] = {name: [] for name in _COLUMNS if name in known}
+        if any(part.outcome is not None for part in parts):
+            columns["outcome"] = []
+        if any(part.tag is not None for part in parts):
+            columns["tag"] = []
+        shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
+        others: dict[str, list[AnyArray]] = {name: [] for name in shared}
+        connections = 0
+        for part, epoch in zip(parts, epochs, strict=True):
+            zero = part._zero  # noqa: SLF001 - its own class
+            shift = -zero if align == "relative" else epoch - zero if epoch is not None else 0
+            missing = {"outcome": np.zeros(len(part), np.int8), "tag": np.full(len(part), "")}
+            for name, pieces in columns.items():
+                own = getattr(part, name)
+                own = missing[name] if own is None else own
+                if name in ("start", "intended"):
+                    own = own + shift
+                elif name == "connection":
+                    own = np.unique(own, return_inverse=True)[1].reshape(-1) + connections
+                    connections = int(own.max()) + 1
+                pieces.append(own)
+            for name, pieces in others.items():
+                pieces.append(part.columns[name])
+        arrays: dict[str, Any] = {name: np.concatenate(pieces) for name, pieces in columns.items()}
+        whole = cls(unit=unit, run=run, **arrays).with_columns(
+            {name: _joined_cells(pieces) for name, pieces in others.items()}
+        )
+        return whole.select(np.argsort(arrays["start"], kind="stable"))
+
     # ------------------------------------------------------------ lower levels of detail
 
     def _run_with_failures(self) -> Run:
@@ -776,6 +821,12 @@ class Samples(HistogramBacked, Value):
             else ""
         )
         return f"Samples({format_count(good)} good requests{others}{over})"
+
+
+def _joined_cells(pieces: Sequence[AnyArray]) -> AnyArray:
+    """Cells of one column; words where any source has words."""
+    words = any(piece.dtype.kind not in "biuf" for piece in pieces)
+    return np.concatenate([piece.astype(object) if words else piece for piece in pieces])
 
 
 def _cells(values: Any) -> Any:
