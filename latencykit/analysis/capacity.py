@@ -14,6 +14,7 @@ import numpy as np
 
 from latencykit._positions import as_positions
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.slo import for_all_series
 from latencykit.core.dependence import levels_in_company
 from latencykit.core.evidence import Evidence
@@ -621,7 +622,9 @@ def _checked(row: LoadRow, slo: SLO, confidence: float) -> Sequence[SLORow]:
         else replace(evidence, whole=evidence.whole.with_run(unfinished=0)),
         confidence=confidence,
     )
-    reason = f"{row.data.run.unfinished:,} requests were still under way at the end of the run"
+    number = row.data.run.unfinished
+    were = "was" if number == 1 else "were"
+    reason = f"{format_items(number, 'request')} {were} still under way at the end of the run"
     return [
         check if check.outcome != "missed"
         else other if other.outcome == "missed"

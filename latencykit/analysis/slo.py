@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import EdgeBuckets
@@ -205,7 +206,9 @@ class SLOResult(tuple[SLORow, ...]):
         unknown = [row for row in self if row.outcome == "unknown"]
         if missed:
             row = min(missed, key=lambda one: -math.inf if math.isnan(one.margin) else one.margin)
-            return f"misses its SLO: {row.statistic} is {row.value_text}, limit {row.limit_text}"
+            value = "falls among failed requests" if math.isinf(row.value) else ""
+            value = value or f"is {row.value_text}"
+            return f"misses its SLO: {row.statistic} {value}, limit {row.limit_text}"
         if unknown:
             names = ", ".join(row.statistic for row in unknown)
             return f"the run does not show whether {names} {_is(len(unknown))} within the SLO"
@@ -530,8 +533,9 @@ def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
     outside, inside = _failures(source)
     unit, top = source.unit, source.max
     if outside + inside:
-        count = format_count(outside + inside)
-        reason = f"{count} requests failed, and count as slower than any limit"
+        number = outside + inside
+        count = "counts" if number == 1 else "count"
+        reason = f"{format_items(number, 'request')} failed, and {count} as slower than any limit"
         return SLORow("max", limit, math.inf, math.inf, math.inf, "missed", reason, unit, sure=True)
     if source.censored:
         least = max(source.censored_at, 0.0 if math.isnan(top) else top)

@@ -124,7 +124,9 @@ def command(
     print_result(
         style,
         lambda: comparisons_record(comparisons, failed),
-        lambda: comparisons_text(comparisons, style, given.out_unit, every=given.notes),
+        lambda: comparisons_text(
+            comparisons, style, given.out_unit, every=given.notes, picture=str(out or "")
+        ),
         {
             f"{side} {k + 1}" if len(series) > 1 else side: data.run
             for pair in pairs.values()

@@ -156,6 +156,7 @@ def comparisons_text(
     out_unit: str | None = None,
     *,
     every: bool = False,
+    picture: str = "",
 ) -> str:
     """Return one row per statistic, series by series; CSV of several names them in a column.
 
@@ -186,7 +187,7 @@ def comparisons_text(
                 )
         return table.render()
     texts, caveats, others = [], list[str](), dict[str, list[str]]()
-    brief = style == "table" and not every
+    brief = style in ("table", "markdown") and not every
     for number_of, (name, comparison) in enumerate(comparisons.items()):
         if brief and number_of:
             others.setdefault(headline(comparison, out_unit), []).append(printable(name, 40))
@@ -222,6 +223,8 @@ def comparisons_text(
             rest = sum(map(len, [*others.values()][_BRIEFLY - 1 :]))
             lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
         texts.append("\n".join(lines))
+    if picture and style == "markdown":
+        texts.append(f"![{markdown_text('percentiles before and after')}](<{picture}>)")
     return "\n\n".join([*texts, "\n".join(dict.fromkeys(caveats))]).rstrip()
 
 
@@ -244,7 +247,9 @@ def _tolerance(row: Change) -> str:
 def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     """Return the verdict in one line, with what changed and what the verdict tolerates."""
     changed = [row for row in comparison.changes if row.significant]
-    shown_rows = [row for row in changed if row.percentile is not None][:_NAMED] or changed[:_NAMED]
+    named = [row for row in changed if row.percentile in _NAMED]
+    named = named or [row for row in changed if row.percentile is not None] or changed
+    shown_rows = named[: len(_NAMED)]
     show = partial(value_text, unit=comparison.unit, out_unit=out_unit)
     parts = []
     for row in shown_rows:
@@ -268,8 +273,8 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
 _UNBOUNDED = -0.99
 """A lower end so far down is none."""
 
-_NAMED = 3
-"""Percentiles that a headline names."""
+_NAMED = (50.0, 99.0, 99.9)
+"""Percentiles that a headline names, where they changed."""
 
 
 def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:

@@ -6,8 +6,8 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from latencykit._text import brief_list, format_items, printable
-from latencykit.analysis.slo import cannot_show, passed
+from latencykit._text import brief_list, format_items, markdown_text, printable
+from latencykit.analysis.slo import SLOResult, cannot_show, passed
 from latencykit.units import NANOSECONDS, format_range
 from latencykit.views.markup import badge, esc, section, table
 from latencykit.views.tables import MOST_ROWS, Table
@@ -125,8 +125,16 @@ def check_text(
     if len(stated) > _REASONS and not every:
         more = sum(map(len, [*reasons.values()][_REASONS:]))
         stated[_REASONS:] = [f"and {format_items(more, 'reason')} more: --notes states all"]
+    if style == "csv":
+        return text
+    if style == "markdown":  # the first line of a comment
+        verdicts: dict[str, list[str]] = {}
+        for name, results in checked.items():
+            verdicts.setdefault(SLOResult(results).headline, []).append(printable(name))
+        heads = [markdown_text(f"{brief_list(names)} {said}") for said, names in verdicts.items()]
+        text = "\n\n".join([*(f"**{head}**" for head in heads[:_REASONS]), text])
     lines = list(filter(None, [*stated, cannot_show(seconds)]))
-    return text if style == "csv" or not lines else "\n".join([text, "", *lines])
+    return "\n".join([text, "", *lines]) if lines else text
 
 
 _REASONS = 4

@@ -13,6 +13,9 @@ from latencykit.analysis.slo import SLO, Limit, passed, slo_from_text
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
+from latencykit.plot.series import slo_finding, slo_pairs
+from latencykit.views.page_results import checked_limits
+from latencykit.views.page_series import page_series
 
 MS = 1_000_000
 
@@ -386,3 +389,31 @@ def test_failures_may_move_a_percentile_to_the_slowest_good_request() -> None:
         "3 of 300 requests failed and count as slower; "
         "3 requests lie above p99; 10 are needed, so 1,000 in all"
     )
+
+
+@pytest.mark.parametrize("failing", [0.0, 0.006])
+@pytest.mark.parametrize("seconds", [20, 400])
+def test_check_load_page_and_chart_judge_by_one_function(failing: float, seconds: int) -> None:
+    rng, n = np.random.default_rng(3), 100 * seconds
+    run = lk.Samples(
+        start=np.arange(n) * 0.01,
+        duration=rng.lognormal(np.log(5e-3), 0.4, n),
+        outcome=np.where(rng.random(n) < failing, "error", "ok"),
+        unit="s",
+    )
+    text = "p50=8ms, p99=30ms, p99.9=60ms, max=1s"
+    result = lk.SLO.parse(text).check(run)
+    rows = [(row.statistic, row.outcome, row.sure, row.reason) for row in result]
+    (checks,) = lk.load_curve({"100": run}, text).checks
+    assert [(row.statistic, row.outcome, row.sure, row.reason) for row in checks] == rows
+    (shown,) = checked_limits(text, page_series({"run": run}))
+    assert [(row.statistic, row.outcome, row.sure, row.reason) for row in shown] == rows
+    assert slo_finding("run", run.histogram(), slo_pairs(text)) == f"run {result.headline}"
+    if failing:
+        assert all("failed" in row.reason for row in result)
+        assert result.headline.startswith("misses its SLO: p99.9 falls among failed requests")
+    elif seconds < 300:
+        assert "one stall longer than" in {row[0]: row[3] for row in rows}["p99"]
+    assert result.passed is (not failing)
+    assert list(result.table.index) == ["p50", "p99", "p99.9", "max"]
+    assert "p99.9" in result._repr_html_()

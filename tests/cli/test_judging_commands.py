@@ -302,9 +302,8 @@ def test_check_in_every_style(run):
         )
     )
     assert (rows[0]["outcome"], rows[0]["sure"]) == ("met", "False")
-    assert run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[
-        1
-    ].startswith("| series |")
+    text = run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[1]
+    assert text.startswith("**uncorrected.hlog meets its SLO**\n\n| series |")
 
 
 @pytest.mark.parametrize(
