@@ -26,7 +26,7 @@ _FRESH = """
 import gc as _gc, os as _os, sys as _sys, warnings as _warnings
 _warnings.simplefilter("default")
 if "matplotlib.pyplot" in _sys.modules: _sys.modules["matplotlib.pyplot"].close("all")
-for _name in ("lessons", "pictures", "controls", "gate"): _sys.modules.pop(_name, None)
+for _name in ("lessons", "exercises", "pictures", "controls", "gate"): _sys.modules.pop(_name, None)
 _os.chdir({folder!r})
 _gc.collect()
 """

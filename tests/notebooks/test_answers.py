@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-
-import latencykit as lk
+from scipy.stats import norm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 @pytest.fixture(scope="module")
 def lessons() -> Iterator[Any]:
     """The module that every lesson imports."""
-    names = ("lessons", "controls", "pictures")
+    names = ("lessons", "exercises", "controls", "pictures", "gate")
     sys.path.insert(0, str(NOTEBOOKS))
     yield importlib.import_module("lessons")
     sys.path.remove(str(NOTEBOOKS))
@@ -32,8 +32,9 @@ def lessons() -> Iterator[Any]:
 
 @pytest.fixture
 def fresh(lessons: Any) -> Any:
-    """The same, with no hint given yet."""
-    lessons._tries.clear()
+    """The same, with no hint given and no answer tried yet."""
+    lessons._hints.clear()
+    lessons._wrong.clear()
     return lessons
 
 
@@ -43,8 +44,8 @@ def fresh(lessons: Any) -> Any:
         ("7.1", 3.33), ("7.1", 3.3), ("7.1", "3.33 %"), ("7.1", 10 / 3), ("7.1", [3.33]), ("7.1", np.float32(3.33)),
         ("1.1", pd.Series([2.28])), ("1.2", 92), ("3.1", "400"), ("3.1", "0.4 s"), ("3.1", "400000us"), ("3.2", "4.14 ms"), ("3.2", 4100),
         ("2.1", "8.32 hours"), ("2.1", "8.3 h"), ("4.1", 106), ("4.1", 106.0), ("4.1", "106 requests"), ("10.2", "5,931"), ("12.1", "36_887"),
-        ("6.1", "p98"), ("6.3", " Met "), ("9.3", "'inconclusive'"), ("12.3", lk.DataNotAvailableError), ("12.3", lk.DataNotAvailableError("x")),
-        ("8.3", "6500 requests per second"), ("10.3", "alreadycorrectederror"),
+        ("6.1", "p98"), ("6.3", " Met "), ("12.3", "'stalls'"), ("12.2", "5800 ms"), ("9.3", "54 %"), ("6.2", 16),
+        ("8.3", "6500 requests per second"), ("10.3", 55), ("5.1", [100, 0.001]), ("5.1", ("100 s", "1 ms")),
     ],
 )  # fmt: skip
 def test_right_in_many_ways_of_writing(fresh: Any, exercise: str, answer: Any) -> None:
@@ -57,7 +58,8 @@ def test_right_in_many_ways_of_writing(fresh: Any, exercise: str, answer: Any) -
         ("7.1", 3.2), ("7.1", 4), ("7.1", 0.0333), ("1.1", -2.28), ("3.1", "400 s"), ("3.1", 0.4), ("3.1", "400 apples"), ("4.1", 100), ("4.1", 105),
         ("10.2", 5930), ("10.2", 5900), ("12.1", 37_000), ("1.1", True), ("1.1", np.nan), ("1.1", np.inf), ("1.1", [1, 2]), ("1.1", {"a": 1}),
         ("1.1", object()), ("1.1", lambda: 3), ("1.1", 1 + 2j), ("1.1", pd.NA), ("1.1", "two"), ("1.1", b"2.28"), ("9.3", 0), ("9.3", pd.DataFrame()),
-        ("1.1", np.zeros((2, 2))), ("1.1", "1" * 5000), ("1.1", 10**400), ("12.3", "LookupError"), ("6.3", False),
+        ("1.1", np.zeros((2, 2))), ("1.1", "1" * 5000), ("1.1", 10**400), ("12.3", "LookupError"), ("6.3", False), ("6.2", 8), ("6.2", 24),
+        ("5.1", [100, 100]), ("5.1", 100), ("5.1", [1, 2, 3]), ("4.3", 13.6), ("1.3", 10),
     ],
 )  # fmt: skip
 def test_wrong_is_not_yet_and_never_a_traceback(fresh: Any, capsys: pytest.CaptureFixture[str], exercise: str, answer: Any) -> None:
@@ -76,19 +78,103 @@ def test_an_unknown_exercise_lists_the_known(fresh: Any, capsys: pytest.CaptureF
     assert "1.1, 1.2, 1.3, 2.1" in capsys.readouterr().out
 
 
-def test_hints_come_in_three_steps_and_the_solution_last(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    for step in (1, 2, 3, 3):
-        fresh.check("1.1", 50)
-        assert f"Hint {step} of 3: {fresh.ANSWERS['1.1'][3][step - 1]}" in capsys.readouterr().out
+def test_hints_teach_before_the_third_shows_the_code(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for step, answer in ((1, 31), (2, 32), (3, 33), (3, 34)):
+        fresh.check("1.1", answer)
+        assert f"Hint {step} of 3: {fresh.EXERCISES['1.1'].hints[step - 1]}" in capsys.readouterr().out
     fresh.check("1.1", 2.28)
     fresh.hint("1.1")
     assert "Hint 1 of 3" in capsys.readouterr().out
 
 
+def test_the_code_is_shown_after_two_answers_of_ones_own(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code = fresh.EXERCISES["1.1"].hints[2]
+    for _ in range(5):
+        fresh.hint("1.1")
+    fresh.check("1.1", 31)
+    fresh.check("1.1", 31)
+    assert code not in capsys.readouterr().out
+    fresh.check("1.1", 3.6)
+    fresh.hint("1.1")
+    assert code in capsys.readouterr().out
+
+
 def test_every_exercise_has_three_hints_and_only_the_last_may_give_the_answer(lessons: Any) -> None:
-    for exercise, (wanted, _, _, hints) in lessons.ANSWERS.items():
+    for exercise, (wanted, _, _, hints, _) in lessons.EXERCISES.items():
         assert len(set(hints)) == 3, exercise
         assert not [hint for hint in hints[:2] if f" {wanted}." in f" {hint} "], exercise
+
+
+RUNS_2_3 = 200 * 0.999**1500
+USUAL = {
+    # exercise: what a reader answers who thinks …, and the word by which the answer is named
+    "1.1": [(3.6, "below 1 ms"), (100 * norm.cdf(-1), "one standard deviation"), (200 * norm.cdf(-2), "both sides"), (97.72, "rest")],
+    "1.2": [(50, "median"), (0, "nanoseconds"), (67.8, "mean itself"), (0.9155, "per cent")],
+    "1.3": [(10, "mean"), (15, "plus one deviation"), (10 + 5 * (0.99 / 0.01) ** 0.5, "stalls"), (0.00984, "unit")],
+    "2.1": [(1e6 / 100 / 3600, "million"), (3_688_878 / 100 / 3600, "two-sided"), (2_995_731 / 50 / 3600, "50 requests"), (499.3, "minutes")],
+    "2.2": [(30, "p99.99"), (2, "upper bound"), (0, "maximum"), (4, None)],
+    "2.3": [(200 - RUNS_2_3, "above"), (RUNS_2_3 / 2, "per cent"), (0.999**1500, "probability"), (0, "chance")],
+    "3.1": [((12 + 80 + 400) / 3, "average"), (80, "median"), (12 + 80 + 400, "sum"), (12, "lower bound")],
+    "3.2": [((4255.743 + 2504.703) / 2, "average"), ((3180 * 4255.743 + 795 * 2504.703) / 3975, "weighted"), (4255.7, "GETs"), (4.143, "unit")],
+    "3.3": [(100 / 1.5, "1.5 %"), (2, "slow requests of A"), (1, "jumps"), (0.5, "per cent")],
+    "4.1": [(100, "adds up"), (105, "still below"), (np.ceil(np.log(0.5) / np.log(0.999)), "half"), (107, "exact")],
+    "4.2": [(100 * (1 - 0.99**10), "independent"), (10, "adds up"), (30.6, "100 requests"), (0.0835, "per cent")],
+    "4.3": [(100 * (1 - 0.9999**2000), "independent"), (20, "adds up"), (13.6, "two worlds"), (0.139, "per cent")],
+    "5.1": [((0.001, 0.001), "Answer 1: 9,998"), ((100, 100), "Answer 2: 9,999"), ((50.0005, 0.001), "interpolates"), (("100 ms", 0.001), "unit")],
+    "5.2": [(25, "ideal"), (27.5 * 2, "during the stall"), (100, "longest"), (27_500, "unit")],
+    "5.3": [(0.15, "not corrected"), (0.397, "10 ms"), (6002, "maximum"), (4.02, "unit")],
+    "6.1": [(99, "timed out"), (100, "leaves out"), (2, "share that timed out"), (95, None)],
+    "6.2": [(2000, "open loop"), (8, "One timeout|one timeout"), (24, "third request"), (2, "one connection")],
+    "6.3": [("missed", "above p80"), ("unknown", "median is known"), ("undecided", "median is known"), ("p50", None)],
+    "7.1": [(100 * 3 / 60, "last second"), (100 / 60, "less than 1 s"), (200 / 3, "delayed requests"), (1 / 30, "per cent")],
+    "7.2": [(141.1564 / 20 - 130.3972 / 20, "p99.99"), (130.3972 - 45.2490, "milliseconds"), (13, "Kafka"), (4, "whole")],
+    "7.3": [(6 * 300, "last second"), (300, "one second"), (25, "per cent"), (1, "omits")],
+    "8.1": [(9, "waiting"), (1 / 0.9, "busy share"), (10 * np.log(100), "p99"), (0.01, "unit")],
+    "8.2": [(460, "one cashier"), (230, "half"), (35.4, "mean"), (3, "unit")],
+    "8.3": [(6000, "backlog only"), (7000, "whole second"), (3250, "number of requests"), (500, "rate of arrival")],
+    "9.1": [(3, "p = 0.1"), (4, "0.029"), (10, "both sides"), (2, "0.33")],
+    "9.2": [(5, "level"), (48.5, "3 %"), (10, "noise"), (4, "one number per run")],
+    "9.3": [(117.3, "higher"), (46, "remains"), (0.111, "difference"), (0.54, "per cent")],
+    "10.1": [(38, "remains"), (100 * (10 / 3.8 - 1), "old one"), (10 / 3.8, "factor"), (0.62, "per cent")],
+    "10.2": [(20_231, "all values"), (14_300, "measured"), (145, "without a freeze"), (5930, "exact")],
+    "10.3": [(10, "once"), (100, "ten of each"), (45, "second correction adds"), (54, "filled in")],
+    "11.1": [(8 / 74, "inverse"), (66, "difference"), ((74 / 26) / (8 / 92), "odds"), (74, "share of the slow")],
+    "11.2": [(55, "above the p99"), (12.5, "share of all"), (8, "lift"), (1, "per cent")],
+    "11.3": [(9, "still above"), (11, "beforehand"), (1000, "1 / 0.001"), (12, None)],
+    "12.1": [(10_000, "average"), (29_956, "one-sided"), (3_688, "p99.9"), (37_000, "exact")],
+    "12.2": [(0.00104, "omits"), (6.0, "maximum"), (4.02, "p90"), (5.8e-3, "unit")],
+    "12.3": [("p99", "percentile"), ("mean", "follows"), ("maximum", "highest"), ("times", None)],
+}  # fmt: skip
+"""Four wrong answers per exercise, from the mistakes that lead to them; None where no misconception is behind one."""
+
+
+def test_usual_wrong_answers_are_named(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(USUAL) == set(fresh.EXERCISES)
+    named: dict[str, int] = {}
+    for exercise, tried in USUAL.items():
+        for answer, word in tried:
+            fresh._wrong.clear()
+            assert fresh.check(exercise, answer) is False, (exercise, answer)
+            said = capsys.readouterr().out
+            if word is None:
+                assert "Hint " in said, (exercise, answer)
+            else:
+                assert re.search(word, said), (exercise, answer, said)
+                assert "Hint " not in said
+                named[exercise] = named.get(exercise, 0) + 1
+            fresh._hints.clear()
+    assert min(named.values()) >= 3
+    assert len(USUAL) == 36
+
+
+def test_no_usual_wrong_answer_is_right(lessons: Any) -> None:
+    for exercise, (wanted, _, _, _, usual) in lessons.EXERCISES.items():
+        pairs = zip(wanted, usual, strict=True) if isinstance(wanted, tuple) else [(wanted, usual)]
+        for right, wrong in pairs:
+            assert wrong, exercise
+            for answer in wrong:
+                given = (answer, 0.001) if isinstance(wanted, tuple) and right == wanted[0] else (100, answer) if isinstance(wanted, tuple) else answer
+                assert lessons.check(exercise, given) is False, (exercise, answer)
 
 
 def test_a_model_answer_follows_an_attempt(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
