@@ -157,7 +157,7 @@ EXERCISES = {
     "4.3": Exercise(13.9, 0.06, "%", (
         "A page is fast if the shared cause does not strike, and none of the 2,000 servers is slow on its own.",
         "Multiply the probabilities of these 2,001 events. One has 0.25 of 0.0001 against it, the others 0.75 of it.",
-        "100 * any_slow(0.25e-4, 0.75e-4, 2000)",
+        "100 * (1 - (1 - 0.25e-4) * (1 - 0.75e-4) ** 2000)",
     ), {
         18.1: "That is for independent servers. A quarter of the slowness strikes all of them together.",
         13.6: "That mixes two worlds, a quarter of all pages with shared slowness only. Here each page meets both kinds.",
