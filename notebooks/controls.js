@@ -102,6 +102,39 @@ export function till(busy, slow, customers = 20000) {
   return { service: service.sort(), response: response.sort() };
 }
 
+// Sorted latencies (ms) with mean 10 and standard deviation 5: `slow` % take one long time, and the others spread evenly around
+// another, from not at all (0) to as far as the deviation allows (1).
+export function fixedMeanAndDeviation(slow, even, n = 10000) {
+  const count = Math.round((slow / 100) * n), others = n - count, p = count / n, spread = (0.98 * even) ** 2 * (25 / (1 - p));
+  const gap = Math.sqrt((25 - (1 - p) * spread) / (p * (1 - p))), step = Math.sqrt((12 * spread) / (others * others - 1));
+  return Float64Array.from({ length: n }, (_, k) => 10 - p * gap + (k < others ? step * (k - (others - 1) / 2) : gap)).sort();
+}
+
+// Response times (ms) of a server that answers 1,000 per second on average, in its first minute at `rate` per second.
+export function minute(rate) {
+  const draw = once("minute", () => { const next = random(6); return Float64Array.from({ length: 160000 }, () => -Math.log(1 - next())); });
+  const n = Math.min(80000, Math.round(rate * 60)), times = new Float64Array(n);
+  let wait = 0;
+  for (let k = 0; k < n; k++) {
+    times[k] = wait + draw[2 * k];
+    wait = Math.max(0, times[k] - (1000 / rate) * draw[2 * k + 1]);
+  }
+  return { last: wait, sorted: times.sort() };
+}
+
+// p99 (ms) of a closed loop of `n` connections that offer `rate` per second to a server of 1 ms: the machine-repair queue.
+// A request finds j others with probability a[j], and then takes the sum of j + 1 exponential times.
+export function closedLoopP99(n, rate) {
+  const load = rate / 1000 / n, a = [1];
+  for (let j = 1; j < n; j++) a[j] = a[j - 1] * (n - j) * load;
+  const total = a.reduce((x, y) => x + y, 0), above = new Float64Array(n + 1);
+  for (let j = n - 1; j >= 0; j--) above[j] = above[j + 1] + a[j] / total;
+  const tail = (t) => { let term = Math.exp(-t), sum = 0; for (let j = 0; j < n; j++) { sum += term * above[j]; term *= t / (j + 1); } return sum; };
+  let low = 0, high = 4 * n + 20;
+  for (let k = 0; k < 50; k++) { const mid = (low + high) / 2; if (tail(mid) > 0.01) low = mid; else high = mid; }
+  return high;
+}
+
 const ms = (value) => (value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : value >= 1 ? `${+value.toPrecision(3)} ms` : `${+(value * 1000).toPrecision(3)} µs`);
 const seconds = (value) => ms(value * 1000);
 const thousands = (n) => Math.round(n).toLocaleString("en-US");
@@ -146,6 +179,43 @@ export const PICTURES = {
       const sorted = stalled(generator, stall), mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
       return { lines: [{ points: curveOf(sorted, 4), colour: generator === "open" ? BLUE : RED, name: generator }],
         text: `${generator}: ${thousands(sorted.length)} requests, mean ${seconds(mean)}, p99 ${seconds(percentile(sorted, 99))}, maximum ${seconds(sorted[sorted.length - 1])}.` };
+    },
+  },
+  generators_panel: {
+    x: "nines", nines: 4, y: [0.0005, 200], unit: seconds, label: "percentile of requests", names: { stall: "stall, s" },
+    draw({ stall }) {
+      const all = Object.entries(CLIENTS).map(([name, [colour, dash]]) => ({ name, colour, dash, sorted: stalled(name, stall) }));
+      return { lines: all.map(({ name, colour, dash, sorted }) => ({ points: curveOf(sorted, 4), colour, dash, width: name === "closed" ? 4 : 2, name })),
+        text: `p99: ${all.map(({ name, sorted }) => `${name} ${seconds(percentile(sorted, 99))}`).join(", ")}. Maximum: ${seconds(all[0].sorted[all[0].sorted.length - 1])} for all three.` };
+    },
+  },
+  spread_panel: {
+    x: "nines", nines: 3, y: [0, 80], linear: true, unit: (v) => `${v} ms`, label: "percentile of requests", names: { slow: "slow requests, %", even: "spread of the others" },
+    draw({ slow, even }) {
+      const sorted = fixedMeanAndDeviation(slow, even), n = sorted.length, p99 = percentile(sorted, 99), mean = sorted.reduce((a, b) => a + b, 0) / n;
+      const deviation = Math.sqrt(sorted.reduce((a, b) => a + (b - mean) ** 2, 0) / n);
+      return { lines: [{ points: [[0, mean], [3, mean]], colour: GREY, dash: [7, 4], name: "mean" }, { points: curveOf(sorted, 3), colour: BLUE, name: "latency" }], dots: [[2, p99, BLUE]],
+        text: `Mean ${mean.toFixed(1)} ms, standard deviation ${deviation.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms.` };
+    },
+  },
+  pole_panel: {
+    x: [0, 1200], ticks: [0, 200, 400, 600, 800, 1000, 1200], y: [0.5, 100000], unit: ms, label: "arrivals per second, at a server that answers 1,000", names: { rate: "arrivals per second" },
+    draw({ rate }) {
+      const { last, sorted } = minute(rate), loads = Array.from({ length: 200 }, (_, k) => k * 5), p99 = percentile(sorted, 99), mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
+      const formula = (factor) => loads.map((load) => [load, (1000 * factor) / (1000 - load)]);
+      return { lines: [{ points: formula(1), colour: BLUE, name: "mean, by the formula" }, { points: formula(Math.log(100)), colour: AMBER, dash: [8, 3], name: "p99, by the formula" }, { points: [[1000, 0.5], [1000, 100000]], colour: GREY, dash: [3, 3], name: "pole" }],
+        dots: [[rate, mean, BLUE], [rate, p99, AMBER]],
+        text: rate <= 1000 ? `${(rate / 10).toFixed(0)} % busy. In its first minute: mean ${ms(mean)}, p99 ${ms(p99)}.`
+          : `Broken: ${thousands(rate)} arrive and 1,000 are answered. After a minute a request waits for ${ms(last)}, and each further minute adds ${ms((rate - 1000) * 60)}.` };
+    },
+  },
+  loops_panel: {
+    x: [0, 1600], ticks: [0, 200, 400, 600, 800, 1000, 1200, 1400, 1600], y: [1, 10000], unit: ms, label: "requests per second that are due, at a server that answers 1,000", names: { connections: "connections of the closed loop" },
+    draw({ connections }) {
+      const n = Math.round(connections), loads = Array.from({ length: 81 }, (_, k) => Math.max(1, k * 20));
+      return { lines: [{ points: loads.filter((load) => load < 1000).map((load) => [load, (1000 * Math.log(100)) / (1000 - load)]), colour: BLUE, name: "open loop" },
+        { points: loads.map((load) => [load, closedLoopP99(n, load)]), colour: RED, dash: [8, 3], name: `closed loop, ${thousands(n)} connections` }, { points: [[1000, 1], [1000, 10000]], colour: GREY, dash: [3, 3], name: "pole" }],
+        text: `At 1,600 per second the closed loop reports a p99 of ${ms(closedLoopP99(n, 1600))}: it never has more than ${n === 1 ? "one request" : `${thousands(n)} requests`} under way. The open loop has no p99 beyond 1,000 per second: its queue grows.` };
     },
   },
   queue_panel: {
@@ -199,7 +269,7 @@ export function paint(canvas, spec, picture) {
     if (box.right - x(picture.shade) > 150) c.fillText("the sample is too small", x(picture.shade) + 6, box.bottom - 8);
   }
   const ticksX = spec.x === "nines" ? LABELS.filter((p) => ninesOf(p) < spec.nines - 0.3).map((p) => [p === 0 ? 0 : ninesOf(p), String(p)]).concat([[spec.nines, "100 %"]])
-    : spec.x === "log" ? [1, 10, 100, 1000].map((v) => [Math.log10(v), thousands(v)]) : [0, 20, 40, 60, 80, 100].map((v) => [v, String(v)]);
+    : spec.x === "log" ? [1, 10, 100, 1000].map((v) => [Math.log10(v), thousands(v)]) : (spec.ticks || [0, 20, 40, 60, 80, 100]).map((v) => [v, thousands(v)]);
   const ticksY = [];
   if (spec.linear) for (let v = 0; v <= spec.y[1]; v += spec.y[1] > 500 ? 200 : 20) ticksY.push(v);
   else for (let e = Math.ceil(Math.log10(spec.y[0]) - 1e-9); e <= Math.log10(spec.y[1]) + 1e-9; e++) ticksY.push(10 ** e);

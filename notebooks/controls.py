@@ -38,7 +38,10 @@ LIVE_HTML = "application/vnd.latencykit.live+html"
 """An output that works in a page without a kernel; a program that does not know it shows the picture."""
 
 _SCRIPT = Path(__file__).with_name("controls.js")
-_IN_BROWSER = ("nines_wall", "split_panel", "sharing_panel", "stall_panel", "queue_panel")
+_IN_BROWSER = (
+    "nines_wall", "split_panel", "sharing_panel", "stall_panel", "queue_panel",
+    "generators_panel", "spread_panel", "pole_panel", "loops_panel",
+)  # fmt: skip
 
 _answers = {}
 """Question → what the reader answered, as text with its unit."""

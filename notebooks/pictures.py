@@ -345,6 +345,91 @@ def stall_panel(ax, generator, stall):
     ax.set_xlabel("percentile of requests")
 
 
+def generators_panel(ax, stall):
+    """The percentile curves that three generators report of one server, frozen for `stall` seconds."""
+    server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(100, stall)] if stall else [], ideal=True)
+    made = {
+        "closed": lk.simulate.paced_loop(server, rate=100, duration=200),
+        "catch-up": lk.simulate.catch_up_loop(server, rate=100, duration=200),
+        "open": lk.simulate.open_loop(server, lk.simulate.fixed(rate=100, duration=200)),
+    }
+    _curves(ax, {name: samples.values / 1e9 for name, samples in made.items()}, 4, (RED, AMBER, BLUE), ("-", (0, (5, 3)), "-"))
+    ax.set_yscale("log")
+    ax.set_ylim(5e-4, 200)
+    ax.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
+    tidy(ax, f"stall of {stall} s", "percentile of requests", "seconds")
+
+
+def _curves(ax, worlds, nines, colours, dashes):
+    """Percentile curves of samples on the nines axis."""
+    ax.set_xscale("percentile", nines=nines)
+    p = 100 * (1 - 10.0 ** -np.linspace(0, nines, 600))
+    for (name, values), colour, dash in zip(worlds.items(), colours, dashes, strict=True):
+        curve = nearest_rank(values, p)
+        curve[-1] = values.max()
+        ax.plot(p, curve, color=colour, linestyle=dash, linewidth=2, label=name)
+    ax.legend(frameon=False, loc="upper left")
+
+
+def fixed_mean_and_deviation(slow, even, n=10_000):
+    """Latencies (ms) with mean 10 and deviation 5: `slow` % take one long time, the others spread evenly around another."""
+    count = round(slow / 100 * n)
+    others, p = n - count, count / n
+    spread = (0.98 * even) ** 2 * 25 / (1 - p)
+    gap, step = np.sqrt((25 - (1 - p) * spread) / (p * (1 - p))), np.sqrt(12 * spread / (others**2 - 1))
+    return 10 - p * gap + np.r_[step * (np.arange(others) - (others - 1) / 2), np.full(count, gap)]
+
+
+def spread_panel(ax, slow, even):
+    """A service with mean 10 ms and standard deviation 5 ms, and its p99."""
+    times = fixed_mean_and_deviation(slow, even)
+    _curves(ax, {"latency": times}, 3, (BLUE,), ("-",))
+    ax.axhline(times.mean(), color=GREY, linestyle=(0, (5, 3)))
+    ax.set_ylim(0, 80)
+    tidy(ax, f"{slow:g} % slow: p99 {nearest_rank(times, 99):.1f} ms", "percentile of requests", "milliseconds")
+    ax.get_legend().remove()
+
+
+def pole_panel(ax, rate):
+    """Mean and p99 over the arrival rate by the formula, and one minute of a server at `rate` per second."""
+    loads = np.arange(0, 996, 5)
+    for factor, colour, dash, name in ((1, BLUE, "-", "mean"), (np.log(100), AMBER, (0, (5, 3)), "p99")):
+        ax.plot(loads, 1000 * factor / (1000 - loads), color=colour, linestyle=dash, label=name)
+    took = exponential_server(rate).values / 1e6
+    for value, colour in ((took.mean(), BLUE), (nearest_rank(took, 99), AMBER)):
+        ax.plot([rate], [value], "o", color=colour)
+    ax.axvline(1000, color=GREY, linestyle=(0, (2, 2)))
+    ax.set_yscale("log")
+    ax.set(xlim=(0, 1200), ylim=(0.5, 1e5))
+    ax.yaxis.set_major_formatter(lambda v, _: f"{v:,g}")
+    tidy(ax, f"{rate:,} arrivals per second", "arrivals per second", "milliseconds")
+    ax.legend(frameon=False, loc="upper left")
+
+
+def closed_loop_p99(connections, rate):
+    """p99 (ms) of a closed loop that offers `rate` per second to an exponential server of 1 ms (the machine-repair queue)."""
+    from scipy import optimize, stats
+
+    others = np.arange(connections)  # requests that one finds under way; then it takes as many services, and its own
+    log_weight = np.concatenate([[0], np.cumsum(np.log((connections - others[1:]) * rate / 1000 / connections))])
+    weight = np.exp(log_weight - log_weight.max())
+    return optimize.brentq(lambda t: weight @ stats.gamma.sf(t, others + 1) / weight.sum() - 0.01, 0, 4 * connections + 20)
+
+
+def loops_panel(ax, connections):
+    """The p99 over the load that is due: of an open loop, and of a closed loop with some connections."""
+    loads = np.arange(20, 1601, 20)
+    below = loads[loads < 1000]
+    ax.plot(below, 1000 * np.log(100) / (1000 - below), color=BLUE, label="open loop")
+    ax.plot(loads, [closed_loop_p99(connections, load) for load in loads], color=RED, linestyle=(0, (5, 3)), label="closed loop")
+    ax.axvline(1000, color=GREY, linestyle=(0, (2, 2)))
+    ax.set_yscale("log")
+    ax.set(xlim=(0, 1600), ylim=(1, 1e4))
+    ax.yaxis.set_major_formatter(lambda v, _: f"{v:,g}")
+    tidy(ax, f"{connections} connection{'s' if connections > 1 else ''}", "requests per second that are due", "p99, milliseconds")
+    ax.legend(frameon=False, loc="upper left")
+
+
 def latency_over_time(worlds, stall, every=25, limit=None):
     """Draw latency against the time of sending, a panel per world; the stall is grey."""
     axes = panels(len(worlds), 3.2, sharey=True)
