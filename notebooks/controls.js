@@ -103,9 +103,9 @@ export function till(busy, slow, customers = 20000) {
 }
 
 // Sorted latencies (ms) with mean 10 and standard deviation 5: `slow` % take one long time, and the others spread evenly around
-// another, from not at all (0) to as far as the deviation allows (1).
+// another, by `even` × 5 ms to either side.
 export function fixedMeanAndDeviation(slow, even, n = 10000) {
-  const count = Math.round((slow / 100) * n), others = n - count, p = count / n, spread = (0.98 * even) ** 2 * (25 / (1 - p));
+  const count = Math.round((slow / 100) * n), others = n - count, p = count / n, spread = (5 * even) ** 2 / 3;
   const gap = Math.sqrt((25 - (1 - p) * spread) / (p * (1 - p))), step = Math.sqrt((12 * spread) / (others * others - 1));
   return Float64Array.from({ length: n }, (_, k) => 10 - p * gap + (k < others ? step * (k - (others - 1) / 2) : gap)).sort();
 }

@@ -375,7 +375,7 @@ def fixed_mean_and_deviation(slow, even, n=10_000):
     """Latencies (ms) with mean 10 and deviation 5: `slow` % take one long time, the others spread evenly around another."""
     count = round(slow / 100 * n)
     others, p = n - count, count / n
-    spread = (0.98 * even) ** 2 * 25 / (1 - p)
+    spread = (5 * even) ** 2 / 3
     gap, step = np.sqrt((25 - (1 - p) * spread) / (p * (1 - p))), np.sqrt(12 * spread / (others**2 - 1))
     return 10 - p * gap + np.r_[step * (np.arange(others) - (others - 1) / 2), np.full(count, gap)]
 
