@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         sources.append([esc(name or "all requests", 80), *facts, code])
     page = [
         ["made by", f"latencykit {__version__}"],
-        ["made at", f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"],
+        ["made at", f"{_today():%Y-%m-%d %H:%M:%S} UTC"],
     ]
     if command:
         page.append(["command", f"<code>{esc(without_secrets(command), 2000)}</code>"])
@@ -63,3 +64,9 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
     parts.append(table(header, sources, words=True))
     parts.append(table(["this page", ""], page, words=True))
     return "".join(parts)
+
+
+def _today() -> datetime:
+    """Now, or the time that a reproducible build states."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(stated), UTC) if stated.isdigit() else datetime.now(UTC)

@@ -86,7 +86,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
 
 
 def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, float]:
-    names = {*_STATS, *_POINTS, "count", "mean_rate"} & set(facts)
+    names = [name for name in (*_STATS, *_POINTS, "count", "mean_rate") if name in facts]
     try:
         return {name: float(facts[name]) for name in names}
     except ValueError:
