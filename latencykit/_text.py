@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
 # A password may have a slash in it.
 _LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@"
 
 _QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
+
+
+_TERMINAL = "_LATENCYKIT_TERMINAL"  # in the environment: processes that read files know it, too
+
+
+@contextlib.contextmanager
+def in_terminal() -> Iterator[None]:
+    """While the block runs, messages name options as the command line does."""
+    before = os.environ.get(_TERMINAL)
+    os.environ[_TERMINAL] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_TERMINAL, None)
+
+
+def option(name: str, value: str = "", python: str | None = None) -> str:
+    """Return an option, and its value, as the surface of the reader names it.
+
+    Examples
+    --------
+    >>> option("start-column"), option("unit", "ms", "'ms'")
+    ('start_column=', "unit='ms'")
+    >>> with in_terminal():
+    ...     option("start-column"), option("unit", "ms", "'ms'")
+    ('--start-column', '--unit ms')
+    """
+    if _TERMINAL not in os.environ:
+        return f"{name.replace('-', '_')}={value if python is None else python}"
+    return f"--{name} {value}".rstrip()
 
 
 def format_items(number: int, singular: str, plural: str | None = None) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.jackknife import student_quantile
@@ -282,7 +283,7 @@ def parse_condition(text: str) -> Condition:
     if not sign:
         raise InvalidArgumentError(
             f"{text!r} is a limit, not a change; write '+{size}' for a change, or check the limit "
-            "with an SLO (check --slo)"
+            "with an SLO (check)"
         )
     return Condition(name, above, factor * parse_duration(size), False, text)
 
@@ -368,7 +369,7 @@ def compare(
     if len(units) > 1:
         raise IncompatibleDataError(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the "
-            "former with unit= (--unit)"
+            f"former with {option('unit')}"
         )
     if evidence is not None:
         chosen = _default(evidence, confidence) if percentiles is None else list(percentiles)
@@ -526,10 +527,6 @@ def _of_requests(
     )  # fmt: skip
 
 
-NOISE_OPTION = "run_noise=0.03"
-"""As a reason names it; the command line has another name for it."""
-
-
 def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
     """What one run per side leaves open, and how many runs would decide."""
     changed = [row for row in rows if not row.note and row.tolerates > 0 and not row.significant]
@@ -540,7 +537,7 @@ def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
         return (
             "no change in these runs beyond their intervals; one run per side cannot show that "
             f"systems are equal: measure {needed} per side, or state how much runs differ "
-            f"({NOISE_OPTION})"
+            f"({option('run-noise', '3%', '0.03')})"
         )
     largest = max(changed, key=lambda row: row.tolerates)
     size = abs(math.log1p(largest.change)) if math.isfinite(largest.change) else 0.0
@@ -555,7 +552,8 @@ def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
         chance = f"one slow period may explain it: the median's change is {format_change(middle)}"
     return (
         f"changed in these runs: {', '.join(row.statistic for row in changed)}; {chance}. "
-        f"{runs} runs per side would decide, or the variation between runs ({NOISE_OPTION})"
+        f"{runs} runs per side would decide, or the variation between runs "
+        f"({option('run-noise', '3%', '0.03')})"
     )
 
 
@@ -587,14 +585,15 @@ def unit_doubts(runs: Sequence[Run], middles: Sequence[float]) -> tuple[str, ...
     units = sorted({run.unit for run in guessed})
     if len(units) > 1:
         doubts.append(
-            f"units are only assumed, and differ: {' and '.join(units)}; state them with --unit"
+            f"units are only assumed, and differ: {' and '.join(units)}; state them with "
+            f"{option('unit')}"
         )
     known = [value for value in middles if value > 0]
     factor = max(known) / min(known) if known else 1.0
     if factor >= _A_THOUSANDFOLD:
         doubts.append(
             f"the medians differ by a factor of {factor:,.0f} and a unit is only assumed: state "
-            "the unit of each file (--unit)"
+            f"the unit of each file ({option('unit')})"
         )
     return tuple(doubts)
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from latencykit._positions import as_positions
 from latencykit._records import record
+from latencykit._text import option
 from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import Histogram
@@ -251,9 +252,9 @@ def expected_interval_of(
         speed = rate or run.rate
         if not speed:
             raise InvalidArgumentError(
-                "the expected interval is unknown; give it (expected_interval, "
-                "--expected-interval), or the rate of all connections together and their number "
-                "(--rate, --connections)"
+                f"the expected interval is unknown; give it ({option('expected-interval')}), or "
+                f"the rate of all connections together and their number ({option('rate')}, "
+                f"{option('connections')})"
             )
         interval = 1e9 * (connections or run.connections or 1) / speed
     else:

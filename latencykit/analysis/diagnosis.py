@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items
+from latencykit._text import format_items, option
 from latencykit.analysis.ledger import RIVALS
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
@@ -645,39 +645,50 @@ def _odds_text(odds: float) -> str:
 
 _TIMEOUT = "a timeout longer than any stall"
 
-_NEEDED = {
-    "longer timeout": f"measure again with {_TIMEOUT}",
-    "rate": (
-        "give --rate (requests per second, all connections together) or --duration (of the run)"
-    ),
-    "uncorrected": "read the tool's uncorrected values instead",
-    "failures": (
-        f"count failed requests as misses (latencykit check does), or measure with {_TIMEOUT}"
-    ),
-    "higher maximum": (
-        "measure again with a timeout, and a highest value of the recorder, above any stall"
-    ),
-    "requests": "output with one row per request would show whether sends went on during the stall",
-    "intended": (
-        "to settle it, record when each request was due (intended start), or freeze the server for "
-        "longer: latencykit ctrlz"
-    ),
-    "requests or rate": (
-        "one row per request, with its start, would settle it, and --rate and --connections may; "
-        "or freeze the server for some seconds: latencykit ctrlz"
-    ),
-    "starts": (
-        "one row per request, with its start, would settle it; or freeze the server for some "
-        "seconds: latencykit ctrlz"
-    ),
-}
+
+def _needed_texts() -> dict[str, str]:
+    rate, number = option("rate"), option("connections")
+    return {
+        "longer timeout": f"measure again with {_TIMEOUT}",
+        "rate": (
+            f"give {rate} (requests per second, all connections together) or {option('duration')} "
+            "(of the run)"
+        ),
+        "uncorrected": "read the tool's uncorrected values instead",
+        "failures": (
+            f"count failed requests as misses (latencykit check does), or measure with {_TIMEOUT}"
+        ),
+        "higher maximum": (
+            "measure again with a timeout, and a highest value of the recorder, above any stall"
+        ),
+        "requests": (
+            "output with one row per request would show whether sends went on during the stall"
+        ),
+        "intended": (
+            "to settle it, record when each request was due (intended start), or freeze the server "
+            "for longer: latencykit ctrlz"
+        ),
+        "requests or rate": (
+            f"one row per request, with its start, would settle it, and {rate} and {number} may; "
+            "or freeze the server for some seconds: latencykit ctrlz"
+        ),
+        "starts": (
+            "one row per request, with its start, would settle it; or freeze the server for some "
+            "seconds: latencykit ctrlz"
+        ),
+    }
 
 
 def _advice(result: Diagnosis) -> str:
     if result.verdict == "omits":
-        fix = "--rate and --connections allow them to be put back"
+        fix = f"{option('rate')} and {option('connections')} allow them to be put back"
         if result.expected_interval is not None:
             fix = "lk.correct and lk.retime put them back"
+            interval = option("expected-interval", format_duration(result.expected_interval))
+            if interval.startswith("--"):
+                fix = (
+                    f"`latencykit chart {interval.replace(' ', '=', 1).replace(' ', '')}` adds them"
+                )
         return (
             f"{fix}; prefer an open-loop generator that times requests from their scheduled start"
         )
@@ -688,7 +699,7 @@ def _advice(result: Diagnosis) -> str:
             return "latencykit ctrlz tests it"
         shown = format_duration(result.visible * 1e9, 2)
         return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
-    return _NEEDED[result.needed]
+    return _needed_texts()[result.needed]
 
 
 def _time(seconds: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from latencykit._positions import as_positions
 from latencykit._records import record
+from latencykit._text import option
 from latencykit.core.samples import Samples
 from latencykit.errors import (
     AlreadyCorrectedError,
@@ -91,7 +92,7 @@ def retime(
     speed = rate or run.rate
     if not speed or speed <= 0:
         raise InvalidArgumentError(
-            "re-timing needs the rate of all connections together: rate=... (--rate)"
+            f"re-timing needs the rate of all connections together: {option('rate')}"
         )
     if not len(samples):
         return samples.with_run(measure="response", corrected="us")

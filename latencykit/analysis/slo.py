@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items
+from latencykit._text import format_items, option
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import EdgeBuckets
@@ -659,7 +659,7 @@ class Limit:
                 + (
                     "it with a unit, such as 20ms"
                     if self.bare
-                    else "a bare number, or name the values' unit (--unit)"
+                    else f"a bare number, or name the values' unit ({option('unit')})"
                 )
             )
         return self.limit if self.bare else self.limit / NANOSECONDS[unit]
@@ -943,7 +943,7 @@ def for_all_series(slo: SLO | str) -> SLO:
         if limit.series is not None:
             raise InvalidArgumentError(
                 f"the limit {f'{limit.series} {limit.statistic}'!r} is for one series, which only "
-                f"check judges apart; choose that series (--series {limit.series}) and leave its "
+                f"check judges apart; choose that series and leave its "
                 "name out of the limit"
             )
     return parsed

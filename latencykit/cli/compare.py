@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -96,7 +95,7 @@ def command(
     latencykit compare --base 'before*.hlog' --new 'after*.hlog'
     latencykit compare before.hlog after.hlog --run-noise 3% --fail-if 'p99 > +5%'
     """
-    from latencykit.analysis.compare import NOISE_OPTION, compare, parse_condition
+    from latencykit.analysis.compare import compare, parse_condition
     from latencykit.views.compare import comparisons_record, comparisons_text
 
     conditions = [parse_condition(text) for text in fail_if]
@@ -115,9 +114,7 @@ def command(
         for name, pair in pairs.items():
             if store is not None:
                 options["run_noise"] = _noise(store, name or pair[1][0].run.series or "")
-            found = compare(*pair, **options)
-            reasons = (text.replace(NOISE_OPTION, "--run-noise 3%") for text in found.reasons)
-            comparisons[name] = replace(found, reasons=tuple(reasons))
+            comparisons[name] = compare(*pair, **options)
     failed = {name: comparison.failed(conditions) for name, comparison in comparisons.items()}
     if out is not None:
         _draw(pairs, out, (*given.files, *base, *new), options)

@@ -148,6 +148,7 @@ def inputs(
         @functools.wraps(function)
         def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
             from latencykit._limits import limits
+            from latencykit._text import in_terminal
             from latencykit.core.run import reporting
             from latencykit.io.reading import Selection
 
@@ -163,7 +164,7 @@ def inputs(
             bounds = {
                 name.strip(): size for name, _, size in (part.partition("=") for part in limit)
             }
-            with limits(**bounds), reporting(note):
+            with limits(**bounds), reporting(note), in_terminal():
                 return function(given, **options)
 
         for option in reversed(_INPUT_OPTIONS):

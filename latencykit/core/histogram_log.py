@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import did_you_mean
+from latencykit._text import did_you_mean, option
 from latencykit.core import is_summary, log_cache
 from latencykit.core.blocks import (
     Block,
@@ -943,8 +943,8 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
     origin = min(log.start or 0.0 for log in logs) if by_clock else 0.0
     if align == "absolute" and not by_clock and any(log.start is not None for log in logs):
         raise IncompatibleDataError(
-            "some of these logs do not say when they began; merge them with align='relative' "
-            "(--align relative)"
+            "some of these logs do not say when they began; merge them with "
+            + option("align", "relative", "'relative'")
         )
     names = dict.fromkeys(name for log in logs for name in log._tag_names)
     code_of = {name: code for code, name in enumerate(names)}

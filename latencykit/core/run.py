@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from latencykit._records import record
+from latencykit._text import option
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -21,9 +22,6 @@ UnitFrom = Literal["file", "format", "option", "assumed"]
 
 UNSTATED = "the unit of the values is not stated"
 """Beginning of the note on an assumed unit."""
-
-PLAIN_NUMBERS = f"{UNSTATED}: plain numbers; --unit ms (unit=) makes them times"
-"""Note on numbers that are not taken for times."""
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
@@ -115,13 +113,14 @@ class Run:
         Examples
         --------
         >>> Run(unit="ms", unit_from="assumed").unit_note
-        'the unit of the values is not stated: assuming milliseconds; override with --unit'
+        'the unit of the values is not stated: assuming milliseconds; override with unit='
         """
         if self.unit_from == "assumed" and self.unit == "none":
-            return PLAIN_NUMBERS
+            unit = option("unit", "ms", "'ms'")
+            return f"{UNSTATED}: plain numbers; {unit} makes them times"
         if self.unit_from != "assumed" or self.unit not in _UNIT_NAMES:
             return None
-        return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with --unit"
+        return f"{UNSTATED}: assuming {_UNIT_NAMES[self.unit]}; override with {option('unit')}"
 
     def replace(self, **changes: object) -> Run:
         """Return a copy with some fields changed.
@@ -188,8 +187,8 @@ def merge_runs(runs: Sequence[Run]) -> Run:
     unknown.
     """
     for name, hint in (
-        ("unit", "convert them with to_unit(), or read them with unit= (--unit)"),
-        ("measure", "read them with measure= (--measure)"),
+        ("unit", f"state {option('unit')} when they are read"),
+        ("measure", f"state {option('measure')} when they are read"),
         ("corrected", "merge the raw ones, then correct once"),
     ):
         values = {getattr(run, name) for run in runs} - {"unknown"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import did_you_mean, printable, without_login
+from latencykit._text import did_you_mean, option, printable, without_login
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
 from latencykit.errors import (
@@ -222,7 +222,7 @@ def read_source(
         series = {name: _in_stated_unit(data, options.unit) for name, data in series.items()}
         if all(data.run.unit_from != "option" for data in series.values()):
             raise InvalidArgumentError(
-                f"{source.shown}: {chosen.title} states its unit itself; leave unit= (--unit) out"
+                f"{source.shown}: {chosen.title} states its unit itself; leave {option('unit')} out"
             )
     cut = "the compressed file is cut at its end" if source.cut else None
     result: dict[str, Data] = {}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of
@@ -363,7 +364,7 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
         return None
     stated = data.run.unit_from == "option"
     why = (
-        f"are the values in {data.run.unit}? (--unit)"
+        f"are the values in {data.run.unit}? ({option('unit')})"
         if stated
         else "was a clock set, or had it begun before?"
     )

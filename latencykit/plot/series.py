@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
+from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
@@ -86,7 +87,7 @@ def as_series(data: Any) -> dict[str, Any]:
     if len({values.unit for values in series.values()}) > 1:
         raise IncompatibleDataError(
             "bare numbers and times have no axis in common; "
-            "name the unit of the former with unit= (--unit)"
+            f"name the unit of the former with {option('unit')}"
         )
     return series
 
@@ -97,8 +98,7 @@ def only_series(data: Any, chart: str) -> tuple[str, Any]:
     if len(series) > 1:
         names = ", ".join(plain(label, 24) for label in list(series)[:6])
         raise InvalidArgumentError(
-            f"{chart} shows one series, not {len(series)} ({names}); "
-            "choose one with --series or --tag"
+            f"{chart} shows one series, not {len(series)} ({names}); choose one of them"
         )
     return next(iter(series.items()))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items
+from latencykit._text import format_items, option
 from latencykit.analysis.compare import compare
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.fan_out import fan_out
@@ -151,7 +151,7 @@ def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[SLOResult]:
         rows = stated.check(entry.timed)
         if entry.counted.run.unit_from == "assumed":
             # A limit in time cannot be compared with values whose unit is only assumed.
-            reason = "the unit of the values is only assumed; --unit settles it"
+            reason = f"the unit of the values is only assumed; {option('unit')} settles it"
             rows = SLOResult(
                 row
                 if row.is_share or row.unit == "none"

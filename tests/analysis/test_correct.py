@@ -146,7 +146,7 @@ def test_correcting_twice_is_refused() -> None:
 
 
 def test_what_is_needed_is_asked_for() -> None:
-    with pytest.raises(InvalidArgumentError, match="--rate"):
+    with pytest.raises(InvalidArgumentError, match="rate="):
         lk.correct(lk.Histogram.of([100]))
     with pytest.raises(InvalidArgumentError, match="longer than nothing"):
         lk.correct(lk.Histogram.of([100]), "0ms")

@@ -92,8 +92,8 @@ def test_without_rate_or_length_it_asks() -> None:
     bare = lk.Histogram.of(measured("paced").duration)
     found = lk.diagnose(bare)
     assert found.verdict == "unknown"
-    assert "--rate" in found.advice
-    assert "--duration" in found.advice
+    assert "rate=" in found.advice
+    assert "duration=" in found.advice
     assert (
         lk.diagnose(bare.with_run(loop="paced", corrected="none"), duration="20s").verdict
         == "omits"

@@ -32,7 +32,7 @@ def test_a_latency_longer_than_its_run_is_remarked_on(run, tmp_path):
     (note,) = doubts(lk.read(HLOG, unit="ms").run.notes)
     assert (
         note
-        == "a latency of 1550000 s is longer than the log, 62.1 s: are the values in ms? (--unit)"
+        == "a latency of 1550000 s is longer than the log, 62.1 s: are the values in ms? (unit=)"
     )
     status, _, err = run("summary", "--unit", "ms", HLOG)
     assert status == 0  # a remark, no error
@@ -44,7 +44,7 @@ def test_a_latency_longer_than_its_run_is_remarked_on(run, tmp_path):
     assert (
         note
         == "half of the requests took longer than 8 s, and all of them were sent within 1.99 s: "
-        "are the values in s? (--unit)"
+        "are the values in s? (unit=)"
     )
 
 
@@ -57,7 +57,7 @@ def test_the_first_intervals_suffice_where_the_log_is_long():
     assert (
         too_long(wrong)
         == "10 of the first 10 intervals have latencies that began before the log did: are the "
-        "values in us? (--unit)"
+        "values in us? (unit=)"
     )
     assert too_long(log) is None
 
