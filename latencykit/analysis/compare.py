@@ -293,8 +293,23 @@ def parse_condition(text: str) -> Condition:
 
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 _MEANS = ("mean", "tm99")
-_REPORTED = 12
-"""A source that reports at most this many percentiles chose them; more are a spectrum."""
+
+
+@record()
+class SourceRules:
+    """What makes sources comparable, and which of their statistics; chosen on real outputs."""
+
+    # percentiles that a source chose to report: more are a spectrum
+    max_reported: int = 12
+    # of medians: two units, and a change of the system by a factor of up to four
+    thousandfold: float = 250.0
+    # relative: rates and durations are never exactly equal
+    near: float = 0.05
+    # factor between numbers of requests that is worth a warning
+    near_counts: float = 0.5
+
+
+SOURCE = SourceRules()
 
 
 def compare(
@@ -382,7 +397,10 @@ def compare(
     else:
         names = _statistics(sides, percentiles, means, also, confidence)
         if len(sides[0]) == len(sides[1]) == 1:
-            result = _of_summaries(sides[0][0], sides[1][0], names)
+            result = _of_summaries(
+                sides[0][0], sides[1][0], names, confidence=confidence, margin=margin,
+                run_noise=run_noise,
+            )  # fmt: skip
         else:
             tables = [
                 [[statistic_of(data, name, confidence) for name in names] for data in side]
@@ -420,6 +438,8 @@ def evidence_of(data: Any) -> Evidence:
     counted = data if hasattr(data, "evidence") else histogram_of(data, "a comparison")
     counted = counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
     evidence: Evidence = counted.evidence()
+    if evidence.jackknife is not None and not evidence.jackknife.known:
+        return replace(evidence.whole).evidence()  # its course over time shows too little
     return evidence
 
 
@@ -441,7 +461,7 @@ def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
         p for p in sides[0].reported_percentiles[0] if p in sides[1].reported_percentiles[0]
     }
     reported = {p for p in reported if 0 < p < 100}
-    candidates = {*_PERCENTILES, *(reported if len(reported) <= _REPORTED else ())}
+    candidates = {*_PERCENTILES, *(reported if len(reported) <= SOURCE.max_reported else ())}
     chosen = sorted(p for p in candidates if p <= top)
     rows = zip(
         *(side.percentile_rows(chosen, confidence=confidence) for side in sides), strict=True
@@ -462,8 +482,9 @@ def _statistics(
     candidates: set[float] = set()
     if percentiles is None:
         summaries = (data for data in runs if isinstance(data, Summary))
-        reported = (p for data in summaries for p in data.reported_percentiles if 0 < p < 100)
-        candidates = {*_PERCENTILES, *reported}
+        reported = {p for data in summaries for p in data.reported_percentiles if 0 < p < 100}
+        few = len(reported) <= SOURCE.max_reported
+        candidates = {*_PERCENTILES, *(reported if few else ())}
     available = [
         name
         for name in (*(f"p{format_percentile(p)}" for p in sorted(candidates)), "p100", *means)
@@ -481,20 +502,42 @@ def _statistics(
     )
 
 
-def _of_summaries(first: Side, second: Side, names: list[str]) -> Comparison:
-    """Reported numbers have no intervals."""
-    rows = []
-    for name in names:
-        base, new = (statistic_of(side, name) for side in (first, second))
-        change = new / base - 1 if base else math.nan
-        rows.append(
-            Change(name, base, new, change, -1.0, math.inf, new - base, -math.inf, math.inf)
-        )
-    why = (
-        "reported numbers have no intervals: compare outputs that keep the samples or a histogram, "
-        "or several runs per side"
-    )
-    return Comparison(tuple(rows), "requests", "inconclusive", (why,))
+def _of_summaries(
+    first: Side,
+    second: Side,
+    names: list[str],
+    *,
+    confidence: float,
+    margin: float,
+    run_noise: float | None,
+) -> Comparison:
+    """Reported numbers have no intervals of their own; percentiles show what runs may tolerate."""
+    sides = [[statistic_of(side, name) for name in names] for side in (first, second)]
+    points = [[_Point(value, value, value, value, value) for value in side] for side in sides]
+    notes = [_MAXIMUM if name == "p100" else "" for name in names]
+    rows = [
+        _change_of(name, *pair, confidence, run_noise)
+        for name, *pair in zip(names, *points, strict=True)
+    ]
+    why = "reported numbers have no intervals: compare outputs that keep the samples or a histogram"
+    if run_noise is not None:
+        rows = _judged(rows, notes, confidence)
+        result = verdict(rows, margin)
+        return Comparison(tuple(rows), "requests", result, (why,), run_noise=run_noise)
+    percentiles = [name for name in names if name[0] == "p" and name != "p100"]
+    unknown: dict[str, float] = {
+        "low": -1.0, "high": math.inf, "difference_low": -math.inf, "difference_high": math.inf,
+    }  # fmt: skip
+    if "p50" not in percentiles or len(percentiles) < SINGLE.min_reported:
+        rows = [replace(row, tolerates=math.nan, p_value=math.nan, **unknown) for row in rows]
+        reasons = (f"{why}, or several runs per side",)
+        return Comparison(tuple(rows), "requests", "inconclusive", reasons)
+    rows = _stated(rows, points, notes, added=False)
+    result = _direction([row for row in rows if row.significant])
+    known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
+    reasons = (_single_reason(rows, result), why)
+    rows = [replace(row, **unknown) for row in rows]
+    return Comparison(tuple(rows), "requests", result, reasons, tolerates=max(known, default=None))
 
 
 def _of_requests(
@@ -516,8 +559,8 @@ def _of_requests(
         reasons.append(_single_reason(rows, result))
         if any(side.jackknife is None for side in sides):
             reasons.append(
-                "a source has no times, so its intervals are those of independent requests: where "
-                "slow ones come together they are too narrow"
+                "a source has no times, or too few, so its intervals are those of independent "
+                "requests: where slow ones come together they are too narrow"
             )
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
     known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
@@ -542,7 +585,7 @@ def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
     largest = max(changed, key=lambda row: row.tolerates)
     size = abs(math.log1p(largest.change)) if math.isfinite(largest.change) else 0.0
     runs = needed if not size else max(
-        needed, math.ceil(2 * (_POWER * SINGLE.usual_noise / size) ** 2)
+        needed, math.ceil(2 * (SINGLE.power * SINGLE.usual_noise / size) ** 2)
     )  # fmt: skip
     noise = format_share(largest.tolerates)
     chance = f"chance explains it where runs of one system differ by {noise}"
@@ -557,9 +600,6 @@ def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
     )
 
 
-_POWER = 2.8  # standard errors that are found in four of five cases: 1.96 + 0.84
-
-
 def _value(side: Histogram, statistic: str) -> tuple[float, float, float]:
     """A mean (reported by the source, else from its buckets) and its bounds."""
     if statistic == "mean":
@@ -571,9 +611,6 @@ def _value(side: Histogram, statistic: str) -> tuple[float, float, float]:
 
 # ------------------------------------------------------------
 # Whether two measurements may be compared at all: what differs between them besides the system.
-
-_A_THOUSANDFOLD = 250.0  # two units, and a change of the system by a factor of up to four
-_NEAR = 0.05  # relative; rates and durations are never exactly equal
 
 
 def unit_doubts(runs: Sequence[Run], middles: Sequence[float]) -> tuple[str, ...]:
@@ -590,7 +627,7 @@ def unit_doubts(runs: Sequence[Run], middles: Sequence[float]) -> tuple[str, ...
         )
     known = [value for value in middles if value > 0]
     factor = max(known) / min(known) if known else 1.0
-    if factor >= _A_THOUSANDFOLD:
+    if factor >= SOURCE.thousandfold:
         doubts.append(
             f"the medians differ by a factor of {factor:,.0f} and a unit is only assumed: state "
             f"the unit of each file ({option('unit')})"
@@ -617,11 +654,11 @@ def differences(
             texts.append(words.format(*pair))
     achieved = (base.achieved, new.achieved) if base.rate == new.rate else (None, None)
     numbers: tuple[tuple[str, float | None, float | None, float, Callable[[float], str]], ...] = (
-        ("rate", base.rate, new.rate, _NEAR, per_second),
-        ("achieved rate", *achieved, _NEAR, per_second),
+        ("rate", base.rate, new.rate, SOURCE.near, per_second),
+        ("achieved rate", *achieved, SOURCE.near, per_second),
         ("number of connections", base.connections, new.connections, 0.0, format_count),
-        ("duration", base.duration, new.duration, _NEAR, lambda v: format_duration(v * 1e9)),
-        ("number of requests", base_count, new_count, 0.5, format_count),
+        ("duration", base.duration, new.duration, SOURCE.near, lambda v: format_duration(v * 1e9)),
+        ("number of requests", base_count, new_count, SOURCE.near_counts, format_count),
     )
     for name, value, other, near, show in numbers:
         if value is None or other is None:
@@ -753,6 +790,9 @@ class SingleRunRule:
     least_ratio_of_all: float = 1.3  # without parts: of the median, which no stall carries alone
     least_ratio_of_many: float = 10.0  # or of p90, once corrected: a tenth of the time
     usual_noise: float = 0.05  # of well kept systems: for the number of runs that would decide
+    power: float = 2.8  # standard errors that are found in four of five cases: 1.96 + 0.84
+    min_reported: int = 3  # percentiles of reported numbers, the median among them, to be judged
+    max_exponent: float = 700.0  # of a float
 
 
 SINGLE = SingleRunRule()
@@ -813,6 +853,11 @@ def compare_single(
     if run_noise is None:
         added = any(side.whole.run.corrected in ("us", "tool") for side in sides)
         return _stated(changes, points, notes, added=added)
+    return _judged(changes, notes, confidence)
+
+
+def _judged(changes: Sequence[Change], notes: Sequence[str], confidence: float) -> list[Change]:
+    """The changes with p-values adjusted for their number, where the run noise is known."""
     judged = [
         not note and not math.isnan(row.p_value) for row, note in zip(changes, notes, strict=True)
     ]
@@ -914,16 +959,13 @@ def _change_of(
     scale = noise * max(base.value, new.value)
     return Change(
         name, base.value, new.value, new.value / base.value - 1 if base.value else math.nan,
-        math.expm1(low), math.exp(high) - 1 if high < _HIGHEST else math.inf,
+        math.expm1(low), math.exp(high) - 1 if high < SINGLE.max_exponent else math.inf,
         new.value - base.value,
         new.bottom - base.top - math.hypot(new.bottom - new.low, base.high - base.top, scale),
         new.top - base.bottom + math.hypot(new.high - new.top, base.bottom - base.low, scale),
         p_value, tolerates=tolerates,
         base_low=base.bottom, base_high=base.top, new_low=new.bottom, new_high=new.top,
     )  # fmt: skip
-
-
-_HIGHEST = 700.0  # exponents of a float
 
 
 def _log_ratio(upper: float, lower: float) -> float:
@@ -979,7 +1021,15 @@ def _parts_agree(base: Floats, new: Floats, slower: bool) -> bool:
 # runs vary. Here every run gives one number per statistic, and the two groups of numbers are
 # compared by their ranks, which one run with a stall cannot distort.
 
-_MOST_EXACT = 20_000  # relabellings; if there are more, a sample of them is drawn
+
+@record()
+class RunsRule:
+    """How several runs per side are compared."""
+
+    max_relabellings: int = 20_000  # if there are more, a sample of them is drawn
+
+
+RUNS = RunsRule()
 
 
 @record()
@@ -1114,11 +1164,11 @@ def _relabelled(pooled: Floats, first: int, seed: int) -> Floats:
     below = (pooled[:, None, :] > pooled[None, :, :]).sum(axis=1)
     level = (pooled[:, None, :] == pooled[None, :, :]).sum(axis=1)
     order = np.asarray(below + (level + 1) / 2)
-    if math.comb(rows, first) <= _MOST_EXACT:
+    if math.comb(rows, first) <= RUNS.max_relabellings:
         chosen = np.array(list(itertools.combinations(range(rows), first)), np.int64)
     else:
         rng = np.random.default_rng(seed)
-        drawn = np.argsort(rng.random((_MOST_EXACT - 1, rows)), axis=1)[:, :first]
+        drawn = np.argsort(rng.random((RUNS.max_relabellings - 1, rows)), axis=1)[:, :first]
         chosen = np.concatenate((np.arange(first)[None, :], drawn))
     sums = order[chosen].sum(axis=1)
     spread = np.maximum(sums.std(axis=0), 1e-12)
@@ -1178,9 +1228,17 @@ def _change(name: str, base: Floats, new: Floats, confidence: float, noise: floa
 # the next, and nothing has changed. What can be compared are the weight of the slow mode and where
 # it lies.
 
-_WIDE = 2.0  # a gap doubles the value
-_FEWEST = 8  # requests beyond it: fewer are the loose end of any heavy tail
-_MODES_NEAR = 1.5  # factor between the tail's share and the slow mode's weight
+
+@record()
+class GapRules:
+    """When a percentile falls between two modes; chosen on bimodal services."""
+
+    min_ratio: float = 2.0  # a gap doubles the value
+    min_requests: int = 8  # beyond it: fewer are the loose end of any heavy tail
+    near: float = 1.5  # factor between the tail's share and the slow mode's weight
+
+
+GAP = GapRules()
 
 
 @record()
@@ -1222,9 +1280,9 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
     share, tail = beyond / total, 1 - percentile / 100
     low, high = (int(end[0]) for end in rank_interval(total, [percentile]))
     brink = (running[:-1] >= low) & (running[:-1] <= high)
-    brink |= (share <= tail * _MODES_NEAR) & (share >= tail / _MODES_NEAR)
-    populated = (beyond >= _FEWEST) & (running[:-1] >= _FEWEST)
-    candidates = np.flatnonzero(brink & (jump >= _WIDE) & populated)
+    brink |= (share <= tail * GAP.near) & (share >= tail / GAP.near)
+    populated = (beyond >= GAP.min_requests) & (running[:-1] >= GAP.min_requests)
+    candidates = np.flatnonzero(brink & (jump >= GAP.min_ratio) & populated)
     candidates = candidates[[bool((jump[k] > jump[k + 1 :]).all()) for k in candidates]]
     if not candidates.size:
         return None

@@ -259,3 +259,41 @@ def test_a_stall_of_a_third_of_the_run_is_worse(tmp_path: Path) -> None:
     assert found.tolerates is not None
     assert found.tolerates > 2
     assert lk.compare(*runs[::-1]).verdict == "better"
+
+
+def reported(factor: float, **stats: float) -> lk.Summary:
+    """What a tool prints of a run: percentiles, without the number of requests."""
+    percentiles = {50.0: 3e6 * factor, 90.0: 5e6 * factor, 99.0: 9e6 * factor}
+    return lk.Summary(stats, reported_percentiles=percentiles, unit="ns")
+
+
+def test_reported_percentiles_state_what_runs_may_differ_by() -> None:
+    found = lk.compare(reported(1.0, max=2e7), reported(2.0, max=4e7))
+    assert found.verdict == "worse"
+    assert found.tolerates == pytest.approx(np.log(2) / (1.96 * 2**0.5), rel=0.01)
+    rows = {row.statistic: row for row in found.changes}
+    assert not rows["p100"].significant
+    assert rows["p50"].low == -1  # without an interval
+    assert not found.failed(["p50 > +5%"])
+    assert lk.compare(reported(1.0), reported(1.3)).verdict == "inconclusive"
+    assert lk.compare(reported(1.0), reported(1.3), run_noise=0.03).verdict == "worse"
+    assert lk.compare(reported(1.0), reported(1.05), run_noise=0.03).verdict == "inconclusive"
+
+
+def test_a_mean_alone_is_not_judged() -> None:
+    sides = [lk.Summary({"mean": mean, "max": 9e6}, unit="ns") for mean in (1e6, 4e6)]
+    assert lk.compare(*sides).verdict == "inconclusive"
+
+
+def test_stamps_too_coarse_for_a_course_leave_what_a_histogram_shows() -> None:
+    rng = np.random.default_rng(3)
+    second = 1_700_000_000 * 10**9
+
+    def run(scale: float) -> lk.Samples:
+        took = np.rint(rng.lognormal(np.log(scale), 0.5, 6000) / 1e4) * 1e4
+        return lk.Samples(start=second + rng.integers(0, 5, 6000) * 10**9, duration=took)
+
+    pair = run(3e6), run(6e6)
+    assert lk.compare(*pair).verdict == "worse"
+    assert lk.compare(*(side.histogram() for side in pair)).verdict == "worse"
+    assert lk.compare(run(3e6), run(3e6)).verdict == "inconclusive"
