@@ -391,7 +391,7 @@ class Evidence(Value):
         return "few requests" if few else why
 
     def _with_cause(self, row: PercentileRow, confidence: float) -> PercentileRow:
-        if row.cause == "timeouts":
+        if math.isinf(row.bucket_high):  # timeouts, or a bucket without an upper edge
             return row
         cause = self.cause(row.percentile, confidence) or row.cause
         return row if cause == row.cause else replace(row, supported=False, cause=cause)

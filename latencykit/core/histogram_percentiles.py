@@ -106,7 +106,8 @@ def rows_at(
     high = np.where(open_above, np.inf, np.maximum(high, tops))
     supported = (p <= histogram.supported_limit(confidence=confidence)) & ~open_above
     columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
-    cause = np.where(open_above, "timeouts", np.where(supported, "", "few requests"))
+    beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
+    cause = np.where(open_above, beyond, np.where(supported, "", "few requests"))
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [PercentileRow(*row, cause=why) for row, why in zip(rows, cause.tolist(), strict=True)]
 

@@ -10,7 +10,7 @@ import numpy as np
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.summary import Summary
-from latencykit.plot.series import conditions, measured
+from latencykit.plot.series import conditions, measured, requests_of
 from latencykit.units import format_count, format_duration
 from latencykit.views.diagnosis import stalls_model, verdict_badge
 from latencykit.views.markup import as_sentence, esc
@@ -136,7 +136,10 @@ def _origin(
 def page_title(series: Sequence[PageSeries]) -> str:
     """Return the names of the series and what was measured."""
     names = [entry.name for entry in series]
-    counts = [getattr(entry.counted, "count", None) for entry in series]
+    parts = [entry.counted for entry in series]
+    if any(not part.run.aggregate for part in parts):  # of which an aggregate is the sum
+        parts = [part for part in parts if not part.run.aggregate]
+    counts = [requests_of(part) for part in parts]
     if len(series) == 1:
         return " · ".join(filter(None, (names[0], measured(series[0].counted.run, counts[0]))))
     listed = f"{len(names)} series"

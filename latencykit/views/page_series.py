@@ -162,9 +162,8 @@ class PageSeries:
 
     @property
     def late(self) -> int:
-        """Requests that timed out."""
-        censored = self.counted.censored if isinstance(self.counted, Histogram) else 0
-        return self.counted.run.timeouts or censored
+        """Requests above what was recorded: of what timed out, or in a bucket without an end."""
+        return self.counted.censored if isinstance(self.counted, Histogram) else 0
 
     @property
     def further_statistics(self) -> dict[str, float]:
@@ -235,6 +234,8 @@ class PageSeries:
             percentile, words = evidence.solid_up_to()
         limits = {"limit": counted.sample_limit(), "solid": percentile}
         record["curve"] = _curve(counted) | exact | limits
+        if not counted.censored:  # a maximum that the tool reports is exact
+            record["curve"]["top_low"] = number(counted.bracket("max")[0])
         if counted.run.corrected not in ("us", "tool"):
             record["band"] = _band(evidence, counted.sample_limit())
         return record | {"rests": doubt_text(words)}

@@ -870,7 +870,8 @@ def _column(series: PageSeries) -> dict[str, str]:
     counts = {
         "requests": record["count"],
         "failed": record["failed"] or None,
-        "timed out": series.late or None,
+        "timed out": record["timeouts"] or None,
+        "above the last bucket": max(series.late - (record["timeouts"] or 0), 0) or None,
     }
     cells = {name: format_count(count) for name, count in counts.items() if count is not None}
     for row in series.rows([]).values():

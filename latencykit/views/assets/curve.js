@@ -69,7 +69,11 @@ export function drawCurve(page) {
     host.replaceChildren(...notes, ...(notes.length ? [] : [el("p", { class: "reason" }, "All series are hidden.")]));
     return;
   }
-  const { root, box } = frame(host, heightOf(host) + 110, page.model.words.curve, Math.max(11, ...(live.length > 1 ? live.map(({ one }) => one.label.length) : [])));
+  const ends = live.filter(({ spread }) => spread?.value.length).map(({ one, spread }) => {
+    const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
+    return { text: live.length > 1 ? one.label : top.open ? text : `max ${text}`, top: top.value, cls: one.cls };
+  });
+  const { root, box } = frame(host, heightOf(host) + 110, page.model.words.curve, Math.max(11, ...ends.map(({ text }) => text.length)));
   if (!page.nines) {
     page.nines = ninesOf(page);
     page.limits = extentOfCurves(page);
@@ -83,10 +87,7 @@ export function drawCurve(page) {
   if (page.span) for (const { one } of live) if (one.data && one.whole) drawGhost(root, one, x, y);
   drawRange(root, page.values, y, box);
   drawSteps(root, page.model.slo, x, y, box, page.model.unit);
-  const labels = live.filter(({ spread }) => spread?.value.length).map(({ one, spread }) => {
-    const top = rowAt(spread, 100), text = rowText(top, page.model.unit);
-    return { text: live.length > 1 ? one.label : top.open ? text : `max ${text}`, y: y.to(top.value), cls: one.cls };
-  });
+  const labels = ends.map(({ text, top, cls }) => ({ text, y: y.to(top), cls }));
   // On a narrow screen these stand inside the plot, where others keep away from them.
   const placed = box.narrow ? labels.map((own) => ({ from: box.right - 4 - 8 * own.text.length, until: box.right, y: own.y - 5 })) : [];
   for (const { one, spread } of live) {

@@ -139,6 +139,8 @@ export function countWithin(data, s, low, high) {
 // A percentile of a step function as a row of the package: its value, the edges it lies between, and whether that is known.
 export function rowAt(spread, percentile) {
   let first = 0, last = spread.percentile.length - 1;
+  const { top, top_low: least } = spread;
+  if (percentile >= 100 && isResolved(least, top)) return { value: top, low: least, high: top, resolved: true, open: false, supported: true, at: last };
   while (first < last) {
     const middle = (first + last) >> 1;
     if (spread.percentile[middle] >= percentile) last = middle;
