@@ -115,8 +115,8 @@ def compare(
         fill: dict[str, Any] = {"color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1.5}
         ax.fill_between(at, low, high, step="pre", **fill)
     labels = LineLabels()
-    for row in rows:
-        _draw_change(ax, row, labels)
+    for k, row in enumerate(rows):
+        _draw_change(ax, row, labels, below=k % 2 == 1)  # by turns, so that names find places
     bottom, high_end = ax.get_ylim()
     ax.axhspan(1.0, high_end, color="#fdf3f2", zorder=0, linewidth=0)
     ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
@@ -189,8 +189,11 @@ def _scale_ratios(
     )
 
 
-def _draw_change(ax: Axes, row: Change, labels: LineLabels) -> None:
-    """Draw a percentile with its interval: filled where it changed, hollow where undecided."""
+def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> None:
+    """Draw a percentile with its interval: filled where it changed, hollow where undecided.
+
+    Its name is above the interval or below, or beside where that side of the interval is open.
+    """
     bottom, top = ax.get_ylim()
     at, ratio = row.percentile or 0.0, 1 + row.change
     colour = MUTED if not row.significant else RED if row.low > 0 else BLUE
@@ -207,9 +210,10 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels) -> None:
         clip_on=False, label=f"_{row.statistic}",
     )  # fmt: skip
     words = f"{percentile_text(at)} {format_change(row.change)}"
-    tip = min(max(high, ratio), top) if math.isfinite(row.high) else ratio
-    above = bounded and math.isfinite(row.high)  # else its line goes up to the frame
-    labels.point(ax, words, (at, tip), [mark], above=above, fontsize=9, color=colour)
+    below = (below or math.isinf(row.high)) and row.low > -1
+    above = not below and math.isfinite(row.high)
+    tip = max(min(low, ratio), bottom) if below else min(max(high, ratio), top) if above else ratio
+    labels.point(ax, words, (at, tip), [mark], above=above, below=below, fontsize=9, color=colour)
 
 
 def _verdict(comparison: Comparison, rows: list[Change]) -> str:

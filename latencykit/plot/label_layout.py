@@ -134,21 +134,27 @@ def beside(
     space: tuple[float, float, float, float],
     *,
     above: bool = False,
+    below: bool = False,
 ) -> tuple[Floats, Floats]:
-    """Return candidate places around a point, right of it first, or only above; and their costs."""
+    """Return candidate places around a point, or on one side of it, and their costs."""
     (x, y), (width, height) = point, size
     corners, costs = [], []
     for step, gap in enumerate((8.0, 12.0, 18.0, 30.0, 50.0, 80.0)):  # the first is beside a mark
         right, left, middle = x + gap, x - gap - width, y - height / 2
         up, down = y + gap / 2, y - height - gap / 2
-        level = [(right, middle), (left, middle), (x - width / 2, y + gap)]
+        level = [
+            (right, middle),
+            (left, middle),
+            (x - width / 2, y - gap - height if below else y + gap),
+        ]
         slanted = [(right, up), (left, up), (right, down), (left, down)]
         for side, (start, lower) in enumerate(level + slanted):
             # A label above or below its point may slide sideways.
             inside = min(max(start, space[0]), space[2] - width)
             crosses = inside != start and lower - gap < y < lower + height
             fits = space[1] <= lower and lower + height <= space[3]
-            if fits and not crosses and not (above and lower < y + 2):
+            apart = not (above and lower < y + 2) and not (below and lower + height > y - 2)
+            if fits and not crosses and apart:
                 corners.append((inside, lower))
                 costs.append(0.06 * side + 0.4 * step + 0.02 * abs(inside - start))
     if not corners:  # the space is too small for any of them: as near as possible
@@ -355,6 +361,7 @@ class _Entry:
     spread: float = 1.0
     point: tuple[float, float] | None = None
     above: bool = False
+    below: bool = False
     region: Callable[[], tuple[float, float, float, float]] | None = None
     corner: tuple[float, float] = (0.0, 0.0)
     forms: tuple[str, ...] = ()
@@ -408,11 +415,12 @@ class LineLabels(_Labels):
         lines: Sequence[Line2D],
         *,
         above: bool = False,
+        below: bool = False,
         **look: Any,
     ) -> None:
-        """Add a label beside a point of some lines, in data coordinates; or only above it."""
+        """Add a label beside a point of some lines, in data coordinates; or on one side of it."""
         text = self._text(ax, words, **({"fontsize": 8.5, "color": lines[0].get_color()} | look))
-        self._entries.append(_Entry(text, tuple(lines), point=at, above=above))
+        self._entries.append(_Entry(text, tuple(lines), point=at, above=above, below=below))
 
     def note(
         self,
@@ -456,7 +464,8 @@ class LineLabels(_Labels):
             if entry.point is not None:
                 axes: Any = entry.lines[0].axes
                 x, y = axes.transData.transform(entry.point).tolist()
-                candidates = beside((x, y), size, space, above=entry.above)
+                sides = {"above": entry.above, "below": entry.below}
+                candidates = beside((x, y), size, space, **sides)
             else:
                 curve = np.concatenate([curves[k] for k in own]) if own else np.zeros((0, 2))
                 candidates = along(curve, size, space, at=entry.at, spread=entry.spread)

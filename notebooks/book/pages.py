@@ -247,10 +247,13 @@ def _gallery(folder: Path) -> None:
     entries = []
     for script in sorted(folder.glob("*.py")):
         title, text, command, code = gallery_page(script)
-        picture = folder / f"{script.stem}.png"
-        if not picture.exists() or picture.stat().st_mtime < newest_source(script):
-            draw(script, picture)
-        page = f"# {title}\n\n{text}\n\n![{_alt(text)}]({picture.name})\n\n```python\n{code.strip()}\n```\n"
+        images = ""
+        for kind, size in SIZES.items():
+            picture = folder / f"{script.stem}{'-narrow' * (kind == 'narrow')}.png"
+            if not picture.exists() or picture.stat().st_mtime < newest_source(script):
+                draw(script, picture, size)
+            images += f"```{{image}} {picture.name}\n:alt: {_alt(text)}\n:class: {kind}\n```\n\n"
+        page = f"# {title}\n\n{text}\n\n{images}```python\n{code.strip()}\n```\n"
         if command:
             page += f"\nOn the command line:\n\n```console\n{command}\n```\n"
         name = f"latencykit.plot.{script.stem}"
@@ -259,7 +262,8 @@ def _gallery(folder: Path) -> None:
         _write(folder / f"{script.stem}.md", page)
         entries.append((script.stem, title, text))
     cards = "".join(
-        f'<a class="card" href="{stem}.html"><img src="../_images/{stem}.png" alt=""><b>{html.escape(title)}</b></a>\n'
+        f'<a class="card" href="{stem}.html"><img class="wide" src="../_images/{stem}.png" alt="">'
+        f'<img class="narrow" src="../_images/{stem}-narrow.png" alt=""><b>{html.escape(title)}</b></a>\n'
         for stem, title, _ in entries
     )
     _write(
@@ -284,7 +288,11 @@ def gallery_page(script: Path) -> tuple[str, str, str, str]:
     return title.rstrip("."), text.strip(), f"$ {command.strip()}" if command else "", code
 
 
-def draw(script: Path, picture: Path) -> None:
+SIZES = {"wide": (9.0, 5.2), "narrow": (5.2, 4.8)}
+"""Inches of a picture for wide and for narrow screens, on which the letters of a wide one are too small."""
+
+
+def draw(script: Path, picture: Path, size: tuple[float, float] = SIZES["wide"]) -> None:
     """Run a script of the gallery in the repository's folder, and save its picture."""
     import matplotlib as mpl
 
@@ -292,7 +300,7 @@ def draw(script: Path, picture: Path) -> None:
     import matplotlib.pyplot as plt
 
     plt.close("all")
-    with contextlib.chdir(ROOT), mpl.rc_context({"figure.figsize": (9, 5.2)}):
+    with contextlib.chdir(ROOT), mpl.rc_context({"figure.figsize": size}):
         names: dict[str, Any] = {"__name__": "gallery"}
         exec(compile(script.read_text("utf-8"), str(script), "exec"), names)  # noqa: S102 - our own
     with whole(picture) as temporary:

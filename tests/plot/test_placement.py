@@ -110,6 +110,8 @@ def test_labels_of_points_stay_in_the_room(point):
 def test_above_means_above():
     corners, _ = beside((400.0, 100.0), (90.0, 12.0), ROOM, above=True)
     assert (corners[:, 1] >= 102).all()
+    corners, _ = beside((400.0, 100.0), (90.0, 12.0), ROOM, below=True)
+    assert (corners[:, 1] + 12 <= 98).all()
 
 
 def test_positions_are_moved_apart_in_order_and_stay_inside():

@@ -58,6 +58,23 @@ def test_a_double_click_opens_the_report(lab: tuple[str, Path], browser: Any) ->
     page.get_by_text("Open With").hover()
     page.get_by_role("menuitem", name="Latency report").click()
     report("wrk.txt").locator("#plot-curve svg").wait_for(timeout=60_000)
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    assert report("wrk.txt").locator("body").evaluate(ground) == "rgb(255, 255, 255)"
+    page.get_by_text("Settings", exact=True).click()
+    page.get_by_text("Theme", exact=True).hover()
+    page.get_by_role("menuitem", name="JupyterLab Dark", exact=True).click()
+    dark = report("wrk.txt").locator("html[data-theme=dark]")
+    dark.wait_for(state="attached", timeout=30_000)
+    assert report("wrk.txt").locator("body").evaluate(ground) == "rgb(20, 22, 26)"
+    assert report("run.hlog").locator("html[data-theme=dark]").count() == 1
+    (folder / "worse.hlog").write_text("nonsense\n")
+    page.get_by_role("button", name="Refresh the file browser").click()
+    files.filter(has_text="worse.hlog").dblclick()
+    alert = report("worse.hlog").get_by_role("alert")
+    alert.wait_for(timeout=60_000)
+    assert (
+        report("worse.hlog").locator("meta[name=color-scheme]").get_attribute("content") == "dark"
+    )
     assert not errors
     page.close()
 

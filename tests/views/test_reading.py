@@ -1,0 +1,110 @@
+"""What a reader sees on a page: what is grey, what bins are drawn, and the same on paper."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from latencykit.plot.series import time_texts
+from tests.conftest import log_of_values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs_tool]
+
+
+@pytest.fixture(scope="session")
+def day() -> lk.HistogramLog:
+    """Twelve hours in intervals of ten seconds."""
+    rng = np.random.default_rng(3)
+    return log_of_values(rng.lognormal(13, 0.5, (4320, 20)), np.arange(4320) * 10.0, 10.0)
+
+
+def test_grey_is_explained_where_there_is_some(
+    raw: lk.HistogramLog, day: lk.HistogramLog, tmp_path: Path, opened: Any
+) -> None:
+    page = opened(lk.report(raw, tmp_path / "raw.html")).page
+    assert "Grey: stalls" in page.locator(".time").inner_text()
+    page = opened(lk.report(day, tmp_path / "day.html")).page
+    assert "Grey: stalls" not in page.locator(".time").inner_text()
+
+
+def test_times_and_time_bins_are_those_that_are_shown(
+    day: lk.HistogramLog, tmp_path: Path, opened: Any
+) -> None:
+    page = opened(lk.report(day, tmp_path / "day.html", page_size="300kB"))
+    ticks = "#plot-timeline .tick[text-anchor=middle]"
+    texts = page.page.locator(ticks).all_text_contents()
+    assert texts == time_texts([3600.0 * k for k in range(0, 13, int(texts[1].split()[0]))])
+    whole = page.page.locator("#bins").inner_text()
+    page.page.evaluate("latencykit.page.zoom([5400, 12600])")
+    texts = page.page.locator(ticks).all_text_contents()
+    assert any(text.count(":") == 2 or text.endswith(" min") for text in texts)
+    page.page.evaluate(
+        """() => { const page = latencykit.page; page.details.push({span: [0, 1e6], bin: page.model.bin / 2,
+            edges: page.allEdges, series: [page.series[0].coarse]}); page.zoom([5400, 12600]); }"""
+    )
+    assert page.page.locator("#bins").inner_text().startswith("Zoomed in: time bins of ")
+    page.page.evaluate("latencykit.page.zoom(null)")
+    assert page.page.locator("#bins").inner_text() == whole
+    assert page.complaints == []
+
+
+def test_a_drag_snaps_to_the_finest_series(tmp_path: Path, opened: Any) -> None:
+    rng = np.random.default_rng(3)
+    short = log_of_values(rng.lognormal(13, 0.5, (600, 20)), np.arange(600.0))
+    long = log_of_values(rng.lognormal(13, 0.5, (3600, 20)), np.arange(3600.0))
+    page = opened(lk.report({"long": long, "short": short}, tmp_path / "page.html"))
+    page.page.evaluate("latencykit.page.zoom([0, 300])")
+    page.page.evaluate("latencykit.select(13, 15)")
+    start, end = page.page.evaluate("latencykit.selection()")
+    assert (start, end) == (12, 16)  # bins of two seconds
+    row = page.page.locator("#numbers tr", has_text="long")
+    own = [float(row.get_attribute(f"data-{name}")) for name in ("from", "to")]
+    assert own[0] <= 12 < 16 <= own[1]
+    assert row.locator("[data-count]").inner_text() == f"{long.between(*own).count:,}"
+    words = page.page.locator("#numbers tr", has_text="short").locator("[data-count]")
+    assert words.inner_text() == f"{short.between(start, end).count:,}"
+    page.page.get_by_role("button", name="Copy as command").click()
+    page.page.get_by_text("Copied", exact=True).wait_for()
+    assert f"--from {own[0]:g}s --to {own[1]:g}s" in page.page.inner_text("#spoken")
+    assert page.complaints == []
+
+
+def test_on_paper_charts_are_as_wide_as_the_page_and_all_is_open(
+    raw: lk.HistogramLog, tmp_path: Path, opened: Any
+) -> None:
+    data = {"raw": raw, "part": raw.between(0, 12)}
+    page = opened(lk.report(data, tmp_path / "page.html"), width=1400).page
+    assert page.locator("details:not([open])").count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.wait_for_timeout(200)
+    assert page.locator("details:not([open])").count() == 0
+    widths = "all => all.map((one) => one.getBoundingClientRect().width)"
+    assert min(page.locator(".plot > svg").evaluate_all(widths)) >= 690
+    assert max(page.locator("main *").evaluate_all(widths)) <= 704
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not([open])").count()
+    before = page.evaluate("document.documentElement.hasAttribute('data-paper')")
+    assert not before
+
+
+def test_a_frame_takes_the_theme_of_what_frames_it(
+    raw: lk.HistogramLog, tmp_path: Path, browser: Any
+) -> None:
+    bundle: Any = lk.report(raw)._repr_mimebundle_()[0]
+    outer = tmp_path / "notebook.html"
+    outer.write_text(f"<body data-jp-theme-light='false'>{bundle['text/html']}</body>")
+    page = browser.new_page(color_scheme="light")
+    page.goto(outer.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-theme=dark]").wait_for(state="attached", timeout=30_000)
+    page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    frame.locator("html[data-theme=light]").wait_for(state="attached", timeout=30_000)
+    page.close()
