@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs_tool]
 def day() -> lk.HistogramLog:
     """Twelve hours in intervals of ten seconds."""
     rng = np.random.default_rng(3)
-    return log_of_values(rng.lognormal(13, 0.5, (4320, 20)), np.arange(4320) * 10.0, np.full(4320, 10.0))
+    return log_of_values(
+        rng.lognormal(13, 0.5, (4320, 20)), np.arange(4320) * 10.0, np.full(4320, 10.0)
+    )
 
 
 def test_grey_is_explained_where_there_is_some(
