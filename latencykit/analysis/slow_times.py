@@ -19,7 +19,7 @@ from latencykit.analysis.incident import Incident, find_incident
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
 from latencykit.core.evidence import TailsByRequest
 from latencykit.core.histogram import STANDARD_PERCENTILES
-from latencykit.core.histogram_log import interval_series, scan
+from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
@@ -33,7 +33,6 @@ from latencykit.units import (
 if TYPE_CHECKING:
     from latencykit._typing import Floats
     from latencykit.core.evidence import Tails
-    from latencykit.core.histogram_log import HistogramLog
 
 
 @record()
@@ -161,6 +160,8 @@ def incident_of(data: Samples | HistogramLog, evidence: Tails) -> Incident | Non
     crowded = total >= INCIDENT.min_slow_requests and core <= INCIDENT.max_run_share * span + bins
     if not crowded and not one_stall:
         return None
+    if isinstance(data, HistogramLog):
+        expect(data, (50,))  # much more will be asked of it
     stalls = stalls_of(data)
     incident = SlowTimes.of(data, stalls, "p99").incident() if crowded else None
     if incident is not None or not one_stall or not len(stalls):

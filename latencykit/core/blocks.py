@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -172,7 +172,6 @@ class Part(Protocol):
         """Yield the given rows (ascending), each once, in any grouping, empty ones or not."""
 
 
-@runtime_checkable
 class ThreadedPart(Part, Protocol):
     """A part whose blocks threads can make, and work on."""
 
@@ -383,7 +382,7 @@ class Walked(NamedTuple):
     """What a block says by itself: see `Block.folded`; and its sum as a block of one row."""
 
     sums: Ints
-    index: Ints
+    places: Ints
     total: Block
 
 
@@ -789,7 +788,7 @@ class SeriesFold:
 
     def join(self, block: Block, walked: Walked) -> None:
         """See `Fold`."""
-        self.put(block.rows, block.buckets, walked.sums, walked.index)
+        self.put(block.rows, block.buckets, walked.sums, walked.places)
         if self._total is not None:
             self._total.put(walked.total)
 

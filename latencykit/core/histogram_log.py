@@ -23,7 +23,6 @@ from latencykit.core.blocks import (
     SeriesFold,
     SlidingSums,
     TagPart,
-    ThreadedPart,
     TotalsFold,
     ahead_of,
     join,
@@ -457,13 +456,13 @@ class HistogramLog(HistogramBacked, Value):
             rows = cache.rows_of(self._places)
             if rows is not None:
                 parts, part_of, row_of = (cache.part,), np.zeros(rows.size, np.int64), rows
-        for number, part in enumerate(parts):
-            mine = np.flatnonzero(part_of == number)
-            mine = mine[np.argsort(row_of[mine], kind="stable")]
+        order = np.lexsort((row_of, part_of))
+        bounds = np.searchsorted(part_of[order], np.arange(len(parts) + 1)).tolist()
+        for part, (begin, end) in zip(parts, pairwise(bounds), strict=True):
+            mine = order[begin:end]
+            wanted = row_of[mine]
             if not mine.size:
                 continue
-
-            wanted = row_of[mine]
 
             def own(block: Block, wanted: Ints = wanted, mine: Ints = mine) -> Block:
                 return block.numbered(mine[np.searchsorted(wanted, block.rows)])
@@ -473,8 +472,10 @@ class HistogramLog(HistogramBacked, Value):
             ) -> list[tuple[Block, Any]]:
                 return worked_ahead([*map(own, blocks)], folds, ahead)
 
-            if isinstance(part, ThreadedPart) and (threads := part.threads(wanted)) > 1:
-                yield from part.blocks_ahead(wanted, work, threads)
+            threaded: Any = part  # see `ThreadedPart`
+            threads = threaded.threads(wanted) if hasattr(part, "threads") else 1
+            if threads > 1:
+                yield from threaded.blocks_ahead(wanted, work, threads)
             else:
                 for block in part.blocks(wanted):
                     yield own(block), None
@@ -790,6 +791,9 @@ def expect(
     With ``keep=False`` that pass keeps nothing for other questions.
     """
     request = Request(True, tuple(float(p) for p in percentiles), evidence)
+    known = log._shelf.cache
+    if keep and known is not None and not known.keeps:
+        log._shelf.cache = None
     log._shelf.expected = request | (log._shelf.expected or request)
     log._shelf.keeps = keep
 
