@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 mpl.use("Agg")
+os.environ.pop("COLUMNS", None)  # of a terminal that the tests are started in: sentences stay whole
 # the same examples everywhere, on slow machines too
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import load, without_aggregates
+from latencykit.cli.inputs import load, with_parts
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -50,7 +50,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
 
 
 @click.command("chart", cls=Command)
-@inputs()
+@inputs(split=True)
 @click.option(
     "-o",
     "--output",
@@ -122,7 +122,7 @@ def command(
     if spec:
         look["slo"] = slo_of(spec)
     counted = kind in ("percentiles", "density", "ccdf") and not (term or page)
-    loaded = without_aggregates(load(given, counted=counted, shown=True))
+    loaded = with_parts(load(given, counted=counted, shown=True))
     if term:
         from latencykit.views.terminal import terminal_chart
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check", cls=Command)
-@inputs()
+@inputs(split=True)
 @click.option(
     "--slo",
     "spec",
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     "--joint",
     metavar="SHARE",
     help="Also check that this share of the requests meets all limits, such as 95%.",
-)
-@click.option(
-    "--by", metavar="COLUMN", help="One row per value of this column (or of 'tag') and limit."
 )
 @click.option(
     "--history",
@@ -69,7 +65,6 @@ def command(
     given: Inputs,
     spec: str,
     joint: str | None,
-    by: str | None,
     store: str | None,
     sure: bool,
     strict: bool,
@@ -99,7 +94,7 @@ def command(
     slo, least = slo_of(spec), None if joint is None else share(joint)
     checked: dict[str, SLOResult] = {}
     with progress("checking"):
-        loaded = _loaded(given, slo, by)
+        loaded = _loaded(given, slo)
         files: list[dict[str, Input]] = []
         for entry in loaded:  # a file may be named twice
             last = files[-1] if files else {}
@@ -128,25 +123,10 @@ def command(
     return int(good is False)
 
 
-def _loaded(given: Inputs, slo: SLO, by: str | None) -> list[Input]:
+def _loaded(given: Inputs, slo: SLO) -> list[Input]:
     """Read the requests of each file together, unless limits or options name parts of them."""
-    from latencykit.core.samples import Samples
-
-    together = by != "tag" and all(limit.series is None for limit in slo.limits)
-    loaded = load(given.selecting(together=together, columns=by not in (None, "tag")))
-    if by is None or by == "tag":
-        return loaded
-    parts = []
-    for entry in loaded:
-        if not isinstance(entry.data, Samples):
-            raise InvalidArgumentError(
-                f"{entry.name}: --by {by} needs single requests; a log is split by its tags "
-                "(--by tag)"
-            )
-        for value, part in entry.data.by(by).items():
-            name = value if len(loaded) == 1 else f"{entry.name}:{value}"
-            parts.append(replace(entry, name=name, data=part, series=name))
-    return parts
+    together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
+    return load(given.selecting(together=together))
 
 
 def _checked(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", cls=Command)
-@inputs(required=False)
+@inputs(required=False, split=True)
 @chart_option
 @click.option(
     "--base", multiple=True, metavar="FILE", help="A run of the base side (repeatable, or a glob)."

@@ -37,7 +37,7 @@ def command(
     from latencykit.io.writing import checked_suffix, write_series
 
     checked_suffix(out)  # before anything is read
-    loaded = without_aggregates(load(given))
+    loaded = without_aggregates(load(given, totals=False))
     for entry in loaded:
         if isinstance(entry.data, HistogramLog):
             expect(entry.data, evidence=False, keep=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.inputs import load, merged_whole, without_aggregates
+from latencykit.cli.inputs import load, merged_whole
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command("diagnose", cls=Command)
-@inputs()
+@inputs(split=True)
 @click.option(
     "--expected-interval",
     metavar="D",
@@ -44,15 +44,11 @@ if TYPE_CHECKING:
 @click.option(
     "--duration", metavar="D", help="Length of the run, such as 60s, if the file does not state it."
 )
-@click.option(
-    "--merge", is_flag=True, help="Diagnose all inputs as one: one incident, one finding."
-)
 @chart_option
 @click.option("--fail", is_flag=True, help="Exit with 1 if coordinated omission is detected.")
 @format_option
 def command(
     given: Inputs,
-    merge: bool,
     out: Path | None,
     fail: bool,
     style: str,
@@ -81,16 +77,15 @@ def command(
     }
     local = out is not None and given.dask is None  # a chart needs all data here anyway
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
-    loaded = [] if merge else load(given, ask)
+    loaded = [] if given.merge else load(given, ask)
     with progress("diagnosing"):
         diagnoses = {
             entry.name: _diagnosed(entry.data, known) if local else entry.data for entry in loaded
         }
-        if merge:
+        if given.merge:
             diagnoses = {"all": _diagnosed(_together(given), known)}
     if out is not None:
-        names = [entry.name for entry in without_aggregates(loaded)]
-        name, *others = names or diagnoses
+        name, *others = diagnoses
         if others:
             note(f"the chart shows {name}; choose another with --series or --tag")
         _draw(name, diagnoses[name], out, given)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     "highest of p99, p95 and p90 at which something stands out.",
 )
 @click.option(
-    "--by", metavar="LIST", help="Columns to look at, such as endpoint,host; all without it."
+    "--by",
+    "attributes",
+    metavar="LIST",
+    help="Columns to look at, such as endpoint,host; all without it.",
 )
 @click.option(
     "--events",
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
 def command(
     given: Inputs,
     above: str | None,
-    by: str | None,
+    attributes: str | None,
     events: tuple[str, ...],
     out: Path | None,
     style: str,
@@ -67,7 +70,9 @@ def command(
     from latencykit.views.explanation import explanation_record, explanation_text
 
     read = [read_events(path) for path in events]
-    columns = None if by is None else [name.strip() for name in by.split(",") if name.strip()]
+    columns = None
+    if attributes is not None:
+        columns = [name.strip() for name in attributes.split(",") if name.strip()]
     between = None
     if given.selection.windowed:
         between = given.selection.begin or "-inf", given.selection.end or "inf"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command("fanout", cls=Command)
-@inputs()
+@inputs(split=True)
 @chart_option
 @click.option(
     "-n",

@@ -84,7 +84,7 @@ def add(
     from latencykit.history.history import History, parse_labels
 
     labels = parse_labels(label)
-    series = {entry.name: entry.data for entry in load(given)}
+    series = {entry.name: entry.data for entry in load(given, totals=False)}
     place = History(store).add(
         series, commit=commit, branch=branch, time=_seconds(time), labels=labels
     )
@@ -165,7 +165,7 @@ def check(
     renamed = parse_labels(rename)
     history = History(store, branch=branch, rename=renamed)
     chosen = [name.strip() for name in (statistics or "").split(",") if name.strip()]
-    runs = [{entry.name: entry.data for entry in load(given)}]
+    runs = [{entry.name: entry.data for entry in load(given, totals=False)}]
 
     def judged() -> HistoryVerdict:
         return history.judge(runs[0], *runs[1:], labels=labels, statistics=chosen)
@@ -174,7 +174,7 @@ def check(
     while again is not None and verdict.verdict == "confirm" and len(runs) <= _RERUNS:
         note(f"{sentence(verdict)}; running {again}")
         _run(again)
-        runs.append({entry.name: entry.data for entry in load(given)})
+        runs.append({entry.name: entry.data for entry in load(given, totals=False)})
         verdict = judged()
     for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
         note(text)

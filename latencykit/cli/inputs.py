@@ -92,17 +92,23 @@ def load(
     counted: bool = False,
     shown: bool = False,
     notes: bool = True,
+    totals: bool = True,
 ) -> list[Input]:
     """Read the series that the options select, or what `ask` answers of each.
 
-    Without `notes`, the caller prints those of the series. With `shown`, all are for one chart or
-    page; too many are refused before they are read.
+    Before the parts of a file comes its total, unless `totals` is false. Without `notes`, the
+    caller prints those of the series. With `shown`, all are for one chart or page; too many are
+    refused before they are read.
     """
     from latencykit.io.reading import unique_names
 
     entries = [
-        entry for series in load_files(given, ask, counted=counted, shown=shown) for entry in series
+        entry
+        for series in load_files(given, ask, counted=counted, shown=shown, totals=totals)
+        for entry in series
     ]
+    if given.merge and ask is None and len(entries) > 1:
+        entries = [_merged(entries, "all")]
     names = unique_names(
         [(without_secrets(entry.path), entry.name, entry.data) for entry in entries]
     )
@@ -115,16 +121,28 @@ def load(
     return loaded
 
 
+def _merged(entries: Sequence[Input], name: str) -> Input:
+    """Return the requests of all series as one."""
+    from latencykit.core.histogram_log import merge
+
+    data = merge([entry.data for entry in without_aggregates(entries)])
+    return Input(name, data.with_run(tags=()), entries[0].path, name)
+
+
 def load_files(
     given: Inputs,
     ask: Callable[[Any], Any] | None = None,
     *,
     counted: bool = False,
     shown: bool = False,
+    totals: bool = True,
 ) -> list[list[Input]]:
     """Read as `load` does, and return the series file by file, under their names in the file."""
     files: list[list[Input]] = []
     labelled = expand(given.files)
+    by = given.selection.by
+    columns = given.selection.columns or by not in (None, "tag")
+    given = given.selecting(totals=totals, columns=columns)
     paths = [path for _, path in labelled]
     if shown and not given.selection.lenient:  # each file has a series, or is an error
         check_series(len(paths))
@@ -181,6 +199,14 @@ def warn_duplicate_files(files: Sequence[str]) -> None:
 def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
     """Leave out series that sum up others, unless there is nothing else."""
     return [entry for entry in loaded if not entry.data.run.aggregate] or list(loaded)
+
+
+def with_parts(loaded: Sequence[Input]) -> list[Input]:
+    """Leave out series that a tool made of others, but not the totals of parts that are shown."""
+    from latencykit.core.series_names import TOTAL
+
+    parts = {id(entry) for entry in without_aggregates(loaded)}
+    return [entry for entry in loaded if id(entry) in parts or entry.series == TOTAL]
 
 
 # ------------------------------------------------------------
@@ -432,6 +458,8 @@ def runs_of(given: Inputs) -> dict[str, Any]:
 def _each_file(given: Inputs) -> list[list[Input]]:
     """The series of every file; none may be without."""
     read = load_files(given)
+    if given.merge:
+        read = [[_merged(series, series[0].name)] for series in read if series]
     if not all(read):
         raise InvalidArgumentError("none of the files has the series or tags asked for")
     print_notes([entry for series in read for entry in series], every=given.notes)

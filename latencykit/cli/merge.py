@@ -65,7 +65,9 @@ def command(
         # Only sums are transferred.
         merged = time_bins_of_all(given, interval_seconds(interval), align).log
     else:
-        loaded = without_aggregates(load(given, carried if given.dask is not None else None))
+        loaded = without_aggregates(
+            load(given, carried if given.dask is not None else None, totals=False)
+        )
         if any(entry.data.run.unit_note is not None for entry in loaded):
             totals = [entry.data.histogram() for entry in loaded]
             medians = [total.percentile(50) if total.count else math.nan for total in totals]

@@ -36,6 +36,7 @@ class Inputs:
     selection: Selection
     out_unit: str | None = None
     notes: bool = False
+    merge: bool = False
     dask: str | None = None
 
     @property
@@ -117,6 +118,16 @@ _DEFINED = (
 )
 
 
+_SPLIT_OPTIONS = (
+    _input(
+        "--by",
+        metavar="COLUMN",
+        help="Split by the values of this column (or 'tag'), after the total.",
+    ),
+    _input("--merge", is_flag=True, help="Merge all series: per file where files are compared."),
+)
+
+
 class Command(click.Command):
     """A command whose help lists its own options first, and the input options under a heading."""
 
@@ -140,9 +151,12 @@ class Command(click.Command):
 
 
 def inputs(
-    *, nargs: int = -1, required: bool = True
+    *, nargs: int = -1, required: bool = True, split: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the FILES argument and the input options, as one `Inputs`."""
+    """Give a command the FILES argument and the input options, as one `Inputs`.
+
+    With `split`, also those that split series into parts and merge them.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -167,7 +181,7 @@ def inputs(
             with limits(**bounds), reporting(note), in_terminal():
                 return function(given, **options)
 
-        for option in reversed(_INPUT_OPTIONS):
+        for option in reversed((*_INPUT_OPTIONS, *(_SPLIT_OPTIONS if split else ()))):
             wrapped = option(wrapped)
         return click.argument("files", nargs=nargs, required=required)(wrapped)
 

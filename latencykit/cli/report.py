@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from latencykit.cli.inputs import load, without_aggregates
+from latencykit.cli.inputs import load, with_parts
 from latencykit.cli.options import (
     Command,
     Inputs,
@@ -20,7 +20,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
 
 
 @click.command("report", cls=Command)
-@inputs()
+@inputs(split=True)
 @click.option(
     "-o",
     "--output",
@@ -78,7 +78,7 @@ def command(
     from latencykit.views.page import byte_count
 
     limit = byte_count(page_size)
-    loaded = without_aggregates(load(given.selecting(columns=True), shown=True))
+    loaded = with_parts(load(given.selecting(columns=True), shown=True))
     target = out or beside(loaded[0].path, ".html")
     write_page(
         loaded,

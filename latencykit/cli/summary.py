@@ -34,7 +34,7 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
 
 
 @click.command("summary", cls=Command)
-@inputs()
+@inputs(split=True)
 @click.option(
     "--percentiles",
     metavar="LIST",
@@ -48,7 +48,6 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
     metavar="SPEC",
     help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.",
 )
-@click.option("--merge", is_flag=True, help="Merge all inputs into one series.")
 @click.option("--interval", metavar="D", help="One row per interval of this length, such as 10s.")
 @confidence_option
 @format_option
@@ -56,7 +55,6 @@ def command(
     given: Inputs,
     percentiles: str | None,
     trims: tuple[str, ...],
-    merge: bool,
     interval: str | None,
     confidence: float,
     style: str,
@@ -81,7 +79,7 @@ def command(
         "brief": style != "json",
     }
     records: list[SeriesRecord]
-    if merge:
+    if given.merge:
         warn_duplicate_files(given.files)
         merged = _merged(given, interval, options)
         records, runs = [merged.record], {"all": merged.run}

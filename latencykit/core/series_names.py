@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+TOTAL = "total"
+"""Name of the series with all tags, endpoints or other parts of a file."""
+
 _SPELLINGS = (
     ("ttft", "time_to_first_token"),
     ("itl", "inter_token_latency"),

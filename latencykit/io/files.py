@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from latencykit._files import new_temporary, temporary_folder
 from latencykit._limits import in_force
 from latencykit._records import record
-from latencykit._text import printable, without_secrets
+from latencykit._text import natural_key, printable, without_secrets
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -89,14 +89,15 @@ def expand(url: str) -> list[str]:
 
         found = [url]
         if not os.path.lexists(url):
-            found = sorted(glob.glob(url))  # noqa: PTH207 - absolute patterns
+            found = sorted(glob.glob(url), key=natural_key)  # noqa: PTH207 - absolute patterns
     # a question mark begins the query of a web address
     elif not any(mark in _HOST.sub("", url) for mark in "*["):
         return [url]
     else:
         with opening(url):
             system, path = _filesystem(url)
-            found = sorted(system.unstrip_protocol(one) for one in _asked(system, "glob", path))
+            found = [system.unstrip_protocol(one) for one in _asked(system, "glob", path)]
+            found.sort(key=natural_key)
     if not found:
         raise InvalidArgumentError(f"{without_secrets(url)}: no file matches")
     return found

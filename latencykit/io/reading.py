@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import did_you_mean, option, printable, without_login
+from latencykit._text import did_you_mean, natural_key, option, printable, without_login
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
+from latencykit.core.series_names import TOTAL, series_named
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,
@@ -75,6 +76,10 @@ class Selection(ReadOptions):
     """A series or tag has to be in one of the inputs only."""
     together: bool = False
     """The requests of all tags are one entry: a tag is one column of several."""
+    totals: bool = False
+    """Before the parts of a series comes an entry with all of them, an aggregate."""
+    by: str | None = None
+    """The column whose values are the parts of a series, in place of its tags."""
 
     @property
     def windowed(self) -> bool:
@@ -399,42 +404,62 @@ def select(
     series = read_source(source, options, name, part=part)
     chosen: dict[str, list[str]] = {}
     if selection.series:
-        from latencykit.core.series_names import series_named
-
         chosen = {name: series_named(name, series) for name in selection.series}
-    missing = [name for name, matches in chosen.items() if not matches]
-    if missing and not selection.anywhere:
-        raise InvalidArgumentError(
-            f"{path}: has no series {missing[0]!r}{did_you_mean(missing[0], series)}"
-        )
+    parts_named = {name for name, matches in chosen.items() if not matches}
     named = {name for matches in chosen.values() for name in matches}
     if selection.together and not selection.series:  # what sums up the others is enough
         series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
-    tags: set[str] = set()
+    tags, known = set[str](), {TOTAL} if selection.totals else set[str]()
     for name, data in series.items():
-        if selection.series and name not in named:
+        whole = not selection.series or name in named
+        if not (whole or parts_named):
             continue
         data = _with_measure(data, selection.measure)
-        together = selection.together and not selection.tags
-        for tag, tagged in ({"": data} if together else expand_tags("", data)).items():
-            own = (tagged.run.tags or ("",))[0]
+        parts = _parts(data, selection)
+        total = selection.totals and len(parts) > 1 and not selection.tags
+        if total and (whole or TOTAL in parts_named):
+            entries.append((name, TOTAL, _window(data.with_run(aggregate=True), selection)))
+        for tag, part_data in parts.items():
+            own = tag if selection.by else (part_data.run.tags or ("",))[0]
             tags.add(own)
-            if not selection.tags or own in selection.tags:
-                entries.append((name, tag, _window(tagged, selection)))
+            asked = not selection.tags or own in selection.tags
+            if asked and (whole or own in parts_named):
+                entries.append((name, tag, _window(part_data, selection)))
+    if selection.anywhere:
+        return entries
+    missing = [name for name in chosen if name in parts_named - tags - known]
+    if missing:
+        hint = did_you_mean(missing[0], {*series, *tags} - {""})
+        raise InvalidArgumentError(f"{path}: has no series {missing[0]!r}{hint}")
     unknown = [tag for tag in selection.tags if tag not in tags]
-    if unknown and not (part or selection.anywhere):
+    if unknown and not part:
         raise InvalidArgumentError(
             f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
         )
     return entries
 
 
+def _parts(data: Data, selection: Selection) -> dict[str, Data]:
+    """Return the parts of a series by tag, or by the values of a column."""
+    if selection.by not in (None, "tag"):
+        if is_samples(data):
+            return dict(data.by(selection.by))
+        raise InvalidArgumentError(
+            f"{data.run.source}: --by {selection.by} needs single requests; a log is split by its "
+            "tags (--by tag)"
+        )
+    if selection.together and not (selection.tags or selection.by):
+        return {"": data}
+    return expand_tags("", data)
+
+
 def expand_tags(name: str, data: Data) -> dict[str, Data]:
     """Return one entry per tag of a tagged log or tagged samples; other data under `name`."""
     if not (isinstance(data, HistogramLog) or is_samples(data)) or not data.tags:
         return {name: data}
-    return {tag or name: part for tag, part in data.by_tag().items()}
+    parts = data.by_tag()
+    return {tag or name: parts[tag] for tag in sorted(parts, key=natural_key)}
 
 
 def _with_measure(data: Data, measure: Measure | None) -> Data:

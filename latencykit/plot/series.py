@@ -11,6 +11,7 @@ from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
+from latencykit.core.series_names import TOTAL
 from latencykit.errors import (
     DataNotAvailableError,
     IncompatibleDataError,
@@ -62,7 +63,7 @@ def read_paths(data: Any) -> Any:
 
 
 def as_series(data: Any) -> dict[str, Any]:
-    """Return label → data type, in nanoseconds where a unit is known; one series per tag."""
+    """Return label → data type, in nanoseconds where a unit is known; the total before its tags."""
     data = read_paths(data)
     if isinstance(data, Mapping):
         labelled = {str(label): values for label, values in data.items()}
@@ -76,9 +77,10 @@ def as_series(data: Any) -> dict[str, Any]:
     check_series(sum(len(getattr(values, "tags", ())) or 1 for values in labelled.values()))
     series: dict[str, Any] = {}
     for label, values in labelled.items():
-        parts = {"": values}
-        if hasattr(values, "by_tag") and len(values.tags) > 1:
-            parts = {tag or "untagged": part for tag, part in values.by_tag().items()}
+        parts: dict[str, Any] = {"": values}
+        if hasattr(values, "by_tag") and len(values.tags) > 1 and not values.run.aggregate:
+            parts = {TOTAL: values.with_run(aggregate=True)}
+            parts |= {tag or "untagged": part for tag, part in values.by_tag().items()}
         for tag, part in parts.items():
             name = " ".join(filter(None, (label if len(labelled) > 1 or not tag else "", tag)))
             series[name] = part.to_unit("ns") if part.unit in NANOSECONDS else part
@@ -93,8 +95,11 @@ def as_series(data: Any) -> dict[str, Any]:
 
 
 def only_series(data: Any, chart: str) -> tuple[str, Any]:
-    """Return label and data type of the one series that a chart can show."""
+    """Return label and data type of the one series that a chart can show: a total of several."""
     series = as_series(data)
+    totals = [values for values in series.values() if values.run.aggregate]
+    if len(series) > 1 and len(totals) == 1:
+        return f"total of {len(series) - 1} series", totals[0]
     if len(series) > 1:
         names = ", ".join(plain(label, 24) for label in list(series)[:6])
         raise InvalidArgumentError(

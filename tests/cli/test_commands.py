@@ -133,6 +133,7 @@ def test_the_unit_option_scales_to_nanoseconds(run):
 def test_one_series_per_tag(run):
     series = json.loads(run("summary", TAGGED, "--format", "json")[1])["series"]
     assert [(one["name"], one["tags"], one["count"]) for one in series] == [
+        ("total", [], 3975),
         ("get", ["get"], 3180),
         ("set", ["set"], 795),
     ]
@@ -316,7 +317,10 @@ def test_merge_refuses_what_must_not_be_added(run, tmp_path):
         (["summary", str(CTRLZ), "--measure", "sideways"], "Invalid value"),
         (["chart", str(CTRLZ), "-o", "x.bmp"], "charts are written as"),
         (["chart", str(CTRLZ), "--size", "7"], "a size is"),
-        (["chart", str(TAGGED), "--kind", "heatmap", "-o", "x.png"], "one series, not 2"),
+        (
+            ["chart", str(CTRLZ), str(JHICCUP), "--kind", "heatmap", "-o", "x.png"],
+            "one series, not 2",
+        ),
         (
             ["chart", str(CTRLZ), "--kind", "density", "--y", "linear"],
             "--y is for --kind percentiles or timeline",

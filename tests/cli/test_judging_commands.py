@@ -187,13 +187,17 @@ def test_a_run_counts_once_on_its_side(run, sides, tmp_path):
 
 def test_compare_series_by_series(run):
     found = json.loads(run("compare", TAGGED, TAGGED, "--format", "json")[1])
-    assert [one["name"] for one in found["series"]] == ["get", "set"]
+    assert [one["name"] for one in found["series"]] == ["total", "get", "set"]
     assert found["rows"] == found["series"][0]["rows"]
     text = run("compare", TAGGED, TAGGED)
     assert "the very same numbers" in text[2]
-    assert text[1].count("inconclusive (one run per side)") == 2
+    assert text[1].startswith("total\n", text[1].index("total"))
+    assert "get, set: inconclusive (one run per side)" in text[1]
     rows = list(csv.DictReader(io.StringIO(run("compare", TAGGED, TAGGED, "--format", "csv")[1])))
-    assert {row["series"] for row in rows} == {"get", "set"}
+    assert {row["series"] for row in rows} == {"total", "get", "set"}
+    merged = json.loads(run("compare", "--merge", TAGGED, TAGGED, "--format", "json")[1])
+    assert merged["rows"] == found["rows"]
+    assert "series" not in merged
 
 
 @pytest.mark.parametrize(
@@ -289,7 +293,7 @@ def test_check_has_one_row_for_a_file_of_requests_and_one_per_value(run, tmp_pat
         [row["series"] for row in json.loads(run("check", path, *slo, *by)[1])["rows"]]
         for by in ((), ("--by", "endpoint"), ("--by", "tag"))
     ]
-    assert found == [["requests.csv"], ["/cart", "/home"], ["/cart", "/home"]]
+    assert found == [["requests.csv"], *[["total", "/cart", "/home"]] * 2]
     status, _, err = run("check", RAW, "--by", "endpoint", "--unit", "ns", "--slo", "p50=1ms")
     assert (status, err.count("\n")) == (2, 1)
     assert "--by tag" in err

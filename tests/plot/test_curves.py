@@ -94,8 +94,9 @@ def test_a_tagged_log_is_one_series_per_tag():
         tag_code=[0, 1, 0, 1],
         tag_names=["", "get"],
     )
-    assert list(as_series(log)) == ["untagged", "get"]
-    assert list(as_series({"a": log, "b": log.tagged("get")})) == ["a untagged", "a get", "b"]
+    assert list(as_series(log)) == ["total", "untagged", "get"]
+    both = as_series({"a": log, "b": log.tagged("get")})
+    assert list(both) == ["a total", "a untagged", "a get", "b"]
 
 
 def test_what_cannot_be_drawn_is_said():

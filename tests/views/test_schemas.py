@@ -129,7 +129,7 @@ def test_compare(run: Run) -> None:
     runs = ("--base", LOGS[0], "--base", LOGS[3], "--new", LOGS[2], "--new", LOGS[4])
     validated("compare", run("compare", *runs, "--format", "json")[1])
     both = run("compare", LOGS[1], LOGS[1], "--format", "json")[1]
-    assert len(validated("compare", both)["series"]) == 2
+    assert len(validated("compare", both)["series"]) == 3
 
 
 def test_check(run: Run) -> None:
@@ -139,7 +139,7 @@ def test_check(run: Run) -> None:
     out = run("check", *LOGS[:3], "--by", "tag", "--unit", "ns", "--slo", slo, "--format", "json")[
         1
     ]
-    assert len(validated("check", out)["rows"]) == 16
+    assert len(validated("check", out)["rows"]) == 20
 
 
 def test_load(run: Run) -> None:

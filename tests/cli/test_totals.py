@@ -1,0 +1,81 @@
+"""A file of requests with parts shows its total first, in every command alike."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from tests.conftest import DATA
+
+TAGGED = DATA / "formats/hlog/tags/log.hlog"
+ENDPOINTS = ["/cart", "/s2", "/s10"]
+
+
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory):
+    """Requests with an endpoint and a host each."""
+    path = tmp_path_factory.mktemp("totals") / "requests.csv"
+    values = np.random.default_rng(4).lognormal(2, 0.5, 3000)
+    rows = [
+        f"{5 * k},{value:.3f},{ENDPOINTS[k % 3]},h{k % 2}"
+        for k, value in enumerate(values.tolist())
+    ]
+    path.write_text("\n".join(["start_ms,latency_ms,endpoint,host", *rows, ""]))
+    return path
+
+
+def names(run, *words):
+    return [one["name"] for one in json.loads(run(*words, "--format", "json")[1])["series"]]
+
+
+@pytest.mark.parametrize("command", ["summary", "diagnose", "fanout"])
+def test_total_then_parts_in_natural_order(run, requests, command):
+    assert names(run, command, requests) == ["total", *ENDPOINTS]
+    assert names(run, command, requests, "--by", "host") == ["total", "h0", "h1"]
+    assert names(run, command, requests, "--merge") == ["all"]
+    assert names(run, command, TAGGED) == ["total", "get", "set"]
+
+
+def test_the_total_is_all_of_it_once(run, requests):
+    total, *parts = json.loads(run("summary", requests, "--format", "json")[1])["series"]
+    assert total["aggregate"]
+    assert total["count"] == sum(part["count"] for part in parts) == 3000
+    merged = json.loads(run("summary", requests, "--merge", "--format", "json")[1])["series"][0]
+    assert merged["count"] == 3000
+    assert merged["max"] == total["max"] == max(part["max"] for part in parts)
+
+
+def test_a_series_may_be_named_by_its_tag(run, requests):
+    for option in ("--series", "--tag"):
+        assert names(run, "summary", requests, option, "/s2") == ["/s2"]
+    assert names(run, "summary", requests, "--series", "total", "--series", "/s10") == [
+        "total",
+        "/s10",
+    ]
+    status, _, err = run("summary", requests, "--series", "/s3")
+    assert (status, "did you mean '/s2'" in err) == (2, True)
+
+
+def test_comparisons_of_totals_come_first(run, requests):
+    record = json.loads(run("compare", requests, requests, "--format", "json")[1])
+    assert [one["name"] for one in record["series"]] == ["total", *ENDPOINTS]
+    record = json.loads(run("compare", "--by", "host", requests, requests, "--format", "json")[1])
+    assert [one["name"] for one in record["series"]] == ["total", "h0", "h1"]
+    one = json.loads(run("compare", "--merge", requests, requests, "--format", "json")[1])
+    assert "series" not in one
+
+
+def test_a_log_has_no_columns_to_split_by(run):
+    status, _, err = run("summary", TAGGED, "--by", "host")
+    assert (status, "--by tag" in err, err.count("\n")) == (2, True, 1)
+
+
+def test_charts_of_one_series_draw_the_total_and_say_so(run, tmp_path):
+    out = tmp_path / "x.svg"
+    assert run("chart", TAGGED, "--kind", "heatmap", "-o", out)[0] == 0
+    assert "total of 2 series" in re.sub(r"\s+", " ", out.read_text())
+    assert list(lk.plot.series.as_series(lk.read(TAGGED))) == ["total", "get", "set"]
