@@ -20,6 +20,9 @@ Measure = Literal["service", "response", "unknown"]
 Corrected = Literal["none", "tool", "schedule", "us", "unknown"]
 UnitFrom = Literal["file", "format", "option", "assumed"]
 
+DOUBTED_UNIT = "are the values in"
+"""In the note on values that are unlikely in their unit."""
+
 UNSTATED = "the unit of the values is not stated"
 """Beginning of the note on an assumed unit."""
 

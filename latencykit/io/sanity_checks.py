@@ -22,6 +22,7 @@ from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of
+from latencykit.core.run import DOUBTED_UNIT
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
@@ -364,7 +365,7 @@ def too_long(data: Data, highest: float | None = None) -> str | None:
         return None
     stated = data.run.unit_from == "option"
     why = (
-        f"are the values in {data.run.unit}? ({option('unit')})"
+        f"{DOUBTED_UNIT} {data.run.unit}? ({option('unit')})"
         if stated
         else "was a clock set, or had it begun before?"
     )

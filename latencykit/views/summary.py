@@ -21,7 +21,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.histogram_percentiles import highest_pinned_down
 from latencykit.core.key_statistics import statistic_text
 from latencykit.core.quantiles import highest_supported_percentile, is_resolved
-from latencykit.core.run import UNSTATED
+from latencykit.core.run import DOUBTED_UNIT, UNSTATED
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.units import (
@@ -639,6 +639,7 @@ def _footnotes(records: Sequence[SeriesRecord], out_unit: str | None, *, every: 
     for record in records:
         texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
         texts += [record["tail_note"]] if record["tail_note"] else []
+        texts.sort(key=lambda text: DOUBTED_UNIT not in text)  # all numbers depend on it
         texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
         for text in texts if every else texts[:1]:
             messages.setdefault(text, []).append(printable(record["name"]))
