@@ -199,7 +199,7 @@ export const PICTURES = {
     },
   },
   pole_panel: {
-    x: [0, 1200], ticks: [0, 200, 400, 600, 800, 1000, 1200], y: [0.5, 100000], unit: ms, label: "arrivals per second, at a server that answers 1,000", names: { rate: "arrivals per second" },
+    x: [0, 1200], ticks: [0, 200, 400, 600, 800, 1000, 1200], y: [0.5, 100000], unit: ms, label: "arrivals per second", names: { rate: "arrivals per second" },
     draw({ rate }) {
       const { last, sorted } = minute(rate), loads = Array.from({ length: 200 }, (_, k) => k * 5), p99 = percentile(sorted, 99), mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
       const formula = (factor) => loads.map((load) => [load, (1000 * factor) / (1000 - load)]);
@@ -210,7 +210,7 @@ export const PICTURES = {
     },
   },
   loops_panel: {
-    x: [0, 1600], ticks: [0, 200, 400, 600, 800, 1000, 1200, 1400, 1600], y: [1, 10000], unit: ms, label: "requests per second that are due, at a server that answers 1,000", names: { connections: "connections of the closed loop" },
+    x: [0, 1600], ticks: [0, 200, 400, 600, 800, 1000, 1200, 1400, 1600], y: [1, 10000], unit: ms, label: "requests per second that are due", names: { connections: "connections of the closed loop" },
     draw({ connections }) {
       const n = Math.round(connections), loads = Array.from({ length: 81 }, (_, k) => Math.max(1, k * 20));
       return { lines: [{ points: loads.filter((load) => load < 1000).map((load) => [load, (1000 * Math.log(100)) / (1000 - load)]), colour: BLUE, name: "open loop" },
@@ -337,7 +337,7 @@ const STYLE = `
 .lesson { max-width: 780px; background: #fff; color: ${INK}; font: 14px system-ui, sans-serif; padding: 6px; border-radius: 4px; }
 .lesson canvas { display: block; max-width: 100%; touch-action: none; }
 .lesson canvas:focus-visible, .lesson button:focus-visible { outline: 2px solid ${BLUE}; outline-offset: 2px; }
-.lesson .row { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 14px; margin: 6px 4px; }
+.lesson .choices { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 14px; margin: 6px 4px; }
 .lesson input[type=range] { width: min(340px, 60vw); accent-color: ${BLUE}; }
 .lesson output { min-width: 5em; font-variant-numeric: tabular-nums; }
 .lesson button { font: inherit; padding: 6px 14px; border: 1px solid #767c86; border-radius: 4px; background: #f4f5f7; color: ${INK}; cursor: pointer; user-select: none; touch-action: none; }
@@ -346,7 +346,7 @@ const STYLE = `
 .lesson .said { margin: 4px; min-height: 1.4em; }
 .lesson table { border-collapse: collapse; margin: 6px 4px; font-variant-numeric: tabular-nums; }
 .lesson form { margin: 4px; } .lesson form p, .lesson fieldset { margin: 0 0 8px; } .lesson fieldset { padding: 4px 10px; border: 1px solid #767c86; border-radius: 4px; }
-.lesson label, .lesson legend { color: ${INK}; font-weight: 600; } .lesson .row label { font-weight: normal; }
+.lesson label, .lesson legend { color: ${INK}; font-weight: 600; } .lesson .choices label { font-weight: normal; }
 .lesson input[type=text] { font: inherit; padding: 5px 8px; margin-top: 4px; border: 1px solid #767c86; border-radius: 4px; background: #fff; color: ${INK}; }
 .lesson td, .lesson th { padding: 2px 12px 2px 0; text-align: right; font-weight: normal; color: ${INK}; background: #fff; }
 .lesson th:first-child, .lesson td:first-child { text-align: left; }
@@ -388,7 +388,7 @@ export function play(el, { picture, choices }) {
     const title = spec.names[name] || name;
     if (typeof range[0] === "string") {
       values[name] = range[0];
-      const group = element("div", { class: "row", role: "radiogroup", "aria-label": title });
+      const group = element("div", { class: "choices", role: "radiogroup", "aria-label": title });
       const id = `g${Math.random()}`;
       for (const word of range) {
         const input = element("input", { type: "radio", name: id, value: word });
@@ -404,12 +404,12 @@ export function play(el, { picture, choices }) {
     const read = () => {
       const raw = back(Number(input.value));
       values[name] = Math.min(last, Math.max(first, step >= 1 ? Math.round(raw) : raw));
-      shown.textContent = step >= 1 ? thousands(values[name]) : String(+values[name].toFixed(3));
+      shown.textContent = step >= 1 ? thousands(values[name]) : String(+values[name].toPrecision(3));
       input.setAttribute("aria-valuetext", shown.textContent);
     };
     read();
     input.addEventListener("input", () => { read(); draw(); });
-    return element("label", { class: "row" }, `${title} `, input, shown);
+    return element("label", { class: "choices" }, `${title} `, input, shown);
   });
   const box = host(el, canvas, ...rows, canvas, said), close = followWidth(box, draw);
   draw();
@@ -422,7 +422,7 @@ export function ask(el, { question, unit, choices, several, answer = "" }, chang
   const field = element("input", { type: "text", id, size: 12, autocomplete: "off", "aria-describedby": `${id}u` });
   const options = choices.map((word) => element("input", { type: several ? "checkbox" : "radio", name: id, value: word }));
   const fields = choices.length
-    ? element("fieldset", {}, element("legend", {}, question), element("div", { class: "row" }, ...options.map((one) => element("label", {}, one, ` ${one.value}`))))
+    ? element("fieldset", {}, element("legend", {}, question), element("div", { class: "choices" }, ...options.map((one) => element("label", {}, one, ` ${one.value}`))))
     : element("p", {}, element("label", { for: id }, question), element("br"), field, element("span", { id: `${id}u` }, ` ${unit}`));
   const given = () => {
     if (choices.length) return options.filter((one) => one.checked).map((one) => one.value).join(" and ");
@@ -448,7 +448,7 @@ export function ask(el, { question, unit, choices, several, answer = "" }, chang
 // Draw the curve `asked` by hand on the nines axis, then see the truth. `given` curves are visible before.
 export function predict(el, { asked, truths, given, nines, low, high, example, answer = "" }, changed = () => {}) {
   const spec = { x: "nines", nines, y: [low, high], unit: ms, label: "percentile of requests" }, drawn = new Map(), STEPS = 120;
-  const invite = `Draw ${asked}: drag from left to right across the axes, or use the arrow keys.`, wanted = truths.find((one) => one.name === asked) || truths[0];
+  const invite = `Draw: ${asked}. Drag from left to right across the axes, or use the arrow keys.`, wanted = truths.find((one) => one.name === asked) || truths[0];
   const canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": `Draw ${asked}: drag from left to right; arrow keys move and change it` });
   const said = element("p", { class: "said", role: "status" }, answer || invite);
   const reveal = element("button", { type: "button", disabled: "" }, "Show the truth"), again = element("button", { type: "button" }, "Start again");
@@ -498,7 +498,7 @@ export function predict(el, { asked, truths, given, nines, low, high, example, a
   const report = () => {
     const marks = [50, 90, 99, 99.9, 99.99].filter((p) => at(ninesOf(p)) !== null && ninesOf(p) < nines);
     const of = marks.map((p) => `p${p}: you drew ${ms(at(ninesOf(p)))}, it is ${ms(truthAt(wanted, ninesOf(p)))}`);
-    said.textContent = `${asked}. ${of.join("; ")}.`;
+    said.textContent = `${asked[0].toUpperCase()}${asked.slice(1)}. ${of.join("; ")}.`;
     changed(said.textContent);
   };
   let held = false;
@@ -521,7 +521,7 @@ export function predict(el, { asked, truths, given, nines, low, high, example, a
   });
   reveal.addEventListener("click", () => { shown = true; reveal.disabled = true; report(); draw(); });
   again.addEventListener("click", () => { shown = false; drawn.clear(); last = null; cursor = 0; reveal.disabled = true; said.textContent = invite; draw(); });
-  const box = host(el, canvas, canvas, element("div", { class: "row" }, reveal, again), said), close = followWidth(box, draw);
+  const box = host(el, canvas, canvas, element("div", { class: "choices" }, reveal, again), said), close = followWidth(box, draw);
   draw();
   return close;
 }
@@ -603,7 +603,7 @@ export function freeze(el, { send = null, listen = null }) {
     if (message.said) said.textContent = message.said;
     if (message.clients) { state = message; draw(); }
   });
-  const box = host(el, canvas, element("div", { class: "row" }, button, stop), canvas, table, said), close = followWidth(box, draw);
+  const box = host(el, canvas, element("div", { class: "choices" }, button, stop), canvas, table, said), close = followWidth(box, draw);
   draw();
   if (send) send({ again: true });
   return () => { close(); clearInterval(timer); if (quiet) quiet(); if (send) send({ stop: true }); };

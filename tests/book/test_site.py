@@ -210,3 +210,98 @@ def test_the_interactive_page_lives_in_the_front_page_and_in_its_lesson(address:
         frame.wait_for_selector("html[data-ready]")
         assert frame.locator("canvas, svg").count() >= 1
     page.close()
+
+
+def _hidden(page: Any) -> int:
+    """How many closed folds below a question show something."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll("details.below:not([open]) > :not(summary)")].filter((one) => one.checkVisibility()).length"""
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_lesson_shows_nothing_below_a_question_before_its_answer(
+    site: Path, address: str, browser: Any, width: int, scheme: str
+):
+    lessons = sorted(path.name for path in (site / "lessons").glob("[0-9]*.html"))
+    assert len(lessons) == 12
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    for name in lessons:
+        page.goto(f"{address}lessons/{name}")
+        questions = page.locator(
+            ".latencykit-live[data-kind=ask], .latencykit-live[data-kind=predict]"
+        )
+        for k in range(questions.count()):
+            question = questions.nth(k)
+            question.locator(".lesson").wait_for()
+            below = page.locator(f'details.below[data-after="{k + 1}"]')
+            assert below.count() >= 1, name
+            assert not any(one.get_attribute("open") for one in below.all())
+            assert _hidden(page) == 0, name
+            below.first.locator("summary").first.click(force=True)  # it does not open by itself
+            assert below.first.get_attribute("open") is None
+            _answer(question)
+            below.first.locator("xpath=self::*[@open]").wait_for()
+            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+        assert page.locator("details.below:not([open])").count() == 0, name
+        answers = page.locator(".latencykit-said")
+        assert answers.count() >= 1, name
+        assert all(text.startswith("You said ") for text in answers.all_inner_texts()), name
+    assert errors == []
+    context.close()
+
+
+def _answer(question: Any) -> None:
+    """Answer a question with the keyboard alone."""
+    if question.locator("canvas").count():
+        question.locator("canvas").focus()
+        for _ in range(61):
+            question.locator("canvas").press("ArrowRight")
+        question.get_by_role("button", name="Show the truth").press("Enter")
+        return
+    field = question.locator("input").first
+    if field.get_attribute("type") == "text":
+        question.get_by_role("button", name="Answer").press("Enter")
+        assert "Type a number first" in question.get_by_role("status").inner_text()
+        field.fill("42")
+    else:
+        field.press(" ")
+    question.get_by_role("button", name="Answer").press("Enter")
+
+
+def test_without_javascript_a_lesson_can_be_opened(address: str, browser: Any):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}lessons/05-ctrl-z.html")
+    heading = page.get_by_role("heading", name="The experiment")
+    assert not heading.is_visible()
+    page.get_by_text("Answer the question above first; then open this.").click()
+    assert heading.is_visible()
+    assert (
+        page.locator(".latencykit-said").inner_text()
+        == "The tool reports 0.001 s; the users see 50 s."
+    )
+    context.close()
+
+
+def test_the_panels_follow_the_keyboard(address: str, browser: Any):
+    page = browser.new_page()
+    page.goto(f"{address}lessons/08-the-pole.html")
+    _answer(page.locator(".latencykit-live[data-kind=ask]"))
+    queue, loops = (
+        page.locator(".lesson").filter(has=page.get_by_label(name))
+        for name in ("arrivals per second", "connections of the closed loop")
+    )
+    queue.locator("input").press("End")
+    queue.get_by_text("Broken: 1,200 arrive and 1,000 are answered.").wait_for()
+    loops.locator("input").press("Home")
+    loops.get_by_text("p99 of 4.61 ms").wait_for()
+    page.goto(f"{address}lessons/05-ctrl-z.html")
+    _answer(page.locator(".latencykit-live[data-kind=ask]"))
+    generators = page.locator(".lesson").filter(has=page.get_by_label("stall, s", exact=True)).first
+    generators.locator("input").press("End")
+    generators.get_by_text("p99: closed 1 ms, catch-up 1 ms, open 78 s.").wait_for()
+    page.close()
