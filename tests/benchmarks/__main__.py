@@ -33,6 +33,8 @@ OWN = [sys.executable, "-m", "latencykit", "-q"]
 SECTIONS = (
     "logs",
     "commands",
+    "cores",
+    "tags",
     "start",
     "files",
     "notebook",
@@ -155,6 +157,49 @@ def commands(folder: Path, names: list[str], rounds: int, found: Found) -> None:
             "report" if name[0] == "d" else "summary --interval 1s --format json"
         ].peak
         show(f"Commands on {name}", costs, SERIES)
+
+
+def cores(folder: Path, name: str, rounds: int, found: Found) -> None:
+    """Whole commands on one log by one, two and four threads, and the peers, which have one."""
+    path = corpus(folder, name)
+    usable = os.cpu_count() or 1
+    jobs: dict[str, list[str]] = {}
+    for job in ("summary", "check", "diagnose", "chart", "report"):
+        first, *others = [word.format(out=folder / "out") for word in {**PRINTING, **WRITING}[job]]
+        for threads in (1, 2, 4):
+            if threads <= usable:
+                words = [first, str(path), *others, "--jobs", str(threads)]
+                jobs[f"{job}, {threads}"] = [*OWN, *words]
+    jobs["PyPI hdrhistogram, sum"] = python(API["PyPI hdrhistogram, sum"], path)
+    jobs |= {peer: [*words, str(path)] for peer, words in peers.build(folder / "peers")[0].items()}
+    costs = measure(jobs, rounds)
+    size = path.stat().st_size / 1e6
+    print(f"\n### Log {name}, {size:.0f} MB, by number of threads\n")
+    print("| process, threads | wall s | × one thread | CPU s | × one thread | peak MB |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for job, cost in costs.items():
+        one = costs.get(f"{job.partition(',')[0]}, 1", cost)
+        ratios = cost.wall / one.wall, cost.cpu / one.cpu
+        print(
+            f"| {job} | {cost.wall:.2f} | {ratios[0]:.2f} | {cost.cpu:.2f} | {ratios[1]:.2f} "
+            f"| {cost.peak:.0f} |", flush=True,
+        )  # fmt: skip
+        if job.endswith(", 2"):
+            found["cores", job[:-3]] = ratios[0]
+            found["cores", f"{job[:-3]} CPU"] = ratios[1]
+    found["peak", "summary"] = costs["summary, 1"].peak
+
+
+def many_tags(folder: Path, names: list[str], found: Found) -> None:
+    """Commands on logs of very many tags."""
+    jobs = {**PRINTING, "fanout": ["fanout"], "check --by tag": [*PRINTING["check"], "--by", "tag"]}
+    for name in names:
+        path = corpus(folder, name)
+        chosen = ("summary", "check --by tag", "fanout", "diagnose")
+        chosen = chosen if name == names[0] else ("summary",)
+        costs = measure({job: [*OWN, jobs[job][0], str(path), *jobs[job][1:]] for job in chosen}, 1)
+        found["tags", name] = costs["summary"].cpu
+        show(f"{name}, {path.stat().st_size / 1e6:.0f} MB", costs, "summary")
 
 
 def start(folder: Path, rounds: int, found: Found) -> None:
@@ -331,6 +376,8 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
         sections = {
             "logs": lambda: logs(place, every, rounds, found),
             "commands": lambda: commands(place, every, rounds, found),
+            "cores": lambda: cores(place, b, rounds, found),
+            "tags": lambda: many_tags(place, ["t-300"] if quick else ["t", "t-100000"], found),
             "start": lambda: start(place, rounds, found),
             "files": lambda: files(place, 300 if quick else 10_000, 1, found),
             "notebook": lambda: notebook(place, b, found),

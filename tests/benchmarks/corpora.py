@@ -5,9 +5,10 @@ buckets each
 * b: a day of the same: 86,400 intervals, about 300 MB
 * d: 300 dense intervals of 2 million values, most counts of two bytes
 * e: a day of an idle server: 86,400 intervals of some tens of values
+* t: four seconds of 16,000 tags that take turns, some tens of values each
 
-``python -m tests.benchmarks.corpora DIR [a b d e]`` writes them, ``a-100`` 100 intervals of
-one.
+``python -m tests.benchmarks.corpora DIR [a b d e t]`` writes them, ``a-100`` 100 intervals of
+one, ``t-100000`` as many tags.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ CORPORA: dict[str, tuple[Maker, int]] = {
     "b": (_busy, 86_400),
     "d": (_dense, 300),
     "e": (_idle, 86_400),
+    "t": (_idle, 16_000),
 }
+_SECONDS = 4  # of every tag
 
 
 def make(name: str, folder: Path, intervals: int | None = None) -> Path:
@@ -62,6 +65,7 @@ def make(name: str, folder: Path, intervals: int | None = None) -> Path:
         return path
     rng, layout = np.random.default_rng(20_260_101), HdrBuckets(3)
     distinct = min(size, 600 if maker is _busy else 30 if maker is _dense else size)
+    tags, lines = (size, size * _SECONDS) if name == "t" else (0, size)
     held = []
     for _ in range(distinct):
         counts = np.bincount(layout.index_of(maker(rng)))
@@ -71,12 +75,14 @@ def make(name: str, folder: Path, intervals: int | None = None) -> Path:
         writer = HlogWriter(stream, 1_700_000_000.0, "ns", ["made for measuring"])
         writer.header()
         payloads: dict[int, bytes] = {}
-        for number in range(size):
+        for number in range(lines):
             key = number % distinct
             # compressing takes longest, so intervals that come again are copied
             if key not in payloads:
                 payloads[key] = encode(layout, *held[key], highest=3_600_000_000_000)
-            stream.write(f"{number}.000,1.000,1.000,".encode() + payloads[key] + b"\n")
+            second, tag = divmod(number, tags) if tags else (number, None)
+            front = "" if tag is None else f"Tag=/item/{tag},"
+            stream.write(f"{front}{second}.000,1.000,1.000,".encode() + payloads[key] + b"\n")
     path.with_suffix(".part").replace(path)
     return path
 

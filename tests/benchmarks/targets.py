@@ -79,6 +79,15 @@ TARGETS = (
     Target("later questions about b in a notebook", None, 50, _one("notebook", "later"), unit=" ms"),
     Target("memory kept for them", None, 64, _one("notebook", "kept"), unit=" MB"),
     Target("Parquet of a", 84, 30, _one("parquet", "size"), unit=" MB"),
+    Target("summary of b, wall, two threads / one", 1.05, 0.62, _one("cores", "summary")),
+    Target("summary of b, CPU, two threads / one", 1.0, 1.12, _one("cores", "summary CPU")),
+    *(
+        Target(f"{name} of b, wall, two threads / one", 1.0, 0.7, _one("cores", name))
+        for name in ("check", "diagnose", "chart", "report")
+    ),
+    Target("summary of 16,000 tags", 25, 12, _one("tags", "t"), unit=" s"),
+    Target("summary of 100,000 tags", 365, 60, _one("tags", "t-100000"), unit=" s"),
+    Target("peak memory of summary on b, one thread", 116, 90, _one("peak", "summary"), unit=" MB"),
     Target("growth exponent of the worst command", 1.83, 1.1, _one("growth", "worst")),
     Target("peak memory of summary --interval on b", 252, 150, _one("peak", "b"), unit=" MB"),
     Target("peak memory of report on d", 305, 200, _one("peak", "d"), unit=" MB"),
