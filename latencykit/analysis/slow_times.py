@@ -17,7 +17,7 @@ from latencykit._records import record
 from latencykit.analysis.incident import RULES as INCIDENT
 from latencykit.analysis.incident import Incident, find_incident
 from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
-from latencykit.core.evidence import TailsByRequest
+from latencykit.core.evidence import Tails
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan
 from latencykit.core.samples import OUTCOMES, Samples
@@ -32,7 +32,7 @@ from latencykit.units import (
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats
-    from latencykit.core.evidence import Tails
+    from latencykit.core.evidence import Evidence
 
 
 @record()
@@ -139,12 +139,12 @@ class SlowTimes:
         return _with_rest(replace(incident, above=self.name), self.data)
 
 
-def incident_of(data: Samples | HistogramLog, evidence: Tails) -> Incident | None:
+def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | None:
     """Return the short time into which most requests above p99 fall, or the one stall that counts.
 
     Most runs have none, which the time bins of their evidence show.
     """
-    if data.unit not in NANOSECONDS or isinstance(evidence, TailsByRequest):
+    if data.unit not in NANOSECONDS or type(evidence) is not Tails:
         return None
     one_stall = evidence.solid_up_to()[1] == "one stall"
     above = evidence.above(99.0)

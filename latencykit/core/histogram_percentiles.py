@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,7 +110,8 @@ def rows_at(
     beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
     cause = np.where(open_above, beyond, np.where(supported, "", "few requests"))
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [PercentileRow(*row, cause=why) for row, why in zip(rows, cause.tolist(), strict=True)]
+    causes: list[str] = cause.tolist()
+    return [replace(PercentileRow(*row), cause=why) for row, why in zip(rows, causes, strict=True)]
 
 
 def stated_range(histogram: Histogram) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from latencykit.analysis.slow_times import incident_of
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import key_statistics
@@ -20,10 +21,14 @@ from latencykit.plot.series import (
     as_series,
     chart_title,
     dashes_note,
+    evidence_of,
     expect_evidence,
     joined,
+    key_finding,
     percentile_text,
     requests_of,
+    slo_finding,
+    slo_pairs,
     weak_from,
 )
 from latencykit.plot.style import (
@@ -144,8 +149,14 @@ def dashboard(
     look = quiet | {"dashed_from": weak} | line_kwargs
     percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, **look)
     lines = ""
+    finding = None
     if single:
-        _numbers(beside, next(iter(counted.values())), verdict, findings)
+        ((label, total),) = counted.items()
+        finding = slo_finding(label, total, slo_pairs(slo)) or key_finding(counted)
+        if timed and corrected is None and isinstance(total, Histogram) and total.count:
+            incident = incident_of(series[label], evidence_of(series[label], total))
+            findings = [*([] if incident is None else [incident.text]), *findings]
+        _numbers(beside, total, verdict, findings)
     elif len(series) <= FEW:
         _side_by_side(beside, counted)
         lines = "timeline: p99 bold, max thin"
@@ -158,8 +169,10 @@ def dashboard(
         if isinstance(part, Histogram) and part.count
     }
     brackets = "in brackets: uncertain" if _bracketed(beside) else ""
-    notes = (lines if timed else "", dashes_note(weak), brackets, shaded(curves))
-    head(page, chart_title(counted), joined(counted, *notes), title, subtitle)
+    default = chart_title(counted)
+    measured = default if finding else ""
+    notes = (measured, lines if timed else "", dashes_note(weak), brackets, shaded(curves))
+    head(page, finding or default, joined(counted, *notes), title, subtitle)
     return page
 
 

@@ -37,6 +37,7 @@ from latencykit.plot.series import (
     evidence_of,
     expect_evidence,
     joined,
+    key_finding,
     percentile_text,
     slo_finding,
     slo_pairs,
@@ -196,7 +197,7 @@ def percentiles(
         ((label, part),) = shown.items()
         finding = slo_finding(label, part, pairs)
     elif not runs:
-        finding = two_stories(shown, curves)
+        finding = two_stories(shown, curves) or key_finding(shown)
     default = chart_title(shown, "runs" if runs else "")
     dashes = dashes_note({label: weak[label] for label in curves if label in weak})
     notes = (default if finding else "", empty, dashes, shaded(curves))

@@ -11,6 +11,7 @@ from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
+from latencykit.core.key_statistics import statistic_text
 from latencykit.core.series_names import TOTAL
 from latencykit.errors import (
     DataNotAvailableError,
@@ -23,6 +24,8 @@ from latencykit.units import (
     format_count,
     format_duration,
     format_percentile,
+    format_row,
+    format_value,
 )
 
 if TYPE_CHECKING:
@@ -329,6 +332,21 @@ def slo_pairs(slo: Any) -> list[tuple[float, float]]:
         slo = for_all_series(slo)
         slo = [(row.percentile, row.limit) for row in slo.limits if row.percentile is not None]
     return sorted((float(percentile), float(limit)) for percentile, limit in slo)
+
+
+def key_finding(series: Mapping[str, Any]) -> str | None:
+    """Return p50, p99 and the maximum of the only series; None where they are not counted."""
+    ((label, data),) = series.items() if len(series) == 1 else ((None, None),)
+    if not isinstance(data, Histogram) or not data.count:
+        return None
+
+    def show(value: float) -> str:
+        return format_value(value, data.unit)
+
+    rows = data.percentile_rows([50.0, 99.0])
+    values = [f"{percentile_text(row.percentile)} {format_row(row, show)}" for row in rows]
+    name = plain(shorten(str(label), 40))
+    return f"{name + ': ' if name else ''}{', '.join(values)}, max {statistic_text(data, 'max')}"
 
 
 def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> str | None:
