@@ -333,7 +333,8 @@ class Fold(Protocol):
     A fold that also has ``ahead(block)`` and ``join(block, result)`` does most of its work in
     threads, several blocks at a time: `ahead` changes nothing, and `join` does with its result what
     `add` does without. See `ahead_of` and `join`. Where its attribute ``walks`` is true, it needs
-    nothing decoded, and the larger a block the better.
+    nothing decoded, and the larger a block the better; where that or ``alone`` is, `join` needs the
+    result alone, without the counts of the block.
     """
 
     def add(self, block: Block) -> None:
@@ -368,11 +369,14 @@ def worked_ahead(
     walk = bool(folds) and all(getattr(fold, "walks", False) for fold in folds)
     if walk and len(blocks) > 1 and len({block.buckets for block in blocks}) == 1:
         blocks = [blocks[0].joined(blocks[1:])]
+    alone = bool(folds) and all(
+        getattr(fold, "walks", False) or getattr(fold, "alone", False) for fold in folds
+    )
     found: list[tuple[Block, Sequence[Any]]] = []
     none = np.zeros(0, np.int64)
     for block in blocks:
         results = work(block)
-        light = walk and not any(result is None for result in results)
+        light = alone and not any(result is None for result in results)
         held = Block(block.rows, none, none, none, block.buckets) if light else block
         found.append((held, results))
     return found
@@ -857,6 +861,7 @@ class TopFold:
 
     def __init__(self, part: float, most: int = 48 << 20) -> None:
         self._part, self._most = part, most
+        self.alone = True
         self._blocks: list[Block] | None = []
         self._bytes = 0
 
