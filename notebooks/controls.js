@@ -348,6 +348,7 @@ const STYLE = `
 .lesson form { margin: 4px; } .lesson form p, .lesson fieldset { margin: 0 0 8px; } .lesson fieldset { padding: 4px 10px; border: 1px solid #767c86; border-radius: 4px; }
 .lesson label, .lesson legend { color: ${INK}; font-weight: 600; } .lesson .choices label { font-weight: normal; }
 .lesson input[type=text] { font: inherit; padding: 5px 8px; margin-top: 4px; border: 1px solid #767c86; border-radius: 4px; background: #fff; color: ${INK}; }
+.jp-Cell:has(.lesson.open) ~ .jp-Cell { display: none; } /* JupyterLab: cells below an open question */
 .lesson td, .lesson th { padding: 2px 12px 2px 0; text-align: right; font-weight: normal; color: ${INK}; background: #fff; }
 .lesson th:first-child, .lesson td:first-child { text-align: left; }
 `;
@@ -431,17 +432,19 @@ export function ask(el, { question, unit, choices, several, answer = "" }, chang
     return /^[\d.,\s_]+$/.test(text) && unit ? `${text} ${unit}` : text;
   };
   const form = element("form", {}, fields, element("button", { type: "submit" }, "Answer"));
-  const show = (text) => { said.textContent = text ? `Your answer: ${text}. Read on.` : ""; };
+  const show = (text) => { said.textContent = text ? `Your answer: ${text}. Read on.` : el.closest(".jp-Cell") ? "What is below appears with your answer." : ""; };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = given();
     if (!text) { said.textContent = choices.length ? "Choose first." : "Type a number first; a guess is enough."; return; }
     show(text);
+    box.classList.remove("open");
     changed(text);
   });
   form.addEventListener("keydown", (event) => { if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); }); // pages have shortcuts
   show(answer);
-  host(el, null, form, said);
+  const box = host(el, null, form, said);
+  box.classList.toggle("open", !answer);
   return () => {};
 }
 
@@ -519,9 +522,10 @@ export function predict(el, { asked, truths, given, nines, low, high, example, a
     else { last = null; put(cursor, value * change); }
     said.textContent = `p${(100 * (1 - 10 ** (-(cursor / STEPS) * nines))).toPrecision(5)}: ${ms(drawn.get(cursor))}`;
   });
-  reveal.addEventListener("click", () => { shown = true; reveal.disabled = true; report(); draw(); });
+  reveal.addEventListener("click", () => { shown = true; reveal.disabled = true; box.classList.remove("open"); report(); draw(); });
   again.addEventListener("click", () => { shown = false; drawn.clear(); last = null; cursor = 0; reveal.disabled = true; said.textContent = invite; draw(); });
   const box = host(el, canvas, canvas, element("div", { class: "choices" }, reveal, again), said), close = followWidth(box, draw);
+  box.classList.toggle("open", !answer);
   draw();
   return close;
 }
