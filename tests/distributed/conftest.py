@@ -99,10 +99,10 @@ def say(run):
     return lambda *words: run("-q", *words)[:2]
 
 
-def inputs_of(paths, *, jobs: int = 1, dask: str | None = None, **selection) -> Inputs:
+def inputs_of(paths, *, dask: str | None = None, **selection) -> Inputs:
     """What the command line makes of FILES and options."""
     files = (paths,) if isinstance(paths, str) else tuple(map(str, paths))
-    return Inputs(files=files, selection=Selection(**selection), jobs=jobs, dask=dask)
+    return Inputs(files=files, selection=Selection(**{"jobs": 1} | selection), dask=dask)
 
 
 def total_of(paths, **options) -> lk.Histogram:
