@@ -415,7 +415,7 @@ def compare(
     return replace(result, warnings=_warnings(sides), unit=units.pop(), runs=numbers)
 
 
-def _listed(side: Any, name: str) -> list[Any]:
+def _listed(side: object, name: str) -> list[object]:
     if hasattr(side, "run"):
         return [side]
     runs = side.values() if hasattr(side, "values") else side
@@ -427,7 +427,7 @@ def _listed(side: Any, name: str) -> list[Any]:
     return series
 
 
-def _comparable(data: Any) -> Side:
+def _comparable(data: object) -> Side:
     if isinstance(data, Summary):
         return data.to_unit("ns") if data.unit in NANOSECONDS else data
     return histogram_of(data, "a comparison")

@@ -214,7 +214,7 @@ def _shown(interval: float, unit: str) -> str:
 
 def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> Any:
     """Correct with an interval in nanoseconds, without checks."""
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "corrected": "us",
         "expected_interval": interval,
         "notes": data.run.with_notes(

@@ -817,7 +817,7 @@ def _whole_shares(counts: Floats) -> Floats:
     return np.asarray(scaled / _GRID)
 
 
-def _rows(look: _Look) -> list[dict[str, Any]]:
+def _rows(look: _Look) -> list[dict[str, object]]:
     world, slow, threshold = look.world, look.world.slow, look.threshold
     level = threshold.percentile
     counter = _Counterfactual(
@@ -852,7 +852,7 @@ def _rows(look: _Look) -> list[dict[str, Any]]:
 
 def _rows_of(
     attribute: Attribute, significant: set[int], world: _World, counter: _Counterfactual
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     size = len(attribute.values)
     count = np.bincount(attribute.codes, minlength=size).astype(np.float64)
     late = np.bincount(attribute.codes[world.slow], minlength=size).astype(np.float64)
@@ -960,7 +960,7 @@ class _Counterfactual:
         return 1 - float(self._values[some[at]]) / self._threshold if self._threshold > 0 else None
 
 
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame(rows, columns=list(_COLUMNS))

@@ -751,7 +751,7 @@ class _Strategy:
     shares: tuple[float, ...]
 
 
-def _log_of(data: Any) -> HistogramLog | None:
+def _log_of(data: object) -> HistogramLog | None:
     """The intervals of a log or of samples with start times, all tags together."""
     if isinstance(data, Samples):
         data = (
@@ -835,7 +835,7 @@ def _least_delay(leaf: Histogram, hedge: float) -> float:
 
 def _between(
     leaf: Histogram, fastest: Distribution, slowest: Distribution, shares: Sequence[float]
-) -> dict[float, Any]:
+) -> dict[float, object]:
     """Bounds of the shares of users who wait longer than percentiles of one call."""
     _, low, high, _ = brackets_at(leaf, np.asarray(shares, np.float64))
     ends = zip(shares, low.tolist(), high.tolist(), strict=True)

@@ -182,8 +182,8 @@ def _chart_options(
     y: str | None,
     size: str | None,
     dpi: float | None,
-    **look: Any,
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    **look: object,
+) -> tuple[dict[str, object], dict[str, object]]:
     """The series, corrected ones beside raw ones if asked for, and the options of the chart."""
     data = {entry.name: entry.data for entry in loaded}
     if confidence is None and len(loaded) <= 3 and not runs:

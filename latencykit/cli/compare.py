@@ -164,7 +164,7 @@ def _draw(
     pairs: Mapping[str, Sequence[Sequence[Data]]],
     out: Path,
     files: Sequence[str],
-    options: dict[str, Any],
+    options: dict[str, object],
 ) -> None:
     """Draw the comparison of the only series."""
     from latencykit.plot.comparison_chart import compare as chart

@@ -99,7 +99,7 @@ def command(
     return int(fail and any(diagnosis.verdict == "omits" for diagnosis in diagnoses.values()))
 
 
-def _together(given: Inputs) -> Any:
+def _together(given: Inputs) -> object:
     """All series as one."""
     data = merged_whole(given)
     if data is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _RERUNS = 2  # three runs decide
 
 
-def _store(function: Callable[..., Any]) -> Callable[..., Any]:
+def _store(function: Callable[..., object]) -> Callable[..., object]:
     """Give a command ``--store``."""
     return click.option(
         "--store",
@@ -32,7 +32,7 @@ def _store(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def _label(function: Callable[..., Any]) -> Callable[..., Any]:
+def _label(function: Callable[..., object]) -> Callable[..., object]:
     """Give a command ``--label``."""
     return click.option(
         "--label",
@@ -42,7 +42,7 @@ def _label(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def _branch(function: Callable[..., Any]) -> Callable[..., Any]:
+def _branch(function: Callable[..., object]) -> Callable[..., object]:
     """Give a command ``--branch`` that selects runs."""
     return click.option("--branch", metavar="NAME", help="Only runs of this branch.")(function)
 

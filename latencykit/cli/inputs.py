@@ -355,7 +355,7 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
     return bins
 
 
-def _total(given: Inputs, executor: Any, ask: Callable[[Any], Any]) -> Any:
+def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any:
     from latencykit.distributed import executors
     from latencykit.distributed.results import totals_of
     from latencykit.io.part_results import read_part
@@ -439,7 +439,7 @@ def pairs_of(
 
 def runs_of(given: Inputs) -> dict[str, Any]:
     """Name → one series per file: the only one, or the one that sums up the others."""
-    runs: list[tuple[str, str, Any]] = []
+    runs: list[tuple[str, str, object]] = []
     named = expand(given.files)
     for (label, path), series in zip(
         named, _each_file(replace(given, files=tuple(path for _, path in named))), strict=True

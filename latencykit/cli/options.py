@@ -158,9 +158,9 @@ def inputs(
     With `split`, also those that split series into parts and merge them.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
-        def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> Any:
+        def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> object:
             from latencykit._limits import limits
             from latencykit._text import in_terminal
             from latencykit.core.run import reporting

@@ -39,7 +39,7 @@ class _Table:
     """Complete columns, shared by all selections of rows; loaded and encoded once."""
 
     def __init__(
-        self, columns: Mapping[str, object] | None, load: Callable[[], Mapping[str, Any]] | None
+        self, columns: Mapping[str, object] | None, load: Callable[[], Mapping[str, object]] | None
     ) -> None:
         self._columns = {} if columns is None and load is None else columns
         self.load = load
@@ -50,7 +50,7 @@ class _Table:
         return self._columns is not None
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, object]:
         if self._columns is None:
             assert self.load is not None
             self._columns = self.load()
@@ -79,9 +79,9 @@ class Columns(Mapping[str, "NDArray[Any]"]):
 
     def __init__(
         self,
-        columns: Mapping[str, Any] | _Table | None = None,
+        columns: Mapping[str, object] | _Table | None = None,
         *,
-        load: Callable[[], Mapping[str, Any]] | None = None,
+        load: Callable[[], Mapping[str, object]] | None = None,
         rows: Ints | None = None,
     ) -> None:
         self._table = columns if isinstance(columns, _Table) else _Table(columns, load)
@@ -138,7 +138,7 @@ class Columns(Mapping[str, "NDArray[Any]"]):
     def __hash__(self) -> int:
         return hash(Columns)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         import pickle
 
         if not self._table.loaded:

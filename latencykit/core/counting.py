@@ -200,7 +200,7 @@ def _column(chunk: Any) -> AnyArray:
 
 def _pieces(array: AnyArray) -> Iterator[AnyArray]:
     """The array itself; a mapped file in pieces whose pages are released once they are counted."""
-    mapped: Any = array
+    mapped: object = array
     while mapped is not None and not isinstance(mapped, mmap.mmap):
         mapped = getattr(mapped, "base", None)
     if mapped is None or getattr(array, "mode", None) != "r" or not hasattr(mmap, "MADV_DONTNEED"):

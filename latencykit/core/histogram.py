@@ -610,12 +610,12 @@ class Histogram(Value):
             known[confidence] = origin.evidence(self).solid_up_to(confidence)[0]
         return float(min(limit, known.get(confidence, limit)))
 
-    def _counted_from(self, origin: Any) -> Histogram:
+    def _counted_from(self, origin: object) -> Histogram:
         """Return itself, which knows the run with times that it sums up and so what it supports."""
         object.__setattr__(self, "_origin", origin)
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_origin"}
 
     def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:

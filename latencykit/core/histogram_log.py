@@ -246,7 +246,7 @@ class HistogramLog(HistogramBacked, Value):
 
     __hash__ = Value.__hash__
 
-    def _content(self) -> tuple[Any, ...]:
+    def _content(self) -> tuple[object, ...]:
         return self.unit, self.run, self.starts, self.lengths, interval_tags(self)
 
     # ------------------------------------------------------------ plain facts

@@ -87,7 +87,7 @@ def _plain(*arrays: Ints) -> bool:
     return all(array.dtype == np.int64 and array.flags.c_contiguous for array in arrays)
 
 
-def _at(array: AnyArray) -> Any:
+def _at(array: AnyArray) -> object:
     """The address of an array; for a read-only one numpy takes ten times as long."""
     return _address(array) if array.flags.writeable else array.ctypes.data
 

@@ -289,7 +289,7 @@ class Samples(HistogramBacked, Value):
     def __len__(self) -> int:
         return int(self.duration.size)
 
-    def _content(self) -> tuple[Any, ...]:
+    def _content(self) -> tuple[object, ...]:
         return *super()._content(), None if self.start is None else self._zero
 
     def with_columns(self, columns: Mapping[str, ArrayLike] | Columns) -> Samples:
@@ -790,7 +790,7 @@ class Samples(HistogramBacked, Value):
         """
         import pandas as pd
 
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "start": self.start,
             "duration": self.duration,
             "intended": self.intended,

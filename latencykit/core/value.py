@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def equal(value: object, other: object) -> bool:
 class Value:
     """Base of immutable types: frozen dataclasses with ``eq=False``, or classes with `_content`."""
 
-    def _content(self) -> tuple[Any, ...]:
+    def _content(self) -> tuple[object, ...]:
         compared = (item.name for item in fields(self) if item.compare)  # type: ignore[arg-type]
         return tuple(getattr(self, name) for name in compared)
 
@@ -63,7 +63,7 @@ class Value:
     def __post_init__(self) -> None:
         self.__setstate__(vars(self))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         for name, item in list(state.items()):
             frozen = read_only(item) if isinstance(item, np.ndarray) else item
             object.__setattr__(self, name, frozen)

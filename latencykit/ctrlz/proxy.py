@@ -16,7 +16,6 @@ import json
 import os
 import sys
 import time
-from typing import Any
 
 from latencykit.ctrlz.server import BACKLOG, raise_file_limit
 
@@ -33,7 +32,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 async def _serve(host: str, port: int) -> None:
     """Pass connections on until the parent is gone."""
-    state: dict[str, Any] = {"first": None}
+    state: dict[str, object] = {"first": None}
     tasks: set[asyncio.Task[None] | None] = set()  # asyncio itself keeps no hold on them
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,7 +59,7 @@ async def _serve(host: str, port: int) -> None:
         _say(state)
 
 
-def _say(message: dict[str, Any]) -> None:
+def _say(message: dict[str, object]) -> None:
     try:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()

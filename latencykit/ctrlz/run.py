@@ -834,7 +834,7 @@ def _tool_and_version(data: Data, argv: Sequence[str]) -> tuple[str | None, str 
     return tool, data.run.version or (tool_version(tool) if tool else None)
 
 
-def _load_of(plan: Plan, sent: int | None) -> dict[str, Any]:
+def _load_of(plan: Plan, sent: int | None) -> dict[str, object]:
     """Return the load of a test, as far as the command takes it."""
     scheduled = plan.takes("rate", "rate_per_connection")
     return {
@@ -846,13 +846,13 @@ def _load_of(plan: Plan, sent: int | None) -> dict[str, Any]:
     }
 
 
-def _server_of(kind: str, observed: Observed | None) -> dict[str, Any]:
+def _server_of(kind: str, observed: Observed | None) -> dict[str, object]:
     """Return what is known of the server of a test."""
     names = {"usual": "base", "busy": "busy", "jitter": "jitter"}
     return {"kind": kind} | {key: getattr(observed, name, None) for key, name in names.items()}
 
 
-def _machine() -> dict[str, Any]:
+def _machine() -> dict[str, object]:
     """Return this machine's facts that matter to a test."""
     return {
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",

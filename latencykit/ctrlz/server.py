@@ -268,7 +268,7 @@ async def _serve(service: Service, port: int, channel: socket.socket | None) -> 
         _say(service.stats() | {"jitter": jitter})
 
 
-def _accept_handed(channel: socket.socket, service: Service, tasks: set[Any]) -> None:
+def _accept_handed(channel: socket.socket, service: Service, tasks: set[object]) -> None:
     """Take connections that another process accepted."""
     try:
         _, handles, _, _ = socket.recv_fds(channel, _FDS, _FDS)
@@ -283,7 +283,7 @@ def _accept_handed(channel: socket.socket, service: Service, tasks: set[Any]) ->
         task.add_done_callback(tasks.discard)
 
 
-def _say(message: dict[str, Any]) -> None:
+def _say(message: dict[str, object]) -> None:
     try:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()

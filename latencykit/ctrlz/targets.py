@@ -75,7 +75,7 @@ class _Worker:
         line = self.process.stdout.readline()
         if not line:
             raise LatencyKitError("the test's own server was ended; any message of its is above")
-        message: dict[str, Any] = json.loads(line)
+        message: dict[str, object] = json.loads(line)
         return message
 
     def close(self) -> None:

@@ -119,7 +119,7 @@ def joined(results: Sequence[PartResult], *, lenient: bool = False) -> PartResul
     if errors and not lenient:
         return PartResult((), tuple(reports), errors[0])
     reports += [f"left out: {error}" for error in errors]
-    parts: dict[str, list[Any]] = {}
+    parts: dict[str, list[object]] = {}
     for name, part in (pair for result in results for pair in result.series):
         parts.setdefault(name, []).append(part)
     try:
@@ -302,7 +302,7 @@ class _Watch:
         self._seen: object = None  # who the workers are, and when one last reported
         self._since = self._answered = time.monotonic()
 
-    def result_of(self, future: Future[Any]) -> Any:
+    def result_of(self, future: Future[object]) -> object:
         """Return a result; raise where scheduler or workers are gone, or silent beyond limits."""
         while True:
             with contextlib.suppress(TimeoutError):

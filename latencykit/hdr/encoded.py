@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class EncodedBlock(Block):
         payloads = Payloads.joined([block.payloads for block in blocks])
         return EncodedBlock(rows, payloads, self.refuse, self.buckets)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle without what refuses corrupt rows, after there are none left."""
         _ = self._entries
         return EncodedBlock, (self.rows, self.payloads, _sound, self.buckets)

@@ -203,7 +203,7 @@ def _single(path: Path) -> Iterator[OtherRun]:
     yield OtherRun(dict(read_all(path)), None, None, path.stat().st_mtime, {})
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path) -> object:
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

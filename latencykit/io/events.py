@@ -337,7 +337,7 @@ def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     text = source.text().replace("\x1e", "")
     text = re.sub(r"^data: ", "", text, flags=re.MULTILINE) if text.startswith("data: ") else text
     decoder, at = json.JSONDecoder(), 0
-    values: list[Any] = []
+    values: list[object] = []
     blank = re.compile(r"\s*")
     notes: tuple[str, ...] = ()
     while (at := blank.match(text, at).end()) < len(text):  # type: ignore[union-attr]
@@ -470,7 +470,7 @@ _SLOW_RAW = re.compile(r"^\d+\n(1\d{9})\n(\d+)\n([^\n]+)\n(?:[^\n]*\n)*?[^\s]+:\
 
 def _slowlog(source: Source) -> Events:
     text = source.text()
-    rows: list[tuple[Any, ...]] = _SLOW.findall(text) or _SLOW_RAW.findall(text)
+    rows: list[tuple[object, ...]] = _SLOW.findall(text) or _SLOW_RAW.findall(text)
     if text.lstrip().startswith("[["):
         rows = [(row[1], row[2], (row[3] or [""])[0]) for row in json.loads(text)]
     if not rows:

@@ -293,8 +293,8 @@ def _again(ask: Callable[[], object], clock: _Clock, tries: int) -> Any:
     return ask()
 
 
-def _once(system: Any, name: str, words: tuple[Any, ...], clock: _Clock) -> Any:
-    more: dict[str, Any] = {}
+def _once(system: Any, name: str, words: tuple[object, ...], clock: _Clock) -> object:
+    more: dict[str, object] = {}
     if name == "get_file":
         from fsspec.callbacks import Callback
 
@@ -307,7 +307,7 @@ def _once(system: Any, name: str, words: tuple[Any, ...], clock: _Clock) -> Any:
 
     from fsspec.asyn import sync
 
-    async def watched() -> Any:
+    async def watched() -> object:
         task = asyncio.ensure_future(method(*words, **more))
         try:
             while not (await asyncio.wait({task}, timeout=min(max(clock.left, 0.0), 1.0)))[0]:

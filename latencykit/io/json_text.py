@@ -162,7 +162,7 @@ def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
 def documents(source: Source) -> tuple[list[JSONObject], tuple[str, ...]]:
     """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
     text = without_halves(plain_report(source.text()))
-    records: list[dict[str, Any]] = []
+    records: list[dict[str, object]] = []
     at = len(text) - len(text.lstrip())
     while at < len(text):
         try:
@@ -295,7 +295,7 @@ def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] =
 
 def flat(record: Mapping[str, object], depth: int = 3) -> JSONObject:
     """Return nested objects as ``a.b``; lists are left out."""
-    pairs: dict[str, Any] = {}
+    pairs: dict[str, object] = {}
     for key, value in record.items():
         if isinstance(value, dict) and depth:
             pairs |= {f"{key}.{inner}": leaf for inner, leaf in flat(value, depth - 1).items()}

@@ -41,7 +41,7 @@ def write_json(series: Mapping[str, Data], path: Path) -> None:
 
 def record_of(data: Data) -> JSONObject:
     """Return a data type as plain values; `data_of` is the inverse."""
-    content: dict[str, Any]
+    content: dict[str, object]
     if isinstance(data, Summary):
         percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
         content = {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}

@@ -97,8 +97,8 @@ def _arrow() -> tuple[Any, Any]:
 def write_parquet(series: Mapping[str, Data], path: Path) -> None:
     """Write logs and histograms in row groups, so that memory does not grow with a log."""
     pa, pq = _arrow()
-    layouts: list[dict[str, Any]] = []
-    frames: dict[str, Any] = {}
+    layouts: list[dict[str, object]] = []
+    frames: dict[str, object] = {}
     intervals: dict[str, tuple[HistogramLog | Histogram, Floats, Floats, Any]] = {}
     tags: Sequence[str | None]
     for name, data in series.items():
@@ -223,7 +223,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 
 def _rebuilt(
     frame: dict[str, Any],
-    layouts: list[dict[str, Any]],
+    layouts: list[dict[str, object]],
     groups: list[tuple[int, int, int]],
     source: Source,
 ) -> Data:
@@ -268,7 +268,7 @@ class _ParquetPart:
         self,
         source: Source,
         groups: list[tuple[int, int, int]],
-        layouts: list[dict[str, Any]],
+        layouts: list[dict[str, object]],
         intervals: int,
     ) -> None:
         self._source, self._groups = source, groups

@@ -273,7 +273,7 @@ class _Later:
         self._rows, self._sum = int(duration.size), int(duration.sum())
         self._shared = shared  # series of the input that have been read again and not yet used
 
-    def __call__(self) -> dict[str, Any]:
+    def __call__(self) -> dict[str, object]:
         source = self._source or source_of(FileRange(self._path))
         if self._name not in self._shared:
             self._shared.update(read_source(source, self._options, self._format))
@@ -291,7 +291,7 @@ class _Later:
             )
         return {name: data.columns.cells(name) for name in data.columns}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         if self._path == "-":
             raise TypeError("standard input cannot be read again")
         named = registry.named_format(self._format.name)
@@ -312,7 +312,7 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
     run = data.run
     if run.unit_from != "assumed" or run.unit not in NANOSECONDS:
         return data
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "unit": unit,
         "unit_from": "option",
         "notes": tuple(note for note in run.notes if note != run.unit_note),
@@ -629,7 +629,7 @@ def unique_names(named: Sequence[tuple[str, str, Data]]) -> dict[str, Any]:
         ]
         for path in equal:
             depth[path] += 1
-    result: dict[str, Any] = {}
+    result: dict[str, object] = {}
     for path, name, data in named:
         file, label = PurePath(path).name, name
         if count[name] > 1:

@@ -200,7 +200,7 @@ def compression(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def _decoder(kind: str) -> Any:
+def _decoder(kind: str) -> object:
     """A decoder of a compressed stream; its package is imported only now."""
     window = in_force().window
     if kind == "gzip":

@@ -80,7 +80,7 @@ def decode(data: memoryview, schema: Schema, *, head: bool = False) -> dict[str,
         expected = _WIRE.get(kind, _VARINT) if isinstance(kind, str) else _BYTES
         if wire != expected and not (repeated and wire == _BYTES):
             raise InvalidArgumentError(f"the field {name} of the message has another type")
-        cell: Any
+        cell: object
         if not isinstance(kind, str):
             cell = decode(value, kind, head=cut)
         elif kind == "text":

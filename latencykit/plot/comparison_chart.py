@@ -142,7 +142,7 @@ def compare(
 
 
 def _curve(
-    base: Any, new: Any, confidence: float, last: float
+    base: object, new: object, confidence: float, last: float
 ) -> tuple[Floats, Floats, Floats, Floats] | None:
     """Return the shift function of two single runs on a grid of percentiles, with its band."""
     from latencykit.analysis.compare import evidence_of, shift

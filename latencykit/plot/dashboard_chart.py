@@ -196,7 +196,7 @@ def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
     ax.text(x, y, text, **{"va": "center", "color": INK} | look)
 
 
-def _numbers(ax: Axes, counted: Any, verdict: str | None, findings: Sequence[str]) -> None:
+def _numbers(ax: Axes, counted: object, verdict: str | None, findings: Sequence[str]) -> None:
     """Write names flush left, numbers flush right, the verdict and its evidence below."""
     rows = [(name, value, INK, "normal") for name, value in key_statistics(counted)]
     if verdict is not None:
@@ -207,7 +207,7 @@ def _numbers(ax: Axes, counted: Any, verdict: str | None, findings: Sequence[str
     for k, (name, value, colour, weight) in enumerate(rows[:most]):
         y = 1.0 - (k + 0.5) * step
         _write(ax, 0.0, y, plain(name, 24), fontsize=9, color=MUTED)
-        look: dict[str, Any] = {"color": colour, "fontweight": weight, "ha": "right"}
+        look: dict[str, object] = {"color": colour, "fontweight": weight, "ha": "right"}
         _write(ax, 1.0, y, plain(value, 24), fontsize=9, **look)
     row = len(rows)
     for sentence in sentences:
@@ -218,7 +218,7 @@ def _numbers(ax: Axes, counted: Any, verdict: str | None, findings: Sequence[str
                 row += 1
 
 
-def _side_by_side(ax: Axes, series: Mapping[str, Any]) -> None:
+def _side_by_side(ax: Axes, series: Mapping[str, object]) -> None:
     """Write one column per series under its name, one row per number."""
     styles = series_styles(series)
     listed = {label: dict(key_statistics(data)) for label, data in series.items()}
@@ -226,7 +226,7 @@ def _side_by_side(ax: Axes, series: Mapping[str, Any]) -> None:
     step, most = _rows(ax, len(names) + 2, 8.5)
     names, width = names[: most - 2], _width(ax)
     apart = min(0.5, (1 - 58.0 / width) / len(series))
-    right: dict[str, Any] = {"fontsize": 8.5, "ha": "right"}
+    right: dict[str, object] = {"fontsize": 8.5, "ha": "right"}
     for k, (label, numbers) in enumerate(listed.items()):
         x = 1.0 - apart * (len(series) - 1 - k)
         look = {"linewidth": 2.2} | styles[label]
@@ -241,7 +241,7 @@ def _side_by_side(ax: Axes, series: Mapping[str, Any]) -> None:
         _write(ax, 0.0, y, plain(name, 16), fontsize=8.5, color=MUTED)
 
 
-def _table(ax: Axes, series: Mapping[str, Any]) -> None:
+def _table(ax: Axes, series: Mapping[str, object]) -> None:
     """Write one row per series with its count and percentiles, the highest maximum first."""
     styles = series_styles(series)
     order = sorted(series, key=lambda label: -_value(series[label], 100.0))
@@ -255,7 +255,7 @@ def _table(ax: Axes, series: Mapping[str, Any]) -> None:
     places = [1.0 - column * k / width for k in range(len(chosen))][::-1]
     places = [places[0] - column / width, *places] if counts else places
     heads = [*(["requests"] if counts else []), *map(percentile_text, chosen)]
-    look: dict[str, Any] = {"fontsize": 8}
+    look: dict[str, object] = {"fontsize": 8}
     for x, words in zip(places, heads, strict=True):
         _write(ax, x, 1.0 - 0.5 * step, words, color=MUTED, ha="right", **look)
     letters = max(8, int((places[0] * width - column - 0.07 * width) / 4.9))

@@ -133,7 +133,7 @@ def explanation(
     return page
 
 
-def _chosen(result: Explanation, most: int) -> list[tuple[str, list[Any]]]:
+def _chosen(result: Explanation, most: int) -> list[tuple[str, list[object]]]:
     """Attributes and the rows of each that are drawn, as many as have space."""
     chosen: list[tuple[str, list[Any]]] = []
     number = 0
@@ -239,7 +239,7 @@ def coincidence(
         if (result.stalls["suspect"] == name).any()
     ]
     significant = list(result.rows["source"][result.rows["significant"].astype(bool)])
-    lanes: list[tuple[str, Any]] = []
+    lanes: list[tuple[str, object]] = []
     for source in result.lanes:
         kinds = [name for name in significant if name.startswith(f"{source.name}: ")]
         for name in kinds:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _real_axes3d(*args: Any, **kwargs: Any) -> Any:
+def _real_axes3d(*args: object, **kwargs: object) -> object:
     from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
 
     return Axes3D(*args, **kwargs)
@@ -126,7 +126,7 @@ def save(
             "take a smaller size, fewer pixels per inch, or .svg"
         )
     installed = {entry.name for entry in fontManager.ttflist}
-    family: Any = ["DejaVu Sans", *(name for name in _FONTS if name in installed)]
+    family: object = ["DejaVu Sans", *(name for name in _FONTS if name in installed)]
     with mpl.rc_context(), warnings.catch_warnings():
         # Not `rcdefaults`, which reads all style files first.
         defaults = {key: val for key, val in mpl.rcParamsDefault.items() if key not in _NOT_OURS}

@@ -170,7 +170,12 @@ class _Image(PcolorImage):
         self._x_edges, self._y_edges = x, y
         self.set_in_layout(False)  # it fills the axes and has no extent
 
-    def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:  # noqa: ARG002
+    def make_image(
+        self,
+        renderer: object,  # noqa: ARG002
+        magnification: float = 1.0,
+        unsampled: bool = False,  # noqa: ARG002
+    ) -> Any:
         """Return the pixels and their position."""
         ax: Any = self.axes
         left, lower, right, upper = ax.bbox.extents
@@ -252,7 +257,7 @@ def heatmap(
     known = shown[np.isfinite(shown) & (shown > 0)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.1, 1.0)
     norm = LogNorm(max(low, high * 1e-6), max(high, low * 1.01), clip=True)
-    look: dict[str, Any] = {"cmap": _MAP, "norm": norm} | image_kwargs
+    look: dict[str, object] = {"cmap": _MAP, "norm": norm} | image_kwargs
     image = _Image(ax, cells.times, cells.values, np.ma.masked_where(~(shown > 0), shown), **look)
     ax.add_image(image)
     # Grey ground where nothing was counted: nothing is known there.

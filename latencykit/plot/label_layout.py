@@ -806,7 +806,7 @@ def alt_text(figure: Any) -> str:
     return text.replace("\\$", "$")
 
 
-def _described(figure: Any, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _described(figure: object, **_: object) -> tuple[dict[str, object], dict[str, object]]:
     """The alternative text as IPython asks for it: metadata beside the pictures that it makes."""
     about = {"alt": alt_text(figure)}
     return {}, {"image/png": about, "image/svg+xml": about}

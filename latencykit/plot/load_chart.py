@@ -125,7 +125,7 @@ def load_curve(
     for k, p in enumerate(lines):
         boldest = p == max(lines)
         colour = RED if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
-        look: dict[str, Any] = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
+        look: dict[str, object] = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
         _draw_line(ax, curve, p, lines[p], labels, confidence, look, line_kwargs)
     ends = np.array([_interval(row, max(lines), confidence) for row in curve.rows])
     ax.vlines(rates, *ends.T, color=RED, alpha=0.35, linewidth=4, zorder=2)
@@ -175,7 +175,7 @@ def _draw_line(
     labels: LineLabels,
     confidence: float,
     look: dict[str, Any],
-    line_kwargs: dict[str, Any],
+    line_kwargs: dict[str, object],
 ) -> None:
     """Draw a percentile's line and its points, hollow where the sample does not support it."""
     rates, ranges = (

@@ -206,7 +206,11 @@ def percentiles(
 
 
 def _weak_of(
-    dashed_from: Any, measured: Mapping[str, Any], counted: Mapping[str, Any], *, runs: bool
+    dashed_from: object,
+    measured: Mapping[str, object],
+    counted: Mapping[str, object],
+    *,
+    runs: bool,
 ) -> dict[str, tuple[float, str]]:
     """Return label → percentile from which a curve is based on a few events, and these events."""
     if dashed_from is None:
@@ -232,7 +236,7 @@ def _known_values(summary: Summary) -> Floats:
 
 
 def _draw_runs(
-    ax: Axes, curves: Mapping[str, Curve], nines: float, zero: float, line_kwargs: dict[str, Any]
+    ax: Axes, curves: Mapping[str, Curve], nines: float, zero: float, line_kwargs: dict[str, object]
 ) -> list[Line2D]:
     """Draw thin lines, the range that they span, and their median, whose lines are returned."""
     for label, curve in curves.items():

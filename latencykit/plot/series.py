@@ -57,7 +57,7 @@ def read_paths(data: Any) -> Any:
         return next(iter(series.values())) if len(series) == 1 else series
     if not isinstance(data, Mapping):
         return data
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     for label, values in data.items():
         values = read_paths(values)
         several = values if isinstance(values, Mapping) else {}

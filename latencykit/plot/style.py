@@ -65,7 +65,7 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         palettes = {"raw": (RED,), "honest": (BLUE,), None: COLOURS[1:]}
     else:
         palettes, roles = {None: COLOURS}, [None] * len(roles)
-    styles: dict[str, dict[str, Any]] = {}
+    styles: dict[str, dict[str, object]] = {}
     for k, (label, role) in enumerate(zip(series, roles, strict=True)):
         palette = palettes[role]
         turn, colour = divmod(roles[:k].count(role), len(palette))

@@ -414,7 +414,7 @@ def timeline(
 def _scale(
     ax: Axes,
     timed: Mapping[str, Intervals],
-    slo: Any,
+    slo: object,
     unit: str | None,
     *,
     log: bool,
@@ -451,13 +451,13 @@ def _scale(
 def _lines(
     ax: Axes,
     timed: Mapping[str, Intervals],
-    styles: Mapping[str, dict[str, Any]],
+    styles: Mapping[str, dict[str, object]],
     columns: int,
     zero: float,
-    line_kwargs: dict[str, Any],
-) -> tuple[dict[str, dict[float, Any]], int]:
+    line_kwargs: dict[str, object],
+) -> tuple[dict[str, dict[float, object]], int]:
     """Draw all lines; return them by series and percentile, and the most intervals per column."""
-    lines: dict[str, dict[float, Any]] = {label: {} for label in timed}
+    lines: dict[str, dict[float, object]] = {label: {} for label in timed}
     merged, single, many = 1, len(timed) == 1, len(timed) > FEW
     for label, intervals in timed.items():
         for number, (percentile, value) in enumerate(intervals.values.items()):
@@ -522,9 +522,9 @@ def _draw_largest(ax: Axes, series: Iterable[Intervals], columns: int, zero: flo
 
 def _draw_rate(
     ax: Axes,
-    series: Mapping[str, Any],
+    series: Mapping[str, object],
     timed: Mapping[str, Intervals],
-    styles: Mapping[str, dict[str, Any]],
+    styles: Mapping[str, dict[str, object]],
     columns: int,
 ) -> None:
     """Draw requests per second of each interval along the foot, the failed ones in red."""
@@ -552,7 +552,7 @@ def _name(
     ax: Axes,
     timed: Mapping[str, Intervals],
     lines: Mapping[str, Mapping[float, Any]],
-    styles: Mapping[str, dict[str, Any]],
+    styles: Mapping[str, dict[str, object]],
     *,
     named: bool,
 ) -> None:

@@ -127,13 +127,13 @@ class Measurement(Timer):
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def measured(*args: object, **kwargs: object) -> Any:
+            async def measured(*args: object, **kwargs: object) -> object:
                 with self.again():
                     return await function(*args, **kwargs)
         else:
 
             @functools.wraps(function)
-            def measured(*args: object, **kwargs: object) -> Any:
+            def measured(*args: object, **kwargs: object) -> object:
                 with self.again():
                     return function(*args, **kwargs)
 

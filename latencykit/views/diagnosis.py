@@ -189,7 +189,7 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     }
 
 
-def _ranges(data: Any, diagnosis: Diagnosis) -> dict[str, Span]:
+def _ranges(data: object, diagnosis: Diagnosis) -> dict[str, Span]:
     """Bounds of the percentiles that the source does not resolve."""
     if not isinstance(data, Histogram) or not data.count:
         return {}

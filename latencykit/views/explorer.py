@@ -121,7 +121,7 @@ def _origin(
     series: PageSeries,
     options: Mapping[str, Any],
     tagged: Collection[tuple[str | None, str | None]],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """How the series can be read again: the file, and the options of `latencykit.read`."""
     run = series.counted.run
     # Beside the tags of a log, what has no tag is its untagged part.

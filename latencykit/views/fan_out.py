@@ -250,7 +250,7 @@ def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, Any]]:
     return model
 
 
-def _fan_out_values(answer: FanOut, largest: float) -> list[dict[str, Any]]:
+def _fan_out_values(answer: FanOut, largest: float) -> list[dict[str, object]]:
     return [
         {
             "value": number(min(row.value, largest)),

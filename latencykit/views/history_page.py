@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.repr_html import CURVE_PERCENTILES
@@ -69,7 +69,7 @@ def _numbers(values: Sequence[float]) -> list[float | None]:
     return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
 
 
-def _trend(trend: Trend, place: dict[str, int]) -> dict[str, Any]:
+def _trend(trend: Trend, place: dict[str, int]) -> dict[str, object]:
     return {
         "series": trend.series,
         "statistic": trend.statistic,

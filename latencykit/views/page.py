@@ -103,8 +103,8 @@ def page_html(
 
 
 def _diagnosed_series(
-    named: Mapping[str, Any], limit: int, how: dict[str, Any]
-) -> tuple[list[PageSeries], list[Diagnosed], list[dict[str, Any]]]:
+    named: Mapping[str, object], limit: int, how: dict[str, object]
+) -> tuple[list[PageSeries], list[Diagnosed], list[dict[str, object]]]:
     """All series, corrected ones last, their diagnoses, and close-ups, within a limit in bytes."""
     diagnosed = as_raw(diagnose_series(page_series(named, limit), how))
     series = with_short_names(
@@ -141,7 +141,7 @@ def byte_count(size: int | str) -> int:
 
 def _details(
     series: Sequence[PageSeries], spans: Sequence[tuple[float, float]], limit: int
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Close-ups of the spans, the first ones, as far as they take a quarter of the page."""
     details, spare = [], limit / 4
     for start, end in spans:

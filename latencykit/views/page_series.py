@@ -211,7 +211,7 @@ class PageSeries:
     def curve_record(self) -> dict[str, Any]:
         """The series without its slots: look, reported percentiles, the curve of the whole run."""
         counted = self.counted
-        record: dict[str, Any] = {
+        record: dict[str, object] = {
             "name": self.name,
             "cls": self.look[0],
             "mark": self.look[1],
@@ -446,7 +446,7 @@ def _look(style: dict[str, Any]) -> tuple[str, str]:
     return name, f"mark{marker}" if marker else ""
 
 
-def _curve(counted: Histogram) -> dict[str, Any]:
+def _curve(counted: Histogram) -> dict[str, object]:
     """The exact curve of the whole run: the value up to each percentile, and its lower edge."""
     total = counted.count + counted.censored
     cumulative = counted.cumulative
@@ -476,7 +476,7 @@ def _curve(counted: Histogram) -> dict[str, Any]:
     }
 
 
-def _points(percentile: Floats, value: Floats, low: Floats) -> dict[str, Any]:
+def _points(percentile: Floats, value: Floats, low: Floats) -> dict[str, object]:
     return {
         "percentile": numbers(percentile),
         "value": numbers(value),

@@ -58,11 +58,11 @@ class Report:
     def __reduce__(self) -> Any:
         return Report, (self.html,)
 
-    def _repr_mimebundle_(self, **_: Any) -> Any:
+    def _repr_mimebundle_(self, **_: object) -> object:
         return ({"text/html": frame(self.html)}, {}) if self._data is None else self._bundle
 
     @cached_property
-    def _bundle(self) -> tuple[dict[str, str], dict[str, Any]]:
+    def _bundle(self) -> tuple[dict[str, str], dict[str, object]]:
         return bundle(self._data, self.html)
 
 

@@ -142,5 +142,5 @@ def _code(cell: dict[str, Any], source: str) -> str:
     return "".join(parts)
 
 
-def _joined(text: Any) -> str:
+def _joined(text: object) -> str:
     return "".join(text) if isinstance(text, list) else str(text)

@@ -208,7 +208,7 @@ class SummaryRecord(TypedDict):
 _ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
 
 
-def _findings(data: Any, evidence: Any) -> list[str]:
+def _findings(data: object, evidence: Any) -> list[str]:
     """Signs that the numbers are not what they seem, a sentence each."""
     histogram: Histogram = evidence.whole
     sentences = []
@@ -258,7 +258,7 @@ def series_record(
     data = in_nanoseconds(data)
     if isinstance(data, Summary):
         return _of_summary(name, data, percentiles, confidence)
-    evidence: Any
+    evidence: object
     if histogram is None or isinstance(data, Histogram):
         evidence = data.evidence()
     else:

@@ -181,7 +181,7 @@ def json_pieces(value: Any, indent: str = "") -> Iterator[str]:
         yield _encode(value)
 
 
-def _lines(records: list[dict[str, Any]], indent: str) -> str:
+def _lines(records: list[dict[str, object]], indent: str) -> str:
     """Records, one per line, encoded together where none contains records."""
     text, begins = _encode(records)[1:-1], f"{{{_encode(next(iter(records[0]), ''))}: "
     # Between braces, this can only be where the next record begins: quotes are escaped in text.

@@ -61,7 +61,9 @@ def terminal_chart(series: Any, *, width: int = 80, height: int = 20, colour: bo
     return "\n".join([*parts, *notes])
 
 
-def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
+def _curves(
+    plotext: object, named: Mapping[str, object], size: tuple[int, int], colour: bool
+) -> str:
     shown, _ = drawable(named, "curve")
     curves = {name: curve_of(data) for name, data in shown.items()}
     most = max(curve.count or 1e5 for curve in curves.values())
@@ -93,14 +95,16 @@ def _curves(plotext: Any, named: Mapping[str, Any], size: tuple[int, int], colou
     return _figure(plotext, title, lines, ticks, "percentile of requests", unit, size, colour)
 
 
-def _looks(named: Mapping[str, Any]) -> list[tuple[int, int, int]]:
+def _looks(named: Mapping[str, object]) -> list[tuple[int, int, int]]:
     """Raw measurements red and corrected ones blue where both are shown; else a colour each."""
     styles = [style["color"] for style in series_styles(named).values()]
     roles = {RED: _RAW, BLUE: _HONEST} if RED in styles else {}
     return [roles.get(style) or _PALETTE[k % len(_PALETTE)] for k, style in enumerate(styles)]
 
 
-def _timeline(plotext: Any, timed: Mapping[str, Any], size: tuple[int, int], colour: bool) -> str:
+def _timeline(
+    plotext: object, timed: Mapping[str, object], size: tuple[int, int], colour: bool
+) -> str:
     courses = {name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()}
     lines: list[Line] = []
     for (name, course), own in zip(courses.items(), _looks(timed), strict=True):

@@ -26,7 +26,7 @@ _UNLINKED = (
 class _Views:
     """The linked views of some data: HTML, the model as text, and the bytes that it refers to."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: object) -> None:
         self.heading, self.body, self._model = page.explorer_parts(data)
         self.buffers: list[bytes] = []
         apart = [
@@ -37,9 +37,9 @@ class _Views:
         ]
         explains = has_columns(as_series(data))
         self.model = json.dumps({**self._model, "series": apart, "explains": explains})
-        self._bundle: tuple[dict[str, str], dict[str, Any]] | None = None
+        self._bundle: tuple[dict[str, str], dict[str, object]] | None = None
 
-    def bundle(self, data: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    def bundle(self, data: object) -> tuple[dict[str, str], dict[str, object]]:
         """Return what a viewer without widgets shows, and its metadata."""
         if self._bundle is None:
             text = document.document("latencykit", self.heading + self.body, self._model)
@@ -50,7 +50,7 @@ class _Views:
 _cache: dict[tuple[Any, ...], _Views] = {}
 
 
-def _views(data: Any) -> _Views:
+def _views(data: object) -> _Views:
     """Return the views of some data; they are kept for as long as the data live."""
     values = list(data.items()) if hasattr(data, "items") else [("", data)]
     key = (hasattr(data, "items"), *((str(name), id(value)) for name, value in values))
@@ -61,7 +61,7 @@ def _views(data: Any) -> _Views:
     return _cache[key]
 
 
-def _apart(packed: dict[str, Any], buffers: list[bytes]) -> dict[str, Any]:
+def _apart(packed: dict[str, Any], buffers: list[bytes]) -> dict[str, object]:
     """Move the bytes of packed slots to the end of `buffers`; their place stands for them."""
     buffers.append(base64.b64decode(packed["bytes"]))
     return {**packed, "bytes": len(buffers) - 1}
@@ -96,7 +96,7 @@ class Explorer(anywidget.AnyWidget):
         self._data = data
         self.on_msg(self._answer)
 
-    def _answer(self, _: Any, message: Any, __: Any) -> None:
+    def _answer(self, _: object, message: Any, __: object) -> None:
         """Answer the engine: narrower time bins of what it shows, or slow requests explained."""
         if "explain" in message:
             from latencykit.views.explanation import explanation_html
@@ -119,7 +119,7 @@ class Explorer(anywidget.AnyWidget):
             return self._data
         span: Any = self.selection
 
-        def within(data: Any) -> Any:
+        def within(data: object) -> object:
             if not hasattr(data, "between"):
                 raise DataNotAvailableError(
                     f"a {type(data).__name__} has no times; a selection needs a HistogramLog or "
@@ -164,7 +164,7 @@ class Explorer(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"Explorer(selection={self.selection}): notebooks show it; lk.report writes a page"
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
+    def _repr_mimebundle_(self, **options: object) -> Any:
         """Add what a viewer without widgets shows: the page in a frame, and in it a picture."""
         parent: Any = super()
         own, *metadata = parent._repr_mimebundle_(**options)

@@ -93,7 +93,9 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
             kinds = dict(zip(schema.names, schema.types, strict=True))
             looked = _plain_columns(kinds, options, notes)
 
-            def batches(size: int, columns: Sequence[str], words: Sequence[str]) -> Iterator[Any]:
+            def batches(
+                size: int, columns: Sequence[str], words: Sequence[str]
+            ) -> Iterator[object]:
                 # Page by page: a row group may be as large as the file.
                 coded = [name for name in words if _is_text(kinds[name])]
                 file = pq.ParquetFile(
@@ -339,7 +341,7 @@ class _OnDisk:
         self._column, self._offset, self._stream = column, offset, stream
 
     @classmethod
-    def of(cls, column: AnyArray, mapped: np.memmap[Any, Any], stream: IO[bytes]) -> Any:
+    def of(cls, column: AnyArray, mapped: np.memmap[Any, Any], stream: IO[bytes]) -> object:
         """Return the column so, or as it is where it had to be copied."""
         if not np.may_share_memory(column, mapped):
             return column

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
-class _Twice(dict[str, Any]):
+class _Twice(dict[str, object]):
     """An object in which a key occurs twice; its parser keeps only the last value."""
 
     keys_given: list[str]
 
 
-def _noticed(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _noticed(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) == len(pairs):
         return record
@@ -53,7 +53,7 @@ def _has_latency(record: object) -> bool:
     return bool(latency_columns(columns)[0]) or looks_aggregated(columns)
 
 
-def _first_value(text: str, at: int) -> Any:
+def _first_value(text: str, at: int) -> object:
     try:
         return _DECODER.raw_decode(json_text.without_halves(text), at)[0]
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
 
 
-def _sample_of(records: Sequence[dict[str, Any]], options: ReadOptions) -> pd.DataFrame:
+def _sample_of(records: Sequence[dict[str, object]], options: ReadOptions) -> pd.DataFrame:
     """The first objects as a table of the columns that are looked at."""
     import pandas as pd
 
@@ -175,7 +175,7 @@ def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.Dat
             arrow.ParseOptions(newlines_in_values=False, **rules),
         )
 
-    def wider(kind: object) -> Any:
+    def wider(kind: object) -> object:
         """What values of a type may turn out to be further down."""
         if pa.types.is_integer(kind):
             return pa.float64()
@@ -213,7 +213,7 @@ _CELL = 16  # bytes
 
 
 def _frame_of(
-    records: Sequence[dict[str, Any]], columns: Sequence[str], source: Source
+    records: Sequence[dict[str, object]], columns: Sequence[str], source: Source
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -224,10 +224,10 @@ def _frame_of(
     )
 
 
-def _at(record: dict[str, Any], column: str, path: list[str]) -> Any:
+def _at(record: dict[str, object], column: str, path: list[str]) -> object:
     if column in record or len(path) == 1:
         return record.get(column)
-    value: Any = record
+    value: object = record
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value

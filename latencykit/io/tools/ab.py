@@ -7,7 +7,7 @@ requests. ab sends the next request of a connection when the reply to the last o
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -133,7 +133,7 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
     columns = tuple(_COLUMNS.split("\t"))
     layout = RowLayout(columns, ("seconds", "ttime"), sep="\t", skip=1, largest=largest)
     frame, notes = read_table(source, options, layout)
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "duration": np.rint(frame["ttime"].to_numpy(np.float64) * 1e6).astype(np.int64),
         "start": np.rint(frame["seconds"].to_numpy(np.float64)).astype(np.int64) * 1_000_000_000,
     }

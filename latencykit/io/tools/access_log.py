@@ -357,7 +357,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not parts:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "duration": duration,
         "start": start,
         "outcome": _outcomes(status),
@@ -539,7 +539,7 @@ def _json_columns(
     if not batch:
         return {"time": time, "status": np.zeros(0, np.int64)}
     status = next((key for key in server.status if key in batch[0]), "")
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "time": time,
         "status": np.array([_whole_number(row.get(status), 200) for row in batch], np.int64),
     }

@@ -31,7 +31,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the response times of the whole run; other histograms where they are asked for."""
     report = json_text.entry(json_text.load(source), "aggregate", source)
     counters: dict[str, Any] = report.get("counters") or {}
-    kept: dict[str, dict[str, Any]] = report.get("histograms") or {}
+    kept: dict[str, dict[str, object]] = report.get("histograms") or {}
     errors = {k[7:]: int(v) for k, v in counters.items() if k.startswith("errors.")}
     codes: dict[str, Any] = {
         k.rpartition(".")[2]: v for k, v in counters.items() if re.search(r"\.codes\.\d+$", k)

@@ -6,7 +6,7 @@ Every reply counts among the latencies, failed ones and timeouts, too.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.run import Run
@@ -58,7 +58,7 @@ def sniff_text(head: Head) -> Confidence:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
-    record: dict[str, Any] = json_text.load(source, after_noise=True)
+    record: dict[str, object] = json_text.load(source, after_noise=True)
     spec = json_text.entry(record, "spec", source)
     result = json_text.entry(record, "result", source)
     errors = {

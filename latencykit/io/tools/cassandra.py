@@ -202,7 +202,7 @@ def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
     )  # fmt: skip
     samples = result.get("log") or []
     functions = result.get("cycle_latency_by_fn") or {}
-    parts: list[tuple[str, Any, list[Any]]] = [
+    parts: list[tuple[str, object, list[object]]] = [
         (name, result.get(key, result.get(old)), [sample.get(key) for sample in samples])
         for name, key, old in (
             ("request", "request_latency", "resp_time_ms"),
@@ -227,7 +227,7 @@ def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
 def _latte_data(
     name: str,
     total: JSONObject,
-    each: list[Any],
+    each: list[object],
     samples: list[Any],
     run: Run,
     source: Source,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -105,7 +105,7 @@ def _sample(source: Source) -> Data:
 
 def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read mean, median and standard deviation."""
-    record: dict[str, Any] = json_text.load(source)
+    record: dict[str, object] = json_text.load(source)
     if "std_dev" not in record or source.path.parent.name == "change":
         seen = "these are ratios between two runs (change/estimates.json)"
         hint = "read new/estimates.json, or the directory target/criterion"

@@ -9,7 +9,7 @@ a log between its own; with ``-json -`` the JSON follows right after it, and is 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -205,7 +205,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 def _record(part: Section) -> JSONObject:
     """The run as fortio's JSON has it, times in seconds."""
     text = part.text
-    blocks: dict[str, dict[str, Any]] = {}
+    blocks: dict[str, dict[str, object]] = {}
     for row in _BLOCK.finditer(text):
         points = [{"Percentile": p, "Value": value} for p, value in _POINT.findall(row[8])]
         rows = [

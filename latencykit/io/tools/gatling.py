@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     late = failed & (np.char.find(np.char.lower(message), b"timeout") >= 0)
     joined = np.where(group == b"", name, np.char.add(np.char.add(group, b" / "), name))
     names, code = np.unique(joined, return_inverse=True)
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "start": start * 1_000_000,
         "duration": np.where(unfinished, 0, end - start) * 1_000_000,
         "outcome": outcome_codes(error=failed, timeout=late, unfinished=unfinished),

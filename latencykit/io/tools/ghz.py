@@ -84,7 +84,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             str(row.get("status") or "") or ("error" if str(row.get("error") or "") else "")
             for row in details
         ]
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             "duration": duration,
             "start": end - duration,
             "outcome": _outcomes(words),

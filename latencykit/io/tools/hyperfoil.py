@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
@@ -104,7 +104,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             seen = "a row that contains no numbers"
             refuse_line(source, options, reader.line_num, seen, "nanoseconds and counts")
             continue
-        summary: dict[str, Any] = {key: numbers.get(column) for column, key in _CSV.items()}
+        summary: dict[str, object] = {key: numbers.get(column) for column, key in _CSV.items()}
         summary["percentileResponseTime"] = {
             key[1:]: value for key, value in numbers.items() if re.fullmatch(r"p[\d.]+", key)
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -110,7 +110,7 @@ def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -
     if "responseMessage" in frame:
         sums = _matching(frame["responseMessage"], _TRANSACTION)
     stamps, threads = frame.get("timeStamp"), frame.get("threadName")
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "start": None if stamps is None else np.rint(stamps.to_numpy()).astype(np.int64),
         "duration": frame["elapsed"].to_numpy(np.float64),
         "outcome": outcome,

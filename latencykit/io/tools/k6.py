@@ -333,7 +333,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def _valid_points(
     source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
-) -> list[Any]:
+) -> list[object]:
     """The points of a chunk, line by line, so that corrupt lines are named."""
     points = []
     for number, point in json_text.numbered(source, options, first, chunk, notes):
@@ -490,7 +490,7 @@ def _scenarios(text: str, run: Run) -> JSONObject:
     """The facts in the lines of scenarios, before the run, and in the last line of progress."""
     rates, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
     interrupted = re.findall(r"(\d+) interrupted iterations", text)
-    facts: dict[str, Any] = {"unfinished": int(interrupted[-1])} if interrupted else {}
+    facts: dict[str, object] = {"unfinished": int(interrupted[-1])} if interrupted else {}
     if rates and not looping:
         corrected = "unknown" if run.dropped else "schedule"
         facts |= {"loop": "open", "corrected": corrected, "measure": "response"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram, merge_histograms
@@ -166,7 +166,7 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
         else:
             expected = "Tag=…,start,length,count,min,percentiles,max"
             refuse_line(source, options, number, f"{printable(line)!r}", expected)
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "notes": tuple(notes),
         "duration": max(ends, default=0.0) or None,
     }  # fmt: skip

@@ -104,7 +104,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     start, delay, duration = (
         np.rint(frame[name].to_numpy(np.float64) * 1e9).astype(np.int64) for name in names[:3]
     )
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "start": start,
         "duration": duration,
         "outcome": outcome_codes(error=frame["status"].to_numpy(np.int64) >= 400),

@@ -270,7 +270,7 @@ def _metrics(source: Source, notes: list[str]) -> Iterator[JSONObject]:
                     yield from scope.get("metrics") or []
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """The same with keys in lower case and without underscores; attributes keep theirs."""
     if isinstance(value, dict):
         plain = {name.lower().replace("_", ""): item for name, item in value.items()}

@@ -455,8 +455,8 @@ def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
 def _families_in_text(source: Source) -> list[JSONObject]:
     """Families as protobuf's text; each begins with its name."""
     text = source.text()
-    families: list[dict[str, Any]] = []
-    open_: list[tuple[dict[str, Any], dict[str, tuple[bool, Any]]]] = []
+    families: list[dict[str, object]] = []
+    open_: list[tuple[dict[str, Any], dict[str, tuple[bool, object]]]] = []
     at = 0
     end = len(text.rstrip())
     while at < end:
@@ -476,9 +476,9 @@ def _families_in_text(source: Source) -> list[JSONObject]:
         message, fields = open_[-1]
         repeated, kind = fields.get(name, (False, ""))
         if field_["open"]:
-            inner: dict[str, Any] = {}
+            inner: dict[str, object] = {}
             open_.append((inner, _by_name(kind) if isinstance(kind, dict) else {}))
-            cell: Any = inner
+            cell: object = inner
         elif kind == "text":
             cell = re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], value[1:-1])
         elif kind in ("double", "sint") or name.endswith("count"):
@@ -494,7 +494,7 @@ def _families_in_text(source: Source) -> list[JSONObject]:
     return families
 
 
-def _by_name(schema: Schema) -> dict[str, tuple[bool, Any]]:
+def _by_name(schema: Schema) -> dict[str, tuple[bool, object]]:
     """Name → whether it is repeated, and kind."""
     return {name.removesuffix("[]"): (name.endswith("[]"), kind) for name, kind in schema.values()}
 
@@ -602,7 +602,7 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     if kind not in ("matrix", "vector"):
         expected = "a matrix (query_range) or a vector"
         raise source.corrupt(None, f"the answer is a {kind}", expected)
-    families: dict[str, dict[Labels, list[dict[str, Any]]]] = {}
+    families: dict[str, dict[Labels, list[dict[str, object]]]] = {}
     for row in results:
         labels = dict(json_text.entry(row, "metric", source))
         name = str(labels.pop("__name__", "")).removesuffix("_bucket")
@@ -638,7 +638,7 @@ def _of_remote(answer: JSONObject) -> list[JSONObject]:
     rows = []
     for result in answer.get("results") or [answer]:
         for series in result.get("timeseries") or ():
-            row: dict[str, Any] = {
+            row: dict[str, object] = {
                 "metric": {pair["name"]: pair["value"] for pair in series.get("labels") or ()}
             }
             for name, key in (("values", "samples"), ("histograms", "histograms")):

@@ -49,7 +49,7 @@ _HINT = "only quartiles are saved; --benchmark-save-data keeps every round: the 
 def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark but calibration runs and warm-ups, as pyperf does."""
     record = json_text.load(source)
-    common: dict[str, Any] = record.get("metadata") or {}
+    common: dict[str, object] = record.get("metadata") or {}
     series: dict[str, Data] = {}
     for benchmark in json_text.entry(record, "benchmarks", source, list):
         facts: dict[str, Any] = common | (benchmark.get("metadata") or {})
@@ -75,7 +75,7 @@ def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark: one value per round, in seconds per call."""
     record = json_text.load(source)
-    benchmarks: list[dict[str, Any]] = json_text.entry(record, "benchmarks", source, list)
+    benchmarks: list[dict[str, object]] = json_text.entry(record, "benchmarks", source, list)
     names = [str(benchmark.get("name")) for benchmark in benchmarks]
     series: dict[str, Data] = {}
     for name, benchmark in zip(names, benchmarks, strict=True):

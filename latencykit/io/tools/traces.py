@@ -90,7 +90,7 @@ def _parent(span_id: object) -> str:
     return text if text.strip("0") else ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """A value of OTLP's AnyValue, ``{"stringValue": "x"}``; lists and maps as JSON."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, value),) = value.items()

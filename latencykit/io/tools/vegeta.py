@@ -213,7 +213,7 @@ def _parsed(
     """The same, line by line, so that corrupt lines are named."""
     stamps: list[str] = []
     rows: list[tuple[int, int, bytes, bytes]] = []
-    details: list[dict[str, Any]] = []
+    details: list[dict[str, object]] = []
     for number, record in json_text.numbered(source, options, first, chunk, notes):
         try:
             error, attack = (str(record.get(key, "")).encode() for key in ("error", "attack"))

@@ -79,7 +79,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one series per operation from measurements, in a list or one after another."""
     text = source.text()
-    records: list[Any] = []
+    records: list[object] = []
     at = 0
     while (begin := re.compile(r"\S").search(text, at)) is not None:
         value, at = json_text.parse_next(text, source, begin.start())
