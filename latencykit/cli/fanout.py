@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.fan_out import FanOut
     from latencykit.cli.inputs import Input
     from latencykit.core import Data
+    from latencykit.views.fan_out import FanOutRecord
 
 
 @click.command("fanout", cls=Command)
@@ -103,7 +104,8 @@ def command(
             "--hedge-after"
         )
     shown, loaded = numbers(percentiles), load(given)
-    records, sentences = [], []
+    records: list[FanOutRecord] = []
+    sentences: list[str] = []
     for entry in with_buckets(loaded):
         data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches
         with progress("drawing calls"):

@@ -15,14 +15,14 @@ from latencykit.cli.output import print_json, print_text
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from click.decorators import FC
 
     from latencykit.history.history import History, HistoryVerdict
 
 _RERUNS = 2  # three runs decide
 
 
-def _store(function: Callable[..., object]) -> Callable[..., object]:
+def _store(function: FC) -> FC:
     """Give a command ``--store``."""
     return click.option(
         "--store",
@@ -32,7 +32,7 @@ def _store(function: Callable[..., object]) -> Callable[..., object]:
     )(function)
 
 
-def _label(function: Callable[..., object]) -> Callable[..., object]:
+def _label(function: FC) -> FC:
     """Give a command ``--label``."""
     return click.option(
         "--label",
@@ -42,7 +42,7 @@ def _label(function: Callable[..., object]) -> Callable[..., object]:
     )(function)
 
 
-def _branch(function: Callable[..., object]) -> Callable[..., object]:
+def _branch(function: FC) -> FC:
     """Give a command ``--branch`` that selects runs."""
     return click.option("--branch", metavar="NAME", help="Only runs of this branch.")(function)
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TextIO
 
+    from click.decorators import FC
+
     from latencykit.analysis.slo import SLO
     from latencykit.core.run import Run
     from latencykit.io.reading import Selection
@@ -188,7 +190,7 @@ def inputs(
     return decorate
 
 
-def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def format_option(function: FC) -> FC:
     """Give a command ``--format``."""
     return click.option(
         "--format",
@@ -200,7 +202,7 @@ def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def confidence_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def confidence_option(function: FC) -> FC:
     """Give a command ``--confidence``."""
     return click.option(
         "--confidence",
@@ -211,7 +213,7 @@ def confidence_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def freeze_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def freeze_options(function: FC) -> FC:
     """Give a command the options of a run during which a server is frozen."""
     options = (
         click.option(
@@ -248,7 +250,7 @@ def freeze_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def output_options(function: FC) -> FC:
     """Give a command the options that say how a load generator's output is read."""
     options = (
         click.option(
@@ -271,7 +273,7 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def chart_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def chart_option(function: FC) -> FC:
     """Give a command ``-o CHART``."""
     return click.option(
         "-o",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats
     from latencykit.analysis.compare import Change, Comparison
     from latencykit.plot.series import Runs
+    from latencykit.plot.style import Look
 
 
 _TICKS = (
@@ -110,17 +111,17 @@ def compare(
     ax.axhline(1.0, color=INK, linewidth=1.0, zorder=2, label="_no change")
     if curve is not None:
         at, ratio, low, high = curve
-        look: dict[str, Any] = {"color": GREY, "linewidth": 1.3, "zorder": 2.5, "label": "_shift"}
+        look: Look = {"color": GREY, "linewidth": 1.3, "zorder": 2.5, "label": "_shift"}
         ax.plot(at, ratio, drawstyle="steps-pre", **look)
-        fill: dict[str, Any] = {"color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1.5}
-        ax.fill_between(at, low, high, step="pre", **fill)
+        fill: Look = {"color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1.5, "step": "pre"}
+        ax.fill_between(at, low, high, **fill)
     labels = LineLabels()
     for k, row in enumerate(rows):
         _draw_change(ax, row, labels, below=k % 2 == 1)  # by turns, so that names find places
     bottom, high_end = ax.get_ylim()
     ax.axhspan(1.0, high_end, color="#fdf3f2", zorder=0, linewidth=0)
     ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
-    words: dict[str, Any] = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
+    words: Look = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
     ax.text(0.006, 0.985, "slower", va="top", **words)
     ax.text(0.006, 0.015, "faster", va="bottom", **words)
     ax.add_artist(labels)
@@ -201,7 +202,7 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> N
     high = 1 + row.high if math.isfinite(row.high) else top
     bounded = row.low > -1 or math.isfinite(row.high)
     if bounded:
-        look: dict[str, Any] = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
+        look: Look = {"linewidth": 1.6, "zorder": 3, "solid_capstyle": "butt"}
         ends = [max(low, bottom), min(high, top)]
         ax.plot([at, at], ends, color=colour, label="_interval", **look)
     (mark,) = ax.plot(

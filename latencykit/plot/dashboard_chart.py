@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.plot.series import Drawable, Limits, StallRows
+    from latencykit.plot.style import Look
 
 _VERDICTS = {"omits": RED, "clean": BLUE, "no stall": BLUE, "unknown": AMBER}
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
@@ -207,8 +208,8 @@ def _numbers(ax: Axes, counted: object, verdict: str | None, findings: Sequence[
     for k, (name, value, colour, weight) in enumerate(rows[:most]):
         y = 1.0 - (k + 0.5) * step
         _write(ax, 0.0, y, plain(name, 24), fontsize=9, color=MUTED)
-        look: dict[str, object] = {"color": colour, "fontweight": weight, "ha": "right"}
-        _write(ax, 1.0, y, plain(value, 24), fontsize=9, **look)
+        look: Look = {"color": colour, "ha": "right", "fontsize": 9}
+        _write(ax, 1.0, y, plain(value, 24), fontweight=weight, **look)
     row = len(rows)
     for sentence in sentences:
         if row + len(sentence) <= most:  # complete sentences, or none
@@ -226,7 +227,7 @@ def _side_by_side(ax: Axes, series: Mapping[str, object]) -> None:
     step, most = _rows(ax, len(names) + 2, 8.5)
     names, width = names[: most - 2], _width(ax)
     apart = min(0.5, (1 - 58.0 / width) / len(series))
-    right: dict[str, object] = {"fontsize": 8.5, "ha": "right"}
+    right: Look = {"fontsize": 8.5, "ha": "right"}
     for k, (label, numbers) in enumerate(listed.items()):
         x = 1.0 - apart * (len(series) - 1 - k)
         look = {"linewidth": 2.2} | styles[label]
@@ -255,7 +256,7 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
     places = [1.0 - column * k / width for k in range(len(chosen))][::-1]
     places = [places[0] - column / width, *places] if counts else places
     heads = [*(["requests"] if counts else []), *map(percentile_text, chosen)]
-    look: dict[str, object] = {"fontsize": 8}
+    look: Look = {"fontsize": 8}
     for x, words in zip(places, heads, strict=True):
         _write(ax, x, 1.0 - 0.5 * step, words, color=MUTED, ha="right", **look)
     letters = max(8, int((places[0] * width - column - 0.07 * width) / 4.9))

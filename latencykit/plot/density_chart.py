@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats
     from latencykit.plot.series import Drawable, Limits
+    from latencykit.plot.style import Look
 
 
 _LANE = 11.0
@@ -217,14 +218,14 @@ def _draw(
 ) -> Line2D:
     """Draw one series as steps over its base, and its zeros as a bar (place, height)."""
     x, y = np.append(edges, edges[-1]), base + np.concatenate((part, [0.0, 0.0]))
-    fill: dict[str, Any] = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
+    fill: Look = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
     if stacked:
         ax.fill_between(x, base, y, color="white", alpha=0.75, **fill)
     ax.fill_between(x, base, y, color=look["color"], alpha=0.30 if stacked else 0.16, **fill)
     (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
     at, height = bar
     if height > 0:
-        thick: dict[str, Any] = {"linewidth": 5, "solid_capstyle": "butt", "zorder": look["zorder"]}
+        thick: Look = {"linewidth": 5, "solid_capstyle": "butt", "zorder": look["zorder"]}
         ax.plot([at, at], [base, base + height], color=look["color"], **thick)
     return line
 
@@ -254,8 +255,8 @@ def _name(
         elif named:
             peak = int(np.argmax(part))
             at = (float(middle[peak]), float(part[peak]))
-            look: dict[str, Any] = {"above": True, "fontsize": 9.5, "fontweight": "bold"}
-            labels.point(ax, plain(shorten(label, 32)), at, line, **look)
+            look: Look = {"fontsize": 9.5, "fontweight": "bold"}
+            labels.point(ax, plain(shorten(label, 32)), at, line, above=True, **look)
     maxima = {label: (filled.highest, filled.maximum_text) for label, filled in series.items()}
     for words, members in named_tops(ax, maxima, across=True):
         colour = lines[members[0]].get_color() if len(members) == 1 and len(series) > 1 else INK

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.ctrlz.run import Calibration
+    from latencykit.plot.style import Look
 
 _VERDICTS = {
     "omits": "coordinated omission detected",
@@ -151,11 +152,11 @@ def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None
     shown = least > low
     if not shown.any():
         return
-    look: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (1.5, 1.5))}
+    look: Look = {"color": INK, "linewidth": 1.0, "linestyle": (0, (1.5, 1.5))}
     ax.plot(grid[shown], least[shown], zorder=2.6, label="floor", **look)
     measured = np.maximum(curve.at(grid), low)
     short = shown & (least > measured)
-    fill: dict[str, Any] = {"color": RED, "alpha": 0.13, "linewidth": 0, "zorder": 1}
+    fill: Look = {"color": RED, "alpha": 0.13, "linewidth": 0, "zorder": 1}
     ax.fill_between(grid, measured, least, where=short, **fill)
     if np.where(short, least / measured, 0.0).max() > _DEEP:
         places = place_of(grid[short])
@@ -166,7 +167,7 @@ def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None
             "if requests had arrived meanwhile"
         )
         middle = float(np.sqrt(measured[at] * least[at]))
-        style: dict[str, Any] = {"color": RED, "ha": "center", "va": "center", "zorder": 5}
+        style: Look = {"color": RED, "ha": "center", "va": "center", "zorder": 5}
         ax.text(float(grid[at]), middle, words, fontsize=8.5, **style)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from latencykit.analysis.coincidence import Coincidence
+    from latencykit.plot.style import Look
 
 _FOOT = 0.52  # of the height: where the attributes end above events
 _MOST_BARS = 14
@@ -314,7 +315,7 @@ def _draw_lanes(
             autolim=False,
         )
         number = format_items(len(inside), "event")
-        look: dict[str, Any] = {
+        look: Look = {
             "fontsize": min(8.0, 0.4 * height),
             "color": shade if name in colour else INK,
         }

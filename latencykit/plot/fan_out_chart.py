@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.fan_out import FanOut
     from latencykit.plot.curves import Curve
     from latencykit.plot.series import Drawable
+    from latencykit.plot.style import Look
 
 _BLUES = ["#f5f8fc", "#cfe0f4", "#8fb9e6", "#3f86d3", "#0b4a97"]
 _NINES = 5
@@ -115,7 +116,7 @@ def fan_out(
         if bound.n > 1:
             at, value = cut(_curve(bound), 0.0, 100.0)
             colour = styles[format_items(bound.n, "call")]["color"]
-            look: dict[str, Any] = {"color": colour, "linewidth": 0.9, "alpha": 0.55}
+            look: Look = {"color": colour, "linewidth": 0.9, "alpha": 0.55}
             look |= {"label": "_bound", "zorder": 2.4}
             ax.plot(at, np.maximum(value, zero), drawstyle="steps-pre", **look)
     if legend:

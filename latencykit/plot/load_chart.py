@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLO
     from latencykit.core import Data
     from latencykit.ctrlz.sweep import Sweep
+    from latencykit.plot.style import Look
 
 
 _STRIP, _GAP = 0.2, 0.07
@@ -125,7 +126,7 @@ def load_curve(
     for k, p in enumerate(lines):
         boldest = p == max(lines)
         colour = RED if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
-        look: dict[str, object] = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
+        look: Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
         _draw_line(ax, curve, p, lines[p], labels, confidence, look, line_kwargs)
     ends = np.array([_interval(row, max(lines), confidence) for row in curve.rows])
     ax.vlines(rates, *ends.T, color=RED, alpha=0.35, linewidth=4, zorder=2)
@@ -174,8 +175,8 @@ def _draw_line(
     uppers: Floats,
     labels: LineLabels,
     confidence: float,
-    look: dict[str, Any],
-    line_kwargs: dict[str, object],
+    look: Look,
+    line_kwargs: dict[str, Any],
 ) -> None:
     """Draw a percentile's line and its points, hollow where the sample does not support it."""
     rates, ranges = (
@@ -194,16 +195,16 @@ def _draw_line(
     if x.size > 1:
         between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
         x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
-    line = ax.plot(x, y, label=percentile_text(p), **look | {"zorder": 3} | line_kwargs)
+    line = ax.plot(x, y, label=percentile_text(p), **{**look, "zorder": 3, **line_kwargs})
     supported = np.array([_supported(row, p, confidence) for row in curve.rows])
-    mark: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
+    mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
     mark |= {"color": look["color"], "label": "_runs"}
     for chosen, face in ((supported, look["color"]), (~supported, "white")):
         ax.plot(rates[chosen], values[chosen], markerfacecolor=face, **mark)
     # A range is a bar: no line runs through a number that is not known.
-    bar: dict[str, Any] = {"color": look["color"], "linewidth": 3 if look["linewidth"] > 2 else 2}
+    bar: Look = {"color": look["color"], "linewidth": 3 if look["linewidth"] > 2 else 2}
     ax.vlines(rates, *np.maximum(ranges, ax.get_ylim()[0]).T, zorder=3, **bar)
-    invisible: dict[str, Any] = {"linestyle": "none", "marker": "", "label": "_range"}
+    invisible: Look = {"linestyle": "none", "marker": "", "label": "_range"}
     middle = np.sqrt(ranges[:, 0] * ranges[:, 1])
     line += ax.plot(rates, middle, color=look["color"], **invisible)
     labels.add(ax, percentile_text(p), line, at=0.3, spread=0.7)
@@ -230,7 +231,7 @@ def _draw_slo(
     else:
         return
     line = ax.axvline(rate, color=BLUE, label="_capacity", linewidth=1.4, zorder=2.5)
-    look: dict[str, Any] = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
+    look: Look = {"fontsize": 9.5, "color": BLUE, "fontweight": "bold"}
     labels.point(ax, words, (rate, ax.get_ylim()[1]), [line], **look)
 
 

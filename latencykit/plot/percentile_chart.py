@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from latencykit.core.summary import Summary
     from latencykit.plot.curves import Curve
     from latencykit.plot.series import Dashed, Drawable, Limits
+    from latencykit.plot.style import Look
 
 
 def percentiles(
@@ -174,7 +175,7 @@ def percentiles(
     if pairs:
         at = np.array([0.0, *(percentile for percentile, _ in pairs)])
         limits = np.array([pairs[0][1], *(limit for _, limit in pairs)])
-        step: dict[str, Any] = {"drawstyle": "steps-pre", "zorder": 2.5, "label": "_slo"}
+        step: Look = {"drawstyle": "steps-pre", "zorder": 2.5, "label": "_slo"}
         stair = ax.plot(at, limits, color=INK, linewidth=1.2, **step)
         labels.add(ax, "SLO", stair, at=0.0, spread=0.9, color=INK, fontweight="normal", fontsize=9)
     if as_runs:
@@ -244,7 +245,7 @@ def _draw_runs(
         draw_curve(ax, curve, thin, zero, crowded=True)
     grid = grid_of(100.0, nines, 500)
     values = np.maximum(np.array([curve.at(grid) for curve in curves.values()]), zero)
-    fill: dict[str, Any] = {
+    fill: Look = {
         "step": "pre",
         "color": GREY,
         "alpha": 0.22,
@@ -304,7 +305,7 @@ def _draw_summary(
     known = dict(sorted(known.items()))
     mean = summary.stats.get("mean")
     if known:
-        mark: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.5, "zorder": 4}
+        mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5.5, "zorder": 4}
         lines = ax.plot(list(known), list(known.values()), color=colour, clip_on=False, **mark)
         for percentile, value in known.items() if alone else ():
             if len(known) <= _LABELLED or percentile in _USUAL:
@@ -312,7 +313,7 @@ def _draw_summary(
                 words = f"{name} {format_value(value, summary.unit)}"
                 labels.point(ax, words, (percentile, value), lines, fontsize=9)
     else:
-        look: dict[str, Any] = {"color": colour, "linewidth": 1.2}
+        look: Look = {"color": colour, "linewidth": 1.2}
         lines = [ax.axhline(mean if mean is not None else 1.0, **look)]
         if mean is not None:  # a line across is no curve: it says what it is
             labels.add(ax, f"mean {format_value(mean, summary.unit)}", lines, at=0.8 - 0.3 * alone)
@@ -398,7 +399,7 @@ def ccdf(
             band(ax, ends, look["color"], zero, across=True, least=least)
     for percentile, limit in slo_pairs(slo):
         at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_text(percentile)}"
-        mark: dict[str, Any] = {"marker": "s", "markersize": 5, "zorder": 5, "clip_on": False}
+        mark: Look = {"marker": "s", "markersize": 5, "zorder": 5, "clip_on": False}
         ax.plot(*at, color=INK, linestyle="none", label="_slo", **mark)
         ax.annotate(words, at, (6, 3), "data", "offset points", fontsize=8.5, color=INK)
     labels = LineLabels()

@@ -10,9 +10,41 @@ from latencykit._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Literal, TypedDict
 
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
+    from matplotlib.patheffects import AbstractPathEffect
+    from matplotlib.transforms import Transform
+
+    Dashes = str | tuple[float, tuple[float, ...]]
+
+    class Look(TypedDict, total=False):
+        """How a line, an area or a text is drawn: matplotlib's keywords."""
+
+        color: str
+        alpha: float
+        zorder: float
+        label: str
+        clip_on: bool
+        linewidth: float
+        linestyle: Dashes
+        drawstyle: Literal["steps-pre", "steps-post"]
+        step: Literal["pre", "post"]
+        solid_capstyle: Literal["butt"]
+        solid_joinstyle: Literal["miter"]
+        dash_capstyle: Literal["butt"]
+        marker: str
+        markersize: float
+        markeredgewidth: float
+        fontsize: float
+        fontweight: Literal["normal", "bold"]
+        linespacing: float
+        ha: Literal["left", "center", "right"]
+        va: Literal["top", "center", "bottom"]
+        transform: Transform
+        path_effects: list[AbstractPathEffect]
+
 
 RED, BLUE, AMBER = "#d0312d", "#0b5cbf", "#c77700"
 INK, GREY, MUTED, EDGE = "#1a1d23", "#8a909a", "#5f6672", "#a9aeb6"
@@ -53,7 +85,7 @@ _HONEST = {
 }
 
 
-def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def series_styles(series: Mapping[str, Any]) -> dict[str, Look]:
     """Return label → colour and marker.
 
     Where there are raw and corrected measurements, the raw ones are red and the corrected ones
@@ -65,7 +97,7 @@ def series_styles(series: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         palettes = {"raw": (RED,), "honest": (BLUE,), None: COLOURS[1:]}
     else:
         palettes, roles = {None: COLOURS}, [None] * len(roles)
-    styles: dict[str, dict[str, object]] = {}
+    styles: dict[str, Look] = {}
     for k, (label, role) in enumerate(zip(series, roles, strict=True)):
         palette = palettes[role]
         turn, colour = divmod(roles[:k].count(role), len(palette))
@@ -143,8 +175,8 @@ def lighten(ax: Axes) -> None:
 
     for artist in ax.findobj():
         if isinstance(artist, AnyAxes):
-            look: Any = {"labelcolor": _LIGHT[INK], "color": _LIGHT[EDGE]}
-            artist.tick_params(which="both", grid_color=_LIGHT[GRID], **look)
+            ink, edge, grid = (_LIGHT[part] for part in (INK, EDGE, GRID))
+            artist.tick_params(which="both", grid_color=grid, labelcolor=ink, color=edge)
         for part in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             get, put = (getattr(artist, f"{verb}_{part}", None) for verb in ("get", "set"))
             if get is None or put is None or isinstance(artist, AnyAxes):

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats
     from latencykit.plot.series import Drawable, Limits, StallRows
+    from latencykit.plot.style import Look
 
 
 _NICE = tuple(step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5))
@@ -249,7 +250,7 @@ def slo_line(ax: Axes, slo: Any, unit: str) -> None:
     for percentile, limit in slo_pairs(slo)[-1:]:
         ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=4)
         words = f"SLO {percentile_text(percentile)} {format_value(limit, unit)}"
-        look: dict[str, Any] = {"fontsize": 8.5, "color": INK, "zorder": 7}
+        look: Look = {"fontsize": 8.5, "color": INK, "zorder": 7}
         look |= {"path_effects": [patheffects.withStroke(linewidth=2.5, foreground="white")]}
         at, units = (0, limit), ("axes fraction", "data")
         ax.annotate(words, at, (5, 2), units, "offset points", **look)
@@ -451,7 +452,7 @@ def _scale(
 def _lines(
     ax: Axes,
     timed: Mapping[str, Intervals],
-    styles: Mapping[str, dict[str, object]],
+    styles: Mapping[str, Look],
     columns: int,
     zero: float,
     line_kwargs: dict[str, object],
@@ -524,7 +525,7 @@ def _draw_rate(
     ax: Axes,
     series: Mapping[str, object],
     timed: Mapping[str, Intervals],
-    styles: Mapping[str, dict[str, object]],
+    styles: Mapping[str, Look],
     columns: int,
 ) -> None:
     """Draw requests per second of each interval along the foot, the failed ones in red."""
@@ -543,7 +544,7 @@ def _draw_rate(
         failed = failures(series[label], timed[label])
         if failed is not None:
             worst = envelope(timed[label], failed, columns)
-            look: dict[str, Any] = {"color": RED, "alpha": 0.75, "linewidth": 0, "label": "failed"}
+            look: Look = {"color": RED, "alpha": 0.75, "linewidth": 0, "label": "failed"}
             x, y = worst.line(worst.high)
             strip.fill_between(x, 0, y, **look)
 
@@ -552,7 +553,7 @@ def _name(
     ax: Axes,
     timed: Mapping[str, Intervals],
     lines: Mapping[str, Mapping[float, Any]],
-    styles: Mapping[str, dict[str, object]],
+    styles: Mapping[str, Look],
     *,
     named: bool,
 ) -> None:
@@ -667,7 +668,7 @@ def stall_strip(
         )
         if len(series) > 1:
             words = f"{plain(shorten(label, 32))}  n = {format_count(len(series[label]))}"
-            look: dict[str, Any] = {"va": "top", "fontsize": 9, "fontweight": "bold", "color": INK}
+            look: Look = {"va": "top", "fontsize": 9, "fontweight": "bold", "color": INK}
             row.annotate(words, (0.0, 1.0), (4, -4), "axes fraction", "offset points", **look)
     tidy(list(rows.values())[-1], "time from the start")
     total, note = sum(len(samples) for samples in series.values()), ""
@@ -707,7 +708,7 @@ def _draw_requests(
         ax.add_collection(
             LineCollection(segments, colors=shade, linewidths=width, zorder=zorder), autolim=False
         )
-    mark: dict[str, Any] = {"marker": "|", "markersize": 5, "color": MUTED, "clip_on": False}
+    mark: Look = {"marker": "|", "markersize": 5, "color": MUTED, "clip_on": False}
     ax.plot(begin, np.zeros_like(begin), linestyle="none", zorder=2, **mark)
     if stalls is None:
         from latencykit.analysis.stalls import stalls_of

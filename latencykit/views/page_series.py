@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats, Ints
     from latencykit.core import Data
+    from latencykit.plot.style import Look
 
 PAGE_SIZE = 2_000_000
 """Usual limit of a page in bytes: slots grow wider where it would be longer."""
@@ -438,7 +439,7 @@ def _written(starts: Floats, near: float) -> Floats:
     return decimals
 
 
-def _look(style: dict[str, Any]) -> tuple[str, str]:
+def _look(style: Look) -> tuple[str, str]:
     """Classes of the style sheet for a chart's colour and marker."""
     colour, marker = style["color"], MARKERS.index(style["marker"])
     place = COLOURS.index(colour) if colour in COLOURS else 0
