@@ -184,7 +184,7 @@ def format_range(
     return f"{number if number and unit == last.rpartition(' ')[2] else first}–{last}"
 
 
-def format_row(row: Any, show: Callable[[float], str] = format_duration) -> str:
+def format_row(row: object, show: Callable[[float], str] = format_duration) -> str:
     """Return a percentile as text; a range where the source does not resolve it.
 
     Parameters
@@ -275,7 +275,7 @@ def interval_seconds(interval: str | float) -> float:
     return width
 
 
-def parse_moment(value: Any, epoch: int | None = None) -> float:
+def parse_moment(value: object, epoch: int | None = None) -> float:
     """Return a moment of a run in seconds from its start.
 
     Parameters

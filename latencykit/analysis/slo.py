@@ -264,7 +264,7 @@ def seconds_of(data: Any) -> float:
 
 
 def check_limit(
-    source: Any, statistic: str, limit: float, confidence: float, evidence: Any = None
+    source: Any, statistic: str, limit: float, confidence: float, evidence: object = None
 ) -> SLORow:
     """Check one limit; see `latencykit.analysis.slo.SLO.check`."""
     if statistic == "failed":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
 
 
 def stalls_of(
-    data: Any,
+    data: object,
     first_pass: tuple[IntervalSeries, TopFold | None] | None = None,
     trace: Trace | None = None,
 ) -> Stalls:

@@ -87,7 +87,7 @@ def repeated_files(files: Sequence[str]) -> list[str]:
 
 def load(
     given: Inputs,
-    ask: Callable[[Any], Any] | None = None,
+    ask: Callable[[object], object] | None = None,
     *,
     counted: bool = False,
     shown: bool = False,
@@ -131,7 +131,7 @@ def _merged(entries: Sequence[Input], name: str) -> Input:
 
 def load_files(
     given: Inputs,
-    ask: Callable[[Any], Any] | None = None,
+    ask: Callable[[object], object] | None = None,
     *,
     counted: bool = False,
     shown: bool = False,
@@ -219,11 +219,11 @@ TOGETHER = 32 << 20
 def read_each(
     given: Inputs,
     paths: Sequence[str],
-    ask: Callable[[Any], Any] | None,
+    ask: Callable[[object], object] | None,
     *,
     counted: bool = False,
     shown: bool = False,
-) -> list[list[tuple[str, Any]]]:
+) -> list[list[tuple[str, object]]]:
     """Return the series of every file, or the results of `ask`."""
     from latencykit.io.files import FileRange, pays_processes, size_of
     from latencykit.io.part_results import checked, read_part
@@ -437,7 +437,7 @@ def pairs_of(
     }
 
 
-def runs_of(given: Inputs) -> dict[str, Any]:
+def runs_of(given: Inputs) -> dict[str, object]:
     """Name → one series per file: the only one, or the one that sums up the others."""
     runs: list[tuple[str, str, object]] = []
     named = expand(given.files)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
 
 
-def print_json(record: Any) -> None:
+def print_json(record: object) -> None:
     """Print JSON on standard output, and nothing else there."""
     from latencykit.views.tables import json_pieces
 
@@ -115,8 +115,8 @@ def beside(path: str, ending: str) -> Path:
 
 
 def write_chart(
-    chart: Callable[..., Any],
-    data: Any,
+    chart: Callable[..., object],
+    data: object,
     target: Path,
     files: Sequence[str],
     *others: str | None,

@@ -178,7 +178,7 @@ class Service:
             self.first = time.perf_counter_ns()
         self.requests += requests
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, object]:
         """Return requests so far, the time of the first (``perf_counter_ns``), now, CPU seconds."""
         return {
             "requests": self.requests,

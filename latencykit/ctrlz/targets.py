@@ -161,7 +161,7 @@ class OwnTarget:
         known = (jitter for jitter in all_of_them if jitter is not None)
         return max(known, key=lambda jitter: jitter["99"], default=None)
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, object]:
         """Return the sums over all processes; the CPU seconds are those of the busiest."""
         stats = [worker.ask() for worker in self._workers]
         first = [row["first"] for row in stats if row["first"] is not None]
@@ -334,7 +334,7 @@ class ProxyTarget:
         """Forget the connections so far."""
         self._worker.ask("reset")
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, object]:
         """Return the time of the first connection; requests are not counted."""
         return self._worker.ask() | {"requests": None, "cpu": None}
 

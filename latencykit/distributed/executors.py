@@ -402,7 +402,7 @@ _LOGGERS = ("distributed", "tornado", "asyncio")
 
 
 @contextlib.contextmanager
-def local_cluster(address: str, workers: int | None = None) -> Iterator[Any]:
+def local_cluster(address: str, workers: int | None = None) -> Iterator[object]:
     """Give a client of the cluster at an address, or for ``local`` of one made on this machine."""
     try:
         dask: Any = importlib.import_module("dask")

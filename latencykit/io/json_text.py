@@ -87,7 +87,7 @@ _DEPTH = np.zeros(256, np.int8)
 _DEPTH[[*b"[{"]], _DEPTH[[*b"]}"]] = 1, -1
 
 
-def list_pieces(source: Source) -> Iterator[list[Any]]:
+def list_pieces(source: Source) -> Iterator[list[object]]:
     """Yield the entries of a document that is one list in pieces, of which the head is the first.
 
     The memory that it takes does not grow with the file.
@@ -148,7 +148,7 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def parse_next(text: str, source: Source, at: int) -> tuple[Any, int]:
+def parse_next(text: str, source: Source, at: int) -> tuple[object, int]:
     """Return the value that begins right at `at`, and its end: for consecutive objects."""
     source.json = True
     try:
@@ -221,7 +221,7 @@ def _corrupt_json(
 
 def lines(
     source: Source, options: ReadOptions, notes: list[str] | None = None
-) -> Iterator[tuple[int, list[Any]]]:
+) -> Iterator[tuple[int, list[object]]]:
     """Yield batches of a file with one object per line: (number of the first line, objects).
 
     Blank lines are passed over. A corrupt line raises, or is reported under ``options.lenient``; a

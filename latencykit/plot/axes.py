@@ -147,7 +147,7 @@ def value_axis(
 
 
 def fit_values(
-    ax: Any, values: NDArray[np.float64], unit: str, *, below: float = 1.0, **options: Any
+    ax: object, values: NDArray[np.float64], unit: str, *, below: float = 1.0, **options: Any
 ) -> float:
     """Scale an axis to the values that are drawn on it; those that are not finite are ignored."""
     positive = values[np.isfinite(values) & (values > 0)]

@@ -154,7 +154,7 @@ def nines_of(count: int | None) -> int:
     return 6 if count is None else int(min(6, max(2, math.ceil(math.log10(max(count, 1)) - 0.4))))
 
 
-def two_stories(series: Mapping[str, Any], curves: Mapping[str, Curve]) -> str | None:
+def two_stories(series: Mapping[str, object], curves: Mapping[str, Curve]) -> str | None:
     """Return the percentile on which a raw and a corrected measurement differ most.
 
     Only percentiles that both samples support count, and only differences of more than a tenth.
@@ -226,7 +226,7 @@ def pieces(
 def draw_curve(
     ax: Axes,
     curve: Curve,
-    style: dict[str, Any],
+    style: dict[str, object],
     zero: float,
     dashed_from: float | None = None,
     *,

@@ -72,12 +72,12 @@ _FONTS = (
 
 
 def figure_of(
-    chart: Callable[..., Any],
-    data: Any,
+    chart: Callable[..., object],
+    data: object,
     *,
     size: tuple[float, float] = (1000, 560),
     dpi: float = 100,
-    **options: Any,
+    **options: object,
 ) -> Figure:
     """Draw a chart on a figure of its own."""
     width, height = size
@@ -109,13 +109,13 @@ def checked_ending(path: Path) -> str:
 
 
 def save(
-    chart: Callable[..., Any],
-    data: Any,
+    chart: Callable[..., object],
+    data: object,
     path: Path,
     *,
     size: tuple[float, float] = (1000, 560),
     dpi: float = 100,
-    **options: Any,
+    **options: object,
 ) -> None:
     """Draw a chart into a file, with settings that do not depend on the user's."""
     kind = checked_ending(path)

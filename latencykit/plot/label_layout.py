@@ -401,7 +401,7 @@ class LineLabels(_Labels):
         *,
         at: float = 0.5,
         spread: float = 1.0,
-        **look: Any,
+        **look: object,
     ) -> None:
         """Add a label of some lines, preferably at a share of the width."""
         look = {"fontsize": 9.5, "color": lines[0].get_color(), "fontweight": "bold"} | look
@@ -598,8 +598,8 @@ def outside_legend(ax: Axes, handles: Sequence[Any], texts: Sequence[str]) -> Le
 def name_curves(
     ax: Axes,
     labels: LineLabels,
-    series: Mapping[str, Any],
-    curves: Mapping[str, Any],
+    series: Mapping[str, object],
+    curves: Mapping[str, object],
     ends: Mapping[str, tuple[float, str]],
     lines: Mapping[str, Sequence[Line2D]],
     places: tuple[float, float, float],
@@ -682,7 +682,7 @@ def make_space(ax: Axes, artist: Any) -> None:
         ax.set_position((position.x0, position.y0, position.width - share, position.height))
 
 
-def colour_bar(ax: Axes, image: Any, label: str, formatter: Any, ticks: Any = None) -> None:
+def colour_bar(ax: Axes, image: Any, label: str, formatter: object, ticks: object = None) -> None:
     """Draw a slim colour bar at the right; its ticks logarithmic unless given."""
     place = ax.inset_axes((1.018, 0.0, 0.014, 1.0))
     bar: Any = ax.figure.colorbar(image, cax=place, ticks=ticks)

@@ -48,7 +48,7 @@ Limits: TypeAlias = "SLO | str | Sequence[tuple[float, float]]"
 StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None]]"
 
 
-def read_paths(data: Any) -> Any:
+def read_paths(data: object) -> Any:
     """Return the same with the series of a file in the place of its path."""
     if isinstance(data, str | os.PathLike):
         from latencykit.io.several_files import read_all
@@ -111,12 +111,12 @@ def only_series(data: Any, chart: str) -> tuple[str, Any]:
     return next(iter(series.items()))
 
 
-def as_histogram(data: Any) -> Any:
+def as_histogram(data: object) -> Any:
     """Return what can be drawn as a curve: a histogram, a model, or a summary."""
     return data.histogram() if hasattr(data, "histogram") else data
 
 
-def drawable(series: Mapping[str, Any], quantity: str) -> tuple[dict[str, Any], str]:
+def drawable(series: Mapping[str, object], quantity: str) -> tuple[dict[str, Any], str]:
     """Return the series with values as histograms or models, and a note that names empty ones."""
     counted = {label: as_histogram(data) for label, data in series.items()}
     for label, data in counted.items():
@@ -141,7 +141,7 @@ def drawable(series: Mapping[str, Any], quantity: str) -> tuple[dict[str, Any], 
 # What is known of a series' tail: from which percentile on a few events dominate it.
 
 
-def expect_evidence(series: Mapping[str, Any]) -> None:
+def expect_evidence(series: Mapping[str, object]) -> None:
     """Have the pass that sums a log also record how its requests cluster."""
     for data in series.values():
         if isinstance(data, HistogramLog):
@@ -156,7 +156,7 @@ def evidence_of(data: Any, counted: Any) -> Evidence:
 
 
 def weak_from(
-    series: Mapping[str, Any], counted: Mapping[str, Any]
+    series: Mapping[str, object], counted: Mapping[str, object]
 ) -> dict[str, tuple[float, str]]:
     """Return label → percentile from which a curve is based on a few events, and these events."""
     weak: dict[str, tuple[float, str]] = {}
@@ -254,12 +254,12 @@ def measured(run: Any, count: int | None) -> str:
     return " ".join(parts)
 
 
-def requests_of(data: Any) -> int | None:
+def requests_of(data: object) -> int | None:
     """Return the number of good requests, those above a limit included, or None if unknown."""
     return getattr(data, "requests", getattr(data, "count", None))
 
 
-def named_count(label: str, data: Any) -> str:
+def named_count(label: str, data: object) -> str:
     """Return a series' name and number of requests, the label of its curve."""
     count = requests_of(data)
     number = f"n = {format_count(count)}" if count is not None else ""
@@ -302,7 +302,7 @@ def joined(series: Mapping[str, Any], *first: str) -> str:
     return " · ".join((*filter(None, first), *shared))
 
 
-def series_title(label: str, run: Any, count: int | None) -> str:
+def series_title(label: str, run: object, count: int | None) -> str:
     """Return the title of one series: its name, and what was measured."""
     return " · ".join(filter(None, (plain(shorten(label, 60)), measured(run, count))))
 

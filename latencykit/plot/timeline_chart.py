@@ -130,7 +130,7 @@ class Envelope:
         return steps(self.start, self.end, value, self.gap)
 
 
-def as_log(label: str, data: Any) -> HistogramLog:
+def as_log(label: str, data: object) -> HistogramLog:
     """Return the data type as a log of intervals.
 
     Samples are counted into some hundreds of intervals of a round length, each with about a
@@ -245,7 +245,7 @@ def log_title(label: str, log: HistogramLog, count: int) -> str:
     return series_title(label, run, count)
 
 
-def slo_line(ax: Axes, slo: Any, unit: str) -> None:
+def slo_line(ax: Axes, slo: object, unit: str) -> None:
     """Draw an SLO's highest limit as a line across, with its value."""
     for percentile, limit in slo_pairs(slo)[-1:]:
         ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from latencykit._text import brief_list, printable
 from latencykit.analysis.diagnosis import doubts_text
@@ -319,7 +319,7 @@ def verdict_badge(entry: Diagnosed) -> str:
     return f"{badge(entry.diagnosis.verdict)} {esc(as_sentence(entry.diagnosis.summary))}"
 
 
-def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, Any]]:
+def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, object]]:
     """Return the stalls that the timeline shades."""
     model = []
     for entry in diagnosed:

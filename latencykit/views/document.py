@@ -36,7 +36,7 @@ _BETWEEN_MODULES = re.compile(
 )
 
 
-def bundle(data: Any, page: str) -> tuple[dict[str, str], dict[str, Any]]:
+def bundle(data: object, page: str) -> tuple[dict[str, str], dict[str, object]]:
     """Return what a notebook keeps: a page in a frame, and a picture for viewers that show none."""
     from latencykit.plot import percentiles
     from latencykit.plot.files import figure_of

@@ -87,7 +87,7 @@ def page_model(
     series: Sequence[PageSeries],
     diagnosed: Sequence[Diagnosed],
     percentiles: Sequence[float],
-    origins: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    origins: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The data that the engine draws."""
     tagged = {_file_of(entry) for entry in series if entry.counted.run.tags}

@@ -231,7 +231,7 @@ _FIRST = 100
 """Calls at which the slider begins."""
 
 
-def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, Any]]:
+def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, object]]:
     """Return the values behind the slider for each series."""
     model = []
     for part in answers:

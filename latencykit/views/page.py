@@ -58,15 +58,15 @@ _BODY = 60_000
 
 
 def page_html(
-    data: Any,
+    data: object,
     *,
     title: str | None = None,
-    slo: Any = None,
+    slo: object = None,
     files: Sequence[InputFile] = (),
     command: str | None = None,
     page_size: int | str = PAGE_SIZE,
-    origins: Mapping[str, Mapping[str, Any]] | None = None,
-    **diagnosis: Any,
+    origins: Mapping[str, Mapping[str, object]] | None = None,
+    **diagnosis: object,
 ) -> str:
     """Return the page; see `latencykit.report`.
 
@@ -153,7 +153,7 @@ def _details(
     return details
 
 
-def explorer_parts(data: Any) -> tuple[str, str, dict[str, Any]]:
+def explorer_parts(data: object) -> tuple[str, str, dict[str, Any]]:
     """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
     diagnosed = diagnose_series(page_series(as_series(data)), {})
     series = fitted(with_short_names([entry.series for entry in diagnosed]))

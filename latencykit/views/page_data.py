@@ -14,7 +14,7 @@ import json
 import zlib
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -291,7 +291,7 @@ def _summed(row: Ints, index: Ints, counts: Ints, rows: int) -> tuple[Ints, Ints
 # Data as text that is safe inside a page: JSON that ends no script, and bytes that deflate well.
 
 
-def script_json(value: Any) -> str:
+def script_json(value: object) -> str:
     r"""Return JSON for an inline script: ASCII without the characters that HTML interprets."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -308,7 +308,7 @@ def numbers(values: ArrayLike) -> list[float | int | None]:
     return plain
 
 
-def packed(slots: PageBins) -> dict[str, Any]:
+def packed(slots: PageBins) -> dict[str, object]:
     """Return slots as the page's ``data.js`` unpacks them.
 
     Edges are doubles; lengths, differences of indices, and counts are integers of as many bytes as

@@ -93,7 +93,7 @@ class PageSeries:
     label: str = ""
 
     @cached_property
-    def packed(self) -> dict[str, Any] | None:
+    def packed(self) -> dict[str, object] | None:
         """The slots as the page unpacks them, with failures where their time is known."""
         if self.slots is None:
             return None
@@ -203,13 +203,13 @@ class PageSeries:
             return f"No request was answered, so there is nothing to draw.{timed_out}"
         return ""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """Return what the page's script needs of this series."""
         slots = {} if self.packed is None else {"packed": self.packed}
         return {**self.curve_record, **slots, "short": self.short, "label": self.label}
 
     @cached_property
-    def curve_record(self) -> dict[str, Any]:
+    def curve_record(self) -> dict[str, object]:
         """The series without its slots: look, reported percentiles, the curve of the whole run."""
         counted = self.counted
         record: dict[str, object] = {
@@ -333,7 +333,7 @@ def _shared(names: Sequence[str]) -> int:
     return size
 
 
-def finer(series: Mapping[str, Any], start: float, end: float) -> dict[str, Any]:
+def finer(series: Mapping[str, object], start: float, end: float) -> dict[str, Any]:
     """Return the time from `start` to `end` in slots of its own, down to single intervals.
 
     The script draws them in place of the run's slots where the timeline shows no more than this.

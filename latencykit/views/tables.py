@@ -148,7 +148,7 @@ _RECORDS = 4096
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
-def json_text(value: Any, indent: str = "") -> str:
+def json_text(value: object, indent: str = "") -> str:
     """Return JSON with one record per line; only what contains lists of records is indented.
 
     Such lines are encoded in C, which `json.dumps` with ``indent`` is not: 86,400 intervals take a

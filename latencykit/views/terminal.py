@@ -40,7 +40,9 @@ _ONE = ((100.0, "max", _RAW), (99.0, "p99", (199, 119, 0)), (50.0, "p50", _HONES
 Line = tuple["Floats", "Floats", str, tuple[int, int, int]]
 
 
-def terminal_chart(series: Any, *, width: int = 80, height: int = 20, colour: bool = True) -> str:
+def terminal_chart(
+    series: object, *, width: int = 80, height: int = 20, colour: bool = True
+) -> str:
     """Return the percentile curve, and below it the timeline where time is known, as text."""
     try:
         import plotext

@@ -113,7 +113,7 @@ class Explorer(anywidget.AnyWidget):
         self.send({"finer": detail}, buffers)
 
     @property
-    def selected(self) -> Any:
+    def selected(self) -> object:
         """The data within the selection, in its own type; of several series a mapping."""
         if self.selection is None:
             return self._data
@@ -131,7 +131,7 @@ class Explorer(anywidget.AnyWidget):
             return {name: within(data) for name, data in self._data.items()}
         return within(self._data)
 
-    def explain(self, above: str | float | None = None, **options: Any) -> Any:
+    def explain(self, above: str | float | None = None, **options: Any) -> object:
         """Explain the slow requests of the selection; return a mapping for several series.
 
         Parameters

@@ -425,7 +425,7 @@ def times_of(cells: AnySeries, kind: Kind, unit: str, *, stamps: bool = False) -
     return Times(ns[codes], empty[codes], (none & ~empty)[codes])
 
 
-def coded(cells: AnySeries) -> tuple[AnyArray, list[Any]]:
+def coded(cells: AnySeries) -> tuple[AnyArray, list[object]]:
     """Return a code per cell, -1 for empty ones, and the value of each code."""
     import pandas as pd
 

@@ -125,7 +125,9 @@ def _is_failure(labels: Mapping[str, object]) -> bool:
     )
 
 
-def family_series(family: str, members: Sequence[tuple[Mapping[str, Any], Any]]) -> dict[str, Data]:
+def family_series(
+    family: str, members: Sequence[tuple[Mapping[str, object], Any]]
+) -> dict[str, Data]:
     """Return the sum of a family, where it can be added, then one series per set of labels.
 
     Series whose labels say that their requests failed are counted apart in the sum.
