@@ -318,7 +318,9 @@ def spread(
     alpha = 0.04 if crowded else 0.2
     fill(at, low, high, color=colour, alpha=alpha, linewidth=0, zorder=2, step="pre")
     lines: list[Line2D] = []
-    symbol = {key: look[key] for key in ("marker", "markersize", "markevery") if key in look}
+    symbol: dict[str, Any] = {
+        key: look[key] for key in ("marker", "markersize", "markevery") if key in look
+    }
     for edge in (low, high):
         lines = ax.plot(
             *((edge, at) if across else (at, edge)),

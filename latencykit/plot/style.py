@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from typing import Literal, TypedDict
 
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
     from matplotlib.patheffects import AbstractPathEffect
     from matplotlib.transforms import Transform
+    from numpy.typing import ArrayLike
 
     Dashes = str | tuple[float, tuple[float, ...]]
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         marker: str
         markersize: float
         markeredgewidth: float
+        markevery: int | tuple[float, float]
         fontsize: float
         fontweight: Literal["normal", "bold"]
         linespacing: float

@@ -234,9 +234,10 @@ class PageSeries:
         if self.slots is not None and self.supplied is None:
             percentile, words = evidence.solid_up_to()
         limits = {"limit": counted.sample_limit(), "solid": percentile}
-        record["curve"] = _curve(counted) | exact | limits
+        curve_record = _curve(counted) | exact | limits
         if not counted.censored:  # a maximum that the tool reports is exact
-            record["curve"]["top_low"] = number(counted.bracket("max")[0])
+            curve_record["top_low"] = number(counted.bracket("max")[0])
+        record["curve"] = curve_record
         if counted.run.corrected not in ("us", "tool"):
             record["band"] = _band(evidence, counted.sample_limit())
         return record | {"rests": doubt_text(words)}
