@@ -65,7 +65,8 @@ function normals(n, seed) {
   return out;
 }
 
-export const probabilityOfSlow = (p, n, together) => (1 - together) * (1 - (p / 100) ** n) + together * (1 - p / 100);
+// One request in a hundred is slow; a part of this slowness strikes all requests of a page together.
+export const anySlow = (n, together) => 1 - (1 - 0.01 * together) * (1 - 0.01 * (1 - together)) ** n;
 
 export function p99OfSplit(share, slow) {
   return (share * slow) / 100 > 1 ? 1000 : 10;
@@ -84,6 +85,13 @@ export function stalled(generator, stall) {
     if (generator === "closed" && end > at + due) k = Math.ceil(end / due - 1e-9) - 1;
   }
   return Float64Array.from(times).sort();
+}
+
+// Latencies (s) at one server that stops for 100 of 200 s, from a tool that sends 100 per second on so many connections and waits on each.
+export function connected(connections) {
+  const waiting = Math.min(connections, 10000), times = new Float64Array(10000 + waiting).fill(0.001);
+  for (let k = 0; k < waiting; k++) times[10000 + k] = 100 - k * 0.01;
+  return times.sort();
 }
 
 // Service and response times (s) at the till, one customer after the other (Lindley's recursion).
@@ -159,7 +167,7 @@ export const PICTURES = {
     draw({ slow }) {
       const jump = Math.min(100, 100 / slow);
       return { lines: [
-        { points: [[0, 10], [100, 1000]], colour: RED, dash: [7, 4], name: "average of the p99s" },
+        { points: [[0, 10], [100, 1000]], colour: AMBER, dash: [7, 4], name: "average of the p99s" },
         { points: [[0, 10], [jump, 10], [jump, 1000], [100, 1000]], colour: BLUE, name: "p99 of all requests" }],
         text: slow > 1 ? `The p99 of all requests jumps when ${jump.toPrecision(3)} % of the traffic goes to A.` : "The p99 of all requests stays at 10 ms." };
     },
@@ -167,10 +175,10 @@ export const PICTURES = {
   sharing_panel: {
     x: "log", from: 1, to: 1000, y: [0, 100], linear: true, unit: (v) => `${+v.toFixed(0)} %`, label: "requests per page", names: { together: "shared part of all slowness" },
     draw({ together }) {
-      const at = (c) => Array.from({ length: 121 }, (_, k) => [k / 40, 100 * probabilityOfSlow(99, 10 ** (k / 40), c)]);
+      const at = (c) => Array.from({ length: 121 }, (_, k) => [k / 40, 100 * anySlow(10 ** (k / 40), c)]);
       return { lines: [{ points: at(0), colour: PALE, name: "independent" }, { points: at(together), colour: BLUE, name: "page views" }],
-        dots: [[2, 100 * probabilityOfSlow(99, 100, together), BLUE]],
-        text: `With 100 requests per page, ${(100 * probabilityOfSlow(99, 100, together)).toFixed(1)} % of the page views contain a slow request.` };
+        dots: [[2, 100 * anySlow(100, together), BLUE]],
+        text: `With 100 requests per page, ${(100 * anySlow(100, together)).toFixed(1)} % of the page views contain a slow request.` };
     },
   },
   stall_panel: {
@@ -218,11 +226,19 @@ export const PICTURES = {
         text: `At 1,600 per second the closed loop reports a p99 of ${ms(closedLoopP99(n, 1600))}: it never has more than ${n === 1 ? "one request" : `${thousands(n)} requests`} under way. The open loop has no p99 beyond 1,000 per second: its queue grows.` };
     },
   },
+  connections_panel: {
+    x: "nines", nines: 4, y: [0.0005, 200], unit: seconds, label: "percentile of requests", names: { digits: "connections, powers of ten (rate × stall is 4)" },
+    draw({ digits }) {
+      const n = Math.round(10 ** digits), sorted = connected(n);
+      return { lines: [{ points: curveOf(connected(10000), 4), colour: PALE, name: "rate × stall = 10,000" }, { points: curveOf(sorted, 4), colour: n < 10000 ? RED : BLUE, name: "reported" }],
+        text: `${thousands(n)} connections: ${thousands(sorted.length)} requests, p75 ${seconds(percentile(sorted, 75))}, p99 ${seconds(percentile(sorted, 99))}.` };
+    },
+  },
   queue_panel: {
     x: "nines", nines: 3, y: [20, 5000], unit: seconds, label: "percentile of customers", names: { busy: "share of the time that she is busy", slow: "slow customers, %" },
     draw({ busy, slow }) {
       const { service, response } = till(busy, slow);
-      return { lines: [{ points: curveOf(service, 3), colour: RED, name: "service time" }, { points: curveOf(response, 3), colour: BLUE, name: "response time" }],
+      return { lines: [{ points: curveOf(service, 3), colour: GREY, name: "service time" }, { points: curveOf(response, 3), colour: BLUE, name: "response time" }],
         text: `p99 of the service time ${thousands(percentile(service, 99))} s, p99 of the response time ${thousands(percentile(response, 99))} s.` };
     },
   },

@@ -23,8 +23,8 @@ MODEL_ANSWERS = {
     "histogram per host and per window, add the histograms, and compute the percentile last.",
     "4.4": "A page waits for its slowest request. Of 100 requests, one is expected to be slower than "
     "the p99, so most page views meet such a request if the requests are independent. The share of "
-    "unlucky users is therefore up to 63 %, not 1 %. A log with times shows how much stalls reduce "
-    "it.",
+    "unlucky users is then 63 %, not 1 %. Stalls that strike whole pages make it smaller, a bad replica in "
+    "a rotation makes it larger; a log with times shows which.",
     "5.4": "The tool waits for each answer before it sends the next request. During the stall it sent "
     "nothing, so the stall appears in its data once instead of 10,000 times. I would repeat the test "
     "with an open loop, which sends on a schedule and times each request from when it was due.",

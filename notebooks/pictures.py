@@ -14,6 +14,7 @@ from latencykit.analysis import fan_out as fanout
 from latencykit.core.histogram_log import interval_series
 
 DATA = Path("data") if Path("data").is_dir() else Path("..") / "data"
+# Red marks what a measurement omits, and nothing else.
 RED, BLUE, AMBER, INK, GREY, PALE = "#d0312d", "#0b5cbf", "#c77700", "#1a1d23", "#8a909a", "#c9ced6"
 
 pd.set_option("display.max_colwidth", None)
@@ -103,7 +104,7 @@ def traffic_split(share, slow=1.5, ax=None):
     """Draw the average of two hosts' p99s, and the p99 of both, against the share of traffic of the slow one."""
     ax = ax or plt.figure(figsize=(7.6, 3.4), layout="constrained").add_subplot()
     ax.axhspan(10, 1000, color="#eef0f3", zorder=0)
-    ax.plot(share, 10 + 990 * np.asarray(share) / 100, color=RED, linestyle=(0, (5, 2)), label="average of the p99s")
+    ax.plot(share, 10 + 990 * np.asarray(share) / 100, color=AMBER, linestyle=(0, (5, 2)), label="average of the p99s")
     ax.step(share, p99_of_split(share, slow), color=BLUE, where="post", linewidth=2, label="p99 of all requests")
     tidy(ax, f"host A is slow in {slow:g} % of its requests", "share of the traffic that goes to A, %", "p99, ms")
     ax.set_ylim(-60, 1120)
@@ -136,7 +137,7 @@ def dashboard_line(windows):
     _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
     ax.plot(minutes, p95, color=GREY, linewidth=1, label="p95 of each ten-second window")
     for value, colour, dash, name in (
-        (p95.mean(), RED, (0, (5, 2)), "average of the windows' p95s"),
+        (p95.mean(), AMBER, (0, (5, 2)), "average of the windows' p95s"),
         (nearest_rank(windows, 95), BLUE, "-", "true p95 of the hour"),
     ):
         ax.axhline(value, color=colour, linestyle=dash, linewidth=2, label=f"{name}: {value:.0f} ms")
@@ -159,7 +160,7 @@ def layout_widths():
 
 
 def kept_by_layouts(times):
-    """Draw in which range each layout leaves the p99 of `times` (ms), and print it."""
+    """Draw in which range each layout leaves the p99 of `times` (ms); return how wide each is, in % of it."""
     p99 = nearest_rank(times, 99)
     ranges = {"Prometheus, default": _around(np.array([5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000.0]), p99)}
     ranges["t-digest, 100 clusters"] = _digest_cluster(np.sort(times), 0.99, 100)
@@ -180,6 +181,7 @@ def kept_by_layouts(times):
     ax.set_xlim(230, 640)
     tidy(ax, f"Where can the p99 lie? (truth: {p99:.0f} ms)", "milliseconds")
     plt.show()
+    return {name: round(100 * float(high - low) / p99, 1) for name, (low, high) in ranges.items()}
 
 
 def _around(edges, value):
@@ -201,7 +203,7 @@ def landing_curves(leaves=(99, 99.9, 99.99)):
     """At which percentile of page views a percentile of one request lands."""
     n = np.geomspace(1, 1000, 300)
     _, ax = plt.subplots(figsize=(7.6, 3.6), layout="constrained")
-    for p, colour, dash in zip(leaves, (RED, AMBER, BLUE), ("-", (0, (6, 2)), (0, (2, 1.5))), strict=True):
+    for p, colour, dash in zip(leaves, (INK, AMBER, BLUE), ("-", (0, (6, 2)), (0, (2, 1.5))), strict=True):
         y = fanout.landing_percentile(p, n)
         ax.plot(n, y, color=colour, linestyle=dash, linewidth=2)
         at, side = {99: (20, "right"), 99.9: (150, "right"), 99.99: (980, "right")}[p]
@@ -223,7 +225,7 @@ def users_map():
     requests, nines = np.geomspace(1, 1000, 181), np.linspace(np.log10(2), 5, 181)
     share = fanout.probability_of_slow(100 * (1 - 10.0 ** -nines)[:, None], requests)
     _, ax = plt.subplots(figsize=(7.6, 4.0), layout="constrained")
-    colours = ax.pcolormesh(requests, nines, 100 * share, cmap="Reds", vmin=0, vmax=100, shading="gouraud", rasterized=True)
+    colours = ax.pcolormesh(requests, nines, 100 * share, cmap="Blues", vmin=0, vmax=100, shading="gouraud", rasterized=True)
     ax.contour(requests, nines, share, levels=[0.5], colors=INK)
     ax.annotate("half of all page views", (110, 2.2), textcoords="offset points", xytext=(-8, 22), ha="right", color=INK, arrowprops={"arrowstyle": "-", "color": INK})
     ax.set_xscale("log")
@@ -235,12 +237,17 @@ def users_map():
     plt.show()
 
 
+def any_slow(shared, own, n):
+    """Share of page views with a slow one among `n` requests, which are slow together, or each on its own."""
+    return 1 - (1 - shared) * (1 - own) ** np.asarray(n, float)
+
+
 def sharing_panel(ax, together):
-    """Share of page views with a request above the p99 when a part of all slowness strikes all requests together."""
+    """Share of page views with a slow request, where one in a hundred is slow and a part of this strikes all together."""
     n = np.geomspace(1, 1000, 200)
-    ax.plot(n, 100 * fanout.probability_of_slow(99, n), color="#c9ced6")
-    ax.plot(n, 100 * fanout.probability_of_slow(99, n, correlation=together), color=BLUE, linewidth=2)
-    at = 100 * float(fanout.probability_of_slow(99, 100, correlation=together))
+    ax.plot(n, 100 * any_slow(0, 0.01, n), color=PALE)
+    ax.plot(n, 100 * any_slow(0.01 * together, 0.01 * (1 - together), n), color=BLUE, linewidth=2)
+    at = 100 * any_slow(0.01 * together, 0.01 * (1 - together), 100)
     ax.plot([100], [at], "o", color=BLUE)
     ax.annotate(f"{at:.0f} %", (100, at), textcoords="offset points", xytext=(-8, 6), ha="right", color=BLUE)
     ax.set_xscale("log")
@@ -264,19 +271,19 @@ def _lognormal(n=200_000):
 
 
 def hedging(shared):
-    """Draw a service with and without a hedge at its p95, and say what it costs."""
+    """Draw a service with and without a hedge at its p95, and say what it costs; return p99 and p99.9 of both, in ms."""
     values, above = _lognormal()
     found = fanout.hedged(values, above, values[int(0.95 * values.size) - 1], shared)
     _, ax = plt.subplots(figsize=(7.6, 3.2), layout="constrained")
     ax.set_xscale("percentile", nines=4)
-    for v, s, colour, name in ((values, above, RED, "one request"), (found.values, found.survival, BLUE, "with a hedge")):
+    for v, s, colour, name in ((values, above, INK, "one request"), (found.values, found.survival, BLUE, "with a hedge")):
         ax.plot(100 * (1 - s[s > 2e-4]), v[s > 2e-4], color=colour, label=name)
     ax.set_yscale("log")
     ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
     tidy(ax, f"A hedge at the p95: {found.added_load:.0%} more requests", "percentile of requests", "milliseconds")
     ax.legend(frameon=False)
     plt.show()
-    return None
+    return [round(float(v[np.searchsorted(-s, -q)]), 1) for q in (0.01, 0.001) for v, s in ((values, above), (found.values, found.survival))]
 
 
 def hedged_stall(shared):
@@ -445,23 +452,19 @@ def latency_over_time(worlds, stall, every=25, limit=None):
     plt.show()
 
 
-def two_stopwatches():
-    """The same client twice: the code that omits, and the code that does not."""
-    common = ["while time() < end:"]
-    versions = {
-        "The clock starts when the request is sent": ["start = time()", "send(request)", "wait for the answer", "record(time() - start)", "sleep until the next slot"],
-        "The clock starts when the request is due": ["due = due + period", "sleep until due", "send(request)", "when the answer arrives:", "    record(time() - due)"],
-    }
-    marked = {"start = time()", "record(time() - start)", "wait for the answer", "due = due + period", "    record(time() - due)", "when the answer arrives:"}
-    _, axes = plt.subplots(1, 2, figsize=(7.6, 2.5), layout="constrained")
-    for ax, (title, lines), colour, verdict in zip(axes, versions.items(), (RED, BLUE), ("omits", "does not omit"), strict=True):
-        for k, text in enumerate([*common, *("    " + one for one in lines)]):
-            strong = text[4:] in marked
-            ax.text(0.03, 0.88 - 0.145 * k, text, family="monospace", fontsize=9.5, color=colour if strong else INK, weight="bold" if strong else "normal", va="center")
-        ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1), facecolor="#f7f8fa")
-        ax.spines[:].set_color("#d5d8dd")
-        ax.set_title(f"{title}: {verdict}", loc="left", fontsize=9, color=colour)
-    plt.show()
+def connections_panel(ax, digits):
+    """The percentile curve that a paced loop reports with 10, 100, 1,000 … connections, and the one that users see."""
+    server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(100, 100)], ideal=True)
+    users = lk.simulate.open_loop(server, lk.simulate.fixed(rate=100, duration=200))
+    made = lk.simulate.paced_loop(server, rate=100, duration=200, connections=10**digits)
+    p = 100 * (1 - 10.0 ** -np.linspace(0, 4, 400))
+    ax.set_xscale("percentile", nines=4)
+    ax.plot(p, nearest_rank(users.values, p) / 1e9, color=PALE, linewidth=5, label="users")
+    ax.plot(p, nearest_rank(made.values, p) / 1e9, color=RED if digits < 4 else BLUE, label="the tool")
+    tidy(ax, f"{10**digits:,} connection{'s' if digits else ''}", "percentile of requests", "seconds")
+    ax.set_yscale("log")
+    ax.set_ylim(5e-4, 300)
+    ax.legend(frameon=False, loc="center left" if digits < 3 else "upper left")
 
 
 def league_dumbbells(league):
@@ -471,7 +474,9 @@ def league_dumbbells(league):
     _, ax = plt.subplots(figsize=(7.6, 4.6), layout="constrained")
     place = np.arange(len(rows))
     ax.hlines(place, rows["p99"], rows["true p99"], color=PALE, linewidth=2.5)
-    ax.plot(rows["p99"], place, "o", color=RED, markersize=7, label="reported p99")
+    low = rows["p99"] < rows["true p99"] / 2
+    ax.plot(rows["p99"][~low], place[~low], "o", color=INK, markersize=7, label="reported p99")
+    ax.plot(rows["p99"][low], place[low], "o", color=RED, markersize=7, label="reported p99, omits")
     ax.plot(rows["true p99"], place, "D", color=BLUE, markersize=6, markerfacecolor="white", markeredgewidth=1.8, label="true p99")
     ax.set_yticks(place, rows["tool"] + ", " + rows["mode"])
     ax.set_xscale("log")
@@ -491,7 +496,7 @@ def outcomes(made):
     for place, (name, samples) in enumerate(made.items()):
         good, count = int(samples.good.sum()), len(samples)
         ax.barh(place, good, height=0.55, color=BLUE)
-        ax.barh(place, count - good, left=good, height=0.55, color="white", edgecolor=RED, hatch="////")
+        ax.barh(place, count - good, left=good, height=0.55, color="white", edgecolor=GREY, hatch="////")
         ax.text(good / 2, place, f"{good:,} answered", color="white" if good > 1500 else INK, va="center", ha="center" if good > 1500 else "left", weight="bold") if good > 1500 else ax.text(
             count / 2, place, f"{good:,} answered, {count - good:,} failed", va="center", ha="center", color=INK, weight="bold", bbox={"facecolor": "white", "edgecolor": "none", "pad": 2}
         )
@@ -526,7 +531,7 @@ def pole(times, limit):
     _, ax = plt.subplots(figsize=(7.6, 3.6), layout="constrained")
     share = 100 * np.array(list(times))
     for values, colour, name in (
-        ([nearest_rank(t, 99) for t in times.values()], RED, "p99"),
+        ([nearest_rank(t, 99) for t in times.values()], AMBER, "p99"),
         ([t.mean() for t in times.values()], BLUE, "mean"),
     ):
         ax.plot(share, values, color=colour, marker=".", label=name)
@@ -544,10 +549,14 @@ def queue_panel(ax, busy, slow):
     """Percentile curves of service and response time at the till."""
     times = till_at(busy, 20_000, slow / 100)
     work = lk.simulate.mixture((1 - slow / 100, "30s"), (slow / 100, "180s"))(np.random.default_rng(0), 20_000)
-    pair = {"raw: service": lk.Histogram.of(work), "honest: response": lk.Histogram.of(times * 1e9)}
-    lk.plot.percentiles(pair, ax=ax, nines=3, legend=False, title=f"{busy:.0%} busy", subtitle=f"{slow} % slow customers")
-    ax.set_ylim(2e10, 5e12)
-    ax.set_xlabel("percentile of customers")
+    p = 100 * (1 - 10.0 ** -np.linspace(0, 3, 300))
+    ax.set_xscale("percentile", nines=3)
+    for values, colour, name in ((times, BLUE, "response time"), (work / 1e9, GREY, "service time")):
+        ax.plot(p, nearest_rank(values, p), color=colour, linewidth=2, label=name)
+    tidy(ax, f"{busy:.0%} busy, {slow} % slow customers", "percentile of customers", "seconds")
+    ax.set_yscale("log")
+    ax.set_ylim(20, 5000)
+    ax.legend(frameon=False, loc="upper left")
 
 
 def exponential_server(rate, seconds=60):
@@ -568,7 +577,7 @@ def moving_knee(ends=(950, 800)):
     _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
     loads = np.arange(50, max(ends) + 1, 5)
     ax.plot(loads, 1 / (1 - loads / 1000), color=PALE, linewidth=6, label="the system, in both cases")
-    for end, colour, dash, mark in zip(ends, (BLUE, RED), ("-", (0, (5, 3))), ("o", "s"), strict=True):
+    for end, colour, dash, mark in zip(ends, (BLUE, AMBER), ("-", (0, (5, 3))), ("o", "s"), strict=True):
         measured = np.arange(50, end + 1, 50)
         knee = knee_of(measured)
         response = 1 / (1 - measured / 1000)
@@ -588,8 +597,8 @@ def scalability(workers, measured, law):
     ax.text(13.4, measured[0] * 13, "if nothing were shared", color="#5b626d", va="center")
     ax.plot(grid, law.at(grid), color=BLUE, linewidth=2)
     ax.plot(workers, measured, "o", color=INK, label="measured")
-    ax.axvline(law.peak, color=RED, linewidth=1)
-    ax.text(law.peak + 0.8, 400, f"best: {law.peak:.0f} workers", color=RED)
+    ax.axvline(law.peak, color=INK, linewidth=1)
+    ax.text(law.peak + 0.8, 400, f"best: {law.peak:.0f} workers", color=INK)
     tidy(ax, "More workers, less throughput: the Universal Scalability Law", "workers", "requests per second")
     ax.set_ylim(0, 1.9 * measured.max())
     ax.legend(frameon=False, loc="upper right")
@@ -646,7 +655,7 @@ def false_alarms(comparisons, noise):
 def p_values():
     """Draw the p-values of comparisons of equal sides."""
     axes = panels(2, 2.8, sharey=True)
-    for ax, p, colour, name in zip(axes, equal_sides(200, 0.03), (RED, BLUE), ("all requests together", "one number per run"), strict=True):
+    for ax, p, colour, name in zip(axes, equal_sides(200, 0.03), (AMBER, BLUE), ("all requests together", "one number per run"), strict=True):
         bars = ax.hist(p, bins=np.linspace(0, 1, 21), color=colour, alpha=0.45)[2]
         bars[0].set_alpha(1)
         ax.axhline(10, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
@@ -663,8 +672,8 @@ def nights(values, changes):
     for start, end in zip(ends, ends[1:], strict=False):
         ax.hlines(np.median(values[start:end]), start - 0.5, end - 0.5, color=BLUE, linewidth=2.5)
     for change in changes:
-        ax.axvline(change.position - 0.5, color=RED, linestyle=(0, (5, 2)))
-        ax.text(change.position, 1.62, f"night {change.position}: {change.change:+.0%}", color=RED)
+        ax.axvline(change.position - 0.5, color=INK, linestyle=(0, (5, 2)))
+        ax.text(change.position, 1.62, f"night {change.position}: {change.change:+.0%}", color=INK)
     top = int(np.argmax(values))
     ax.annotate(f"one night at {values[top]:.1f} ms", (top, 1.75), textcoords="offset points", xytext=(8, -4), color=INK)
     ax.plot([top], [1.75], "^", color=INK)
@@ -731,7 +740,7 @@ def throughput_and_tails(runs, rates):
     ax.bar(place, rates, width=0.5, color=PALE)
     for x, rate in zip(place, rates, strict=True):
         ax.text(x, rate, f"{rate:,.0f}", ha="center", va="bottom")
-    for p, mark, colour in ((50, "o", BLUE), (99, "s", AMBER), (100, "^", RED)):
+    for p, mark, colour in ((50, "o", BLUE), (99, "s", AMBER), (100, "^", INK)):
         values = [(h.max if p == 100 else h.percentile(p)) / 1e6 for h in runs.values()]
         top.plot(place, values, mark, color=colour, markersize=8, label="maximum" if p == 100 else f"p{p}")
     top.vlines(place, [h.percentile(50) / 1e6 for h in runs.values()], [h.max / 1e6 for h in runs.values()], color=PALE, zorder=0, linewidth=2)
@@ -758,8 +767,8 @@ def steps_on_a_grid(worst, step=20.0):
         below = (row.max() - row) / step
         exact = bool((np.abs(below - below.round()) < 0.01).all())
         ax.vlines(np.arange(0, 17), 0, 1, color="#dfe2e6", linewidth=0.8)
-        ax.vlines(below, 0, 1, color=RED if exact else INK, linewidth=3)
-        colour = RED if exact else INK
+        ax.vlines(below, 0, 1, color=AMBER if exact else INK, linewidth=3)
+        colour = AMBER if exact else INK
         if row.max() - row.min() < 20:
             ax.text(below.max() + 0.15, 0.5, "p99, p99.9 and p99.99 within a sixth of a step", ha="right", va="center", color=colour)
         else:
@@ -770,7 +779,7 @@ def steps_on_a_grid(worst, step=20.0):
         ax.set(yticks=[], xlim=(17, -1.4))
         ax.set_ylabel(name.replace(" ", "\n", 1), rotation=0, ha="right", va="center")
         ax.spines[:].set_visible(False)
-    axes[0].set_title("Where the upper percentiles lie below the maximum (red: on whole steps)", loc="left", color=INK)
+    axes[0].set_title("Where the upper percentiles lie below the maximum (amber: on whole steps)", loc="left", color=INK)
     axes[-1].set_xticks(range(0, 17, 2))
     axes[-1].set_xlabel("steps of 20 ms below the maximum")
     plt.show()
@@ -822,15 +831,15 @@ def chart_crimes():
     series, h = interval_series(log, (50,), moments=True), log.histogram()
     _, axes = plt.subplots(3, 2, figsize=(8.4, 7.4), layout="constrained")
     smooth = np.convolve(np.nan_to_num(series.values[:, 0]) / 1e6, np.ones(7) / 7, "same")
-    axes[0, 0].plot(series.start, smooth, color=RED)
+    axes[0, 0].plot(series.start, smooth, color=AMBER)
     tidy(axes[0, 0], "Crime: a smoothed median over time", "seconds", "ms")
     axes[0, 0].set_ylim(0, 800)
     lk.plot.timeline(log, ax=axes[0, 1], title="Better: every second's maximum", subtitle="")
     p = np.linspace(0, 68, 200)
-    axes[1, 0].plot(p, h.percentile(p) / 1e6, color=RED)
+    axes[1, 0].plot(p, h.percentile(p) / 1e6, color=AMBER)
     tidy(axes[1, 0], "Crime: a curve that ends where it is pretty", "percentile", "ms")
     lk.plot.percentiles({"honest": h}, ax=axes[1, 1], nines=4, title="Better: up to the maximum", subtitle="", color=BLUE)
-    axes[2, 0].bar(["A", "B"], [505, 505], color=RED, width=0.5)
+    axes[2, 0].bar(["A", "B"], [505, 505], color=AMBER, width=0.5)
     tidy(axes[2, 0], "Crime: averages of two hosts' p99s", y="ms")
     hosts = {
         "A: 10 and 1,000": lk.Histogram.of([10] * 985 + [1000] * 15 + [10] * 1000, unit="ms"),

@@ -110,7 +110,7 @@ def _lessons(folder: Path) -> None:
         ("(solutions)", "(solutions/index.md)"),
     ):
         text = text.replace(old, new)
-    lessons = sorted(source.glob("[0-9]*.ipynb"))
+    lessons = sorted(source.glob("*.ipynb"))  # the numbered ones first
     text += "\n" + _toctree([*(path.stem for path in lessons), "solutions/index"], hidden="")
     _write(folder / "index.md", text)
     for path in lessons:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.notebooks.running import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,3 +48,18 @@ def desk(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, cwd=folder.parent)
     assert done.stdout == f"{folder}\n"
     return folder
+
+
+@pytest.fixture(scope="session")
+def runner(desk: Path, installed: Path) -> Iterator[Runner]:
+    """One kernel for all lessons; it sees the installed package and no checkout."""
+    with Runner(desk, pythonpath=str(installed)) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def executed(desk: Path, runner: Runner) -> Callable[[str], NotebookNode]:
+    """Execute a lesson, once per session."""
+    import nbformat
+
+    return cache(lambda name: runner.run(nbformat.read(desk / name, 4), (desk / name).parent))
