@@ -181,14 +181,6 @@ export const PICTURES = {
         text: `With 100 requests per page, ${(100 * anySlow(100, together)).toFixed(1)} % of the page views contain a slow request.` };
     },
   },
-  stall_panel: {
-    x: "nines", nines: 4, y: [0.0005, 200], unit: seconds, label: "percentile of requests", names: { generator: "generator", stall: "stall, s" },
-    draw({ generator, stall }) {
-      const sorted = stalled(generator, stall), mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
-      return { lines: [{ points: curveOf(sorted, 4), colour: generator === "open" ? BLUE : RED, name: generator }],
-        text: `${generator}: ${thousands(sorted.length)} requests, mean ${seconds(mean)}, p99 ${seconds(percentile(sorted, 99))}, maximum ${seconds(sorted[sorted.length - 1])}.` };
-    },
-  },
   generators_panel: {
     x: "nines", nines: 4, y: [0.0005, 200], unit: seconds, label: "percentile of requests", names: { stall: "stall, s" },
     draw({ stall }) {

@@ -39,7 +39,7 @@ LIVE_HTML = "application/vnd.latencykit.live+html"
 
 _SCRIPT = Path(__file__).with_name("controls.js")
 _IN_BROWSER = (
-    "nines_wall", "split_panel", "sharing_panel", "stall_panel", "connections_panel", "queue_panel",
+    "nines_wall", "split_panel", "sharing_panel", "connections_panel", "queue_panel",
     "generators_panel", "spread_panel", "pole_panel", "loops_panel",
 )  # fmt: skip
 

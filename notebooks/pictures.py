@@ -336,22 +336,6 @@ def request_lines(worlds, begin=95, end=205, every=250):
     plt.show()
 
 
-def stall_panel(ax, generator, stall):
-    """The percentile curve that a generator reports of a server frozen for `stall` seconds."""
-    server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(100, stall)] if stall else [], ideal=True)
-    arrivals = lk.simulate.fixed(rate=100, duration=200)
-    made = {
-        "closed": lambda: lk.simulate.paced_loop(server, rate=100, duration=200),
-        "catch-up": lambda: lk.simulate.catch_up_loop(server, rate=100, duration=200),
-        "open": lambda: lk.simulate.open_loop(server, arrivals),
-    }[generator]()
-    colour = BLUE if generator == "open" else RED
-    words = f"mean {made.values.mean() / 1e6:,.0f} ms"
-    lk.plot.percentiles(made.histogram(), ax=ax, nines=4, color=colour, title=f"{generator}, {stall} s stall", subtitle=words)
-    ax.set_ylim(5e5, 2e11)
-    ax.set_xlabel("percentile of requests")
-
-
 def generators_panel(ax, stall):
     """The percentile curves that three generators report of one server, frozen for `stall` seconds."""
     server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(100, stall)] if stall else [], ideal=True)
