@@ -53,6 +53,8 @@ NOT_IN_A_PAGE = (
     "has no attribute 'link'",
     "has no attribute 'mkfifo'",
     "No module named 'jsonschema'",  # of packages with compiled parts
+    "No module named 'pyarrow'",
+    "`Import pyarrow` failed",
     "needs the package",
     "Unable to find a usable engine",  # pandas without pyarrow
 )

@@ -112,6 +112,8 @@ def test_what_cannot_be_timed_is_refused() -> None:
 
 def test_more_requests_than_memory_can_hold_are_not_added() -> None:
     start = np.arange(100, dtype=np.int64) * 10_000_000
-    endless = lk.Samples(start=start, duration=np.where(start == start[-1], 10**17, 10**6))
+    endless = lk.Samples(
+        start=start, duration=np.where(start == start[-1], np.int64(10**17), 10**6)
+    )
     with pytest.raises(InputTooLargeError, match="would add 9,999,999,999 requests"):
         lk.retime(endless, rate=100)

@@ -277,7 +277,7 @@ def test_every_container_gives_the_same(tmp_path):
     dice = np.random.default_rng(3)
     frame = pd.DataFrame(
         {
-            "start_ns": 10**18 + np.arange(500) * 1000,
+            "start_ns": 10**18 + np.arange(500, dtype=np.int64) * 1000,
             "latency_us": dice.integers(1, 10**6, 500),
             "ok": dice.random(500) < 0.9,
         }

@@ -230,6 +230,7 @@ def test_where_no_thread_can_be_started_the_asking_one_works(monkeypatch):
     assert list(_threads.in_order(range(9), lambda k: k + 1, 3)) == list(range(1, 10))
 
 
+@pytest.mark.skipif(sys.platform == "emscripten", reason="a page has one thread")
 class TestNumberOfThreads:
     def test_as_told_else_by_the_environment_else_one_per_core(self, monkeypatch):
         monkeypatch.delenv(_threads.VARIABLE, raising=False)

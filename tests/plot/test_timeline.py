@@ -52,7 +52,7 @@ def test_what_is_left_when_a_log_is_closed_has_no_rate_of_its_own(ax, left):
 def test_a_long_timeline_loses_no_spike_and_few_points_are_drawn(ax):
     size, layout = 86_400, lk.HdrBuckets(3)
     rows = np.repeat(np.arange(size), 3)
-    values = np.full(rows.size, 1_000_000)
+    values = np.full(rows.size, 1_000_000, np.int64)
     values[12_345 * 3] = 5_000_000_000
     values[70_000 * 3] = 1_000
     block = block_of_rows(rows, layout.index_of(values), size, layout)
