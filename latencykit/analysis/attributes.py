@@ -255,7 +255,7 @@ def _of_numbers(
     edges = edges[edges > sample.min()]
     if not edges.size:
         return None, None
-    cuts: Any = np.searchsorted(edges, cells, "right").astype(np.int32)
+    cuts: NDArray[np.int32] = np.searchsorted(edges, cells, "right").astype(np.int32)
     shown = [_number(edge) for edge in edges.tolist()]
     texts = [f"< {shown[0]}"]
     texts += [f"{low} – {high}" for low, high in pairwise(shown)]
@@ -281,7 +281,7 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
 
 
-def _folded(name: str, codes: NDArray[Any], texts: list[str], counts: Ints) -> Attribute:
+def _folded(name: str, codes: NDArray[np.int32], texts: list[str], counts: Ints) -> Attribute:
     """Values with too few requests to be evidence, or too many values, as others."""
     frequent = counts >= RULES.min_requests
     looks = int(frequent.sum())

@@ -562,7 +562,7 @@ class _Votes:
     size: Floats  # slow requests per block
 
 
-def _votes(world: _World, codes: NDArray[Any], values: int, active: Flags | None) -> _Votes:
+def _votes(world: _World, codes: NDArray[np.int32], values: int, active: Flags | None) -> _Votes:
     """Votes for the values that `codes` (of `world.rows`) stand for, among the active rows."""
     near, late, block = world.near, world.late, world.block
     if active is not None:
@@ -645,7 +645,7 @@ class _Cause:
 
 
 def _standing(
-    world: _World, attribute: Attribute, codes: NDArray[Any], active: Flags, looks: int
+    world: _World, attribute: Attribute, codes: NDArray[np.int32], active: Flags, looks: int
 ) -> tuple[Floats, Flags]:
     """Deviances of the values that surely stand out, else -1; and which values may, with others."""
     size, late = len(attribute.values), world.late & active
@@ -724,7 +724,10 @@ def _named(causes: Sequence[_Cause]) -> list[Attribute]:
 
 
 def _with_aliases(
-    cause: _Cause, attributes: Sequence[Attribute], local: Sequence[NDArray[Any]], active: Flags
+    cause: _Cause,
+    attributes: Sequence[Attribute],
+    local: Sequence[NDArray[np.int32]],
+    active: Flags,
 ) -> _Cause:
     """The cause with the values that nearly the same requests have."""
     rows = cause.rows & active
@@ -744,7 +747,7 @@ def _with_aliases(
 def _combination(
     world: _World,
     attributes: Sequence[Attribute],
-    local: Sequence[NDArray[Any]],
+    local: Sequence[NDArray[np.int32]],
     standing: Sequence[Flags],
     active: Flags,
 ) -> tuple[float, _Cause] | None:
@@ -783,7 +786,9 @@ def _combination(
     return best
 
 
-def _divergence(first: Flags, codes: NDArray[Any], size: int, late: Flags, active: Flags) -> Floats:
+def _divergence(
+    first: Flags, codes: NDArray[np.int32], size: int, late: Flags, active: Flags
+) -> Floats:
     """Each code's term of the Kullback–Leibler divergence of slow requests from all, with `first`.
 
     Zero where the lift is not clearly above that of `first` and of the code alone.
@@ -898,7 +903,7 @@ def _rows_of(
 
 
 def _share_interval(
-    world: _World, codes: NDArray[Any], size: int, seen: Floats
+    world: _World, codes: NDArray[np.int32], size: int, seen: Floats
 ) -> tuple[Floats, Floats]:
     """95 % interval of each value's share of the slow requests, with blocks as clusters.
 
