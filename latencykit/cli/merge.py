@@ -40,7 +40,9 @@ from latencykit.units import interval_seconds
 def command(
     given: Inputs, out: Path, align: str, interval: str | None, tag_by_file: bool, style: str
 ) -> None:
-    """Merge the lines of several logs into one, sorted by time; tags are kept.
+    """Merge logs, requests and histograms into one log, sorted by time; tags are kept.
+
+    Requests become intervals of a second, and a histogram one interval of its run's length.
 
     \b
     latencykit merge 'host*.hlog' -o all.hlog
@@ -48,7 +50,7 @@ def command(
     """
     from latencykit.analysis.compare import unit_doubts
     from latencykit.core.histogram_log import HistogramLog, merge_logs
-    from latencykit.io.hlog import write_hlog
+    from latencykit.io.hlog import as_log, write_hlog
     from latencykit.io.part_results import carried
 
     if out.suffix.lower() != ".hlog":
@@ -75,13 +77,14 @@ def command(
                 note(text)
         logs = []
         for entry in loaded:
-            if not isinstance(entry.data, HistogramLog):
-                raise InvalidArgumentError(
-                    f"{entry.path}: only interval logs can be merged into a log; "
-                    "`summary --merge` adds histograms up"
-                )
+            try:
+                log = as_log(entry.data)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(f"{entry.path}: {error}") from None
             tag = Path(without_secrets(entry.path)).stem if tag_by_file else None
-            logs.append(entry.data.with_tag(tag))
+            if tag is None and len(log.run.tags) == 1 and not isinstance(entry.data, HistogramLog):
+                tag = log.run.tags[0]
+            logs.append(log.with_tag(tag))
         merged = merge_logs(logs, align)
         merged = merged if interval is None else merged.resample(interval)
     with atomic(out, given.files) as temporary:

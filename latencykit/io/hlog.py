@@ -29,7 +29,7 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
-from latencykit.core import kernel
+from latencykit.core import is_samples, kernel
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
@@ -587,23 +587,32 @@ def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("]", ")")
 
 
-def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
-    """Write a log, samples as intervals of a second, or a histogram as a single interval."""
+def as_log(data: Data) -> HistogramLog:
+    """Return samples as intervals of a second, and a histogram as a single interval."""
     from latencykit.core.histogram import Histogram
-    from latencykit.core.samples import Samples
 
-    if isinstance(data, Samples):
+    if is_samples(data):
         data = data.to_log("1s") if data.start is not None else data.histogram()
     if isinstance(data, Histogram):
+        if not isinstance(data.buckets, HdrBuckets | CellBuckets):
+            raise InvalidArgumentError(
+                "only HDR buckets fit into an .hlog; write .csv, .json or .parquet instead"
+            )
         indptr = np.array([0, data.index.size])
         block = Block(np.zeros(1, np.int64), indptr, data.index, data.counts, data.buckets)
         length = data.run.duration or 0.0
-        data = HistogramLog([0.0], [length], [MemoryPart([block])], unit=data.unit, run=data.run)
+        return HistogramLog([0.0], [length], [MemoryPart([block])], unit=data.unit, run=data.run)
     if not isinstance(data, HistogramLog):
         raise InvalidArgumentError(
             "a summary has no buckets to write into an .hlog; convert the tool's full output "
             "instead"
         )
+    return data
+
+
+def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
+    """Write a log, samples as intervals of a second, or a histogram as a single interval."""
+    data = as_log(data)
     early = min(float(data.starts.min(initial=0.0)), 0.0)
     if early:  # readers drop negative time stamps
         data = shifted(data, -early)
@@ -620,6 +629,7 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
         "corrected": data.run.corrected,
         "measure": data.run.measure,
         "loop": data.run.loop,
+        "tool": re.sub(r"[^\w.+/-]+", "_", data.run.tool or "unknown"),
     }
     known = {name: value for name, value in reported_stats.items() if value != "unknown"}
     run = data.run
@@ -968,7 +978,7 @@ class _Scan:
                 "its own clock"
             )
         epoch = first if first is not None and first > EPOCH_FROM else None
-        if first is not None and epoch is None and start.size:
+        if first and epoch is None and start.size:  # 0: its writer did not know
             self.notes.append(
                 f"StartTime {first:g} is not a time since the epoch; only the distances between "
                 "intervals are known"
@@ -1011,6 +1021,8 @@ class _Scan:
         facts |= {
             name: value for name, value in own.items() if name in ("corrected", "measure", "loop")
         }
+        if "tool" not in facts and own.get("tool"):
+            facts["tool"] = printable(own["tool"].replace("_", " "))
         facts["failures_known"] = "failures" not in own
         if own.get("unit") in (*NANOSECONDS, "none") and self._stated_unit(text)[1] == "assumed":
             unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"

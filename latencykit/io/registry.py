@@ -151,7 +151,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         ": request=", "ioping statistics ---", '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
     ),
     "tools.prometheus": (
-        "prometheus prometheus-json prometheus-protobuf",
+        "prometheus prometheus-json prometheus-protobuf prometheus-scrapes",
         "# type ", "_bucket{", '"resulttype"', r'^name\s*:\s*"', "\x18", '"timeseries"',
         '"errortype"', '"samplecount"', '"sample_count"',
     ),

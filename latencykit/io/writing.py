@@ -137,12 +137,7 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
 
     suffix = checked_suffix(path)
     if suffix == ".hlog":
-        # The tags of one log together again; of other data there can be one only.
-        logs = [data for data in series.values() if isinstance(data, HistogramLog)]
-        if 1 < len(logs) == len(series):
-            write_hlog(merge_logs(logs), path)
-        else:
-            write_hlog(_only(series, "an .hlog of anything but logs"), path)
+        write_hlog(_together(series), path)
     elif suffix == ".hgrm":
         chosen = {
             key: options[key]
@@ -158,6 +153,20 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
         from latencykit.io import parquet
 
         parquet.write_parquet(series, path)
+
+
+def _together(series: Mapping[str, Data]) -> Data:
+    """One log of several series, with a tag per series: its own, or its name."""
+    from latencykit.io.hlog import as_log
+
+    if len(series) == 1:
+        return next(iter(series.values()))
+    logs = []
+    for name, data in series.items():
+        log = as_log(data)
+        tagged = isinstance(data, HistogramLog) or log.run.tags
+        logs.append(log.with_tag(log.run.tags[0] if log.run.tags else None if tagged else name))
+    return merge_logs(logs)
 
 
 def checked_suffix(path: Path) -> str:

@@ -12,18 +12,25 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._positions import as_positions
-from latencykit._text import format_items, printable
+from latencykit._text import format_items, natural_key, printable
 from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
-from latencykit.errors import IncompatibleDataError, InvalidArgumentError, LatencyKitError
+from latencykit.errors import (
+    CorruptInputError,
+    IncompatibleDataError,
+    InvalidArgumentError,
+    LatencyKitError,
+)
 from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
@@ -34,18 +41,19 @@ from latencykit.io.build import (
 )
 from latencykit.io.raw.cells import unit_in, word_set
 from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Format, Source, refuse_line
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from latencykit._typing import Floats, JSONObject
     from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, Head, ReadOptions
 
     Labels = tuple[tuple[str, str], ...]
 
@@ -624,15 +632,148 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for name, members in families.items():
         unit = unit_of(name, options)
-        if unit is None:
-            continue
-        run = Run(
-            tool="Prometheus", measure="service", corrected="none", unit=unit[0], unit_from=unit[1]
-        )
-        parts = [(dict(own), _of_labels(rows, kind, run, source)) for own, rows in members.items()]
-        parts = [(labels, data) for labels, data in parts if data is not None]
-        series |= family_series(name, parts)
+        if unit is not None:
+            run = Run(
+                tool="Prometheus", measure="service", corrected="none",
+                unit=unit[0], unit_from=unit[1],
+            )  # fmt: skip
+            series |= _family_over_time(name, members, kind, run, source)
     return series
+
+
+def _family_over_time(
+    name: str,
+    members: Mapping[Labels, list[JSONObject]],
+    kind: str,
+    run: Run,
+    source: Source,
+) -> dict[str, Data]:
+    """The series of a family, each over time where there are several moments."""
+    parts = [(dict(own), _of_labels(rows, kind, run, source)) for own, rows in members.items()]
+    return family_series(name, [(labels, data) for labels, data in parts if data is not None])
+
+
+# ------------------------------------------------------------
+# A directory of scrapes.
+
+_SEVERAL = 2
+_LOOKED_AT = 20
+"""Files of a directory that are looked at to recognise it."""
+
+_STAMP = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[:_-]?(\d\d)[:_-]?(\d\d)")
+_EPOCH = re.compile(r"(?<!\d)(1\d{9})(\d{3})?(?!\d)")
+
+
+def _is_scrape(head: Head) -> Confidence:
+    return FORMATS[0].sniff(head)
+
+
+def sniff_scrapes(head: Head) -> Confidence:
+    """Recognise a directory with two scrapes or more."""
+    if not head.is_dir or head.path is None:
+        return Confidence.NO
+    scrapes = 0
+    for path in islice(_files_of(head.path), _LOOKED_AT):
+        scrapes += _is_scrape(Source(path).head) is not Confidence.NO
+    return Confidence.LIKELY if scrapes >= _SEVERAL else Confidence.NO
+
+
+def _files_of(folder: Path) -> Iterator[Path]:
+    """The visible files of a directory, as people sort them."""
+    names = sorted((path.name for path in folder.iterdir()), key=natural_key)
+    return (folder / name for name in names if name[0] != "." and (folder / name).is_file())
+
+
+def _time_of(path: Path) -> float:
+    """When a scrape was made: the time in its name (UTC), else that of the file."""
+    stamp, epoch = _STAMP.search(path.name), _EPOCH.search(path.name)
+    if stamp is not None:
+        try:
+            return datetime(*map(int, stamp.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+        except ValueError:
+            pass
+    if epoch is not None:
+        return int(epoch[1]) + int(epoch[2] or 0) / 1e3
+    return path.stat().st_mtime
+
+
+def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the scrapes of a directory as logs over time: what was counted between two of them."""
+    assert source.path is not None
+    found: dict[str, dict[Labels, list[tuple[float, _Metric]]]] = {}
+    units: dict[str, str] = {}
+    helps: dict[str, str] = {}
+    scrapes = []
+    for path in _files_of(source.path):
+        scrape = Source(path)
+        if _is_scrape(scrape.head) is Confidence.NO:
+            continue
+        try:
+            scrapes.append((_time_of(path), _families(scrape, options)))
+        except CorruptInputError as error:
+            options.reject(error)
+    scrapes.sort(key=lambda scrape: scrape[0])
+    times = [moment for moment, _ in scrapes]
+    if len(set(times)) < len(times):
+        raise source.corrupt(
+            None, "two scrapes are of the same time", "a time in each file's name",
+            "name them like metrics-20260101-120000.txt",
+        )  # fmt: skip
+    for moment, (families, stated, described) in scrapes:
+        units |= stated
+        helps |= described
+        for name, members in families.items():
+            for own, metric in members.items():
+                if metric.edges:
+                    moments = found.setdefault(name, {}).setdefault(own, [])
+                    moments.append((moment, metric))
+    own_families = {name: rows for name, rows in found.items() if not name.startswith(_RUNTIME)}
+    series: dict[str, Data] = {}
+    for name, by_labels in (own_families or found).items():
+        run = _run_of(name, options, units.get(name), helps.get(name, ""))
+        if run is None:
+            continue
+        run = run.with_notes(*_gaps(times))
+        rows = {
+            own: _rows_of(name, own, _since_zero(moments, times))
+            for own, moments in by_labels.items()
+            if len(times) > 1
+        }
+        series |= _family_over_time(name, rows, "matrix", run, source)
+    return series
+
+
+def _since_zero(
+    moments: Sequence[tuple[float, _Metric]], times: Sequence[float]
+) -> Sequence[tuple[float, _Metric]]:
+    """Moments from the scrape on that lacks the labels: nothing had been counted by then."""
+    first, metric = moments[0]
+    before = [moment for moment in times if moment < first]
+    zero = _Metric(edges=dict.fromkeys(metric.edges, 0.0))
+    return [(before[-1], zero), *moments] if before else moments
+
+
+def _rows_of(name: str, own: Labels, moments: Sequence[tuple[float, _Metric]]) -> list[JSONObject]:
+    """Scrapes of one set of labels as a range query answers: by the bounds that all have."""
+    common = set.intersection(*(set(metric.edges) for _, metric in moments))
+    return [
+        {
+            "metric": {"__name__": name, **dict(own), "le": str(edge)},
+            "values": [[moment, metric.edges[edge]] for moment, metric in moments],
+        }
+        for edge in sorted(common)
+    ]
+
+
+def _gaps(times: Sequence[float]) -> list[str]:
+    """The note on scrapes that are missing: steps of twice the usual one and more."""
+    steps = np.diff(times)
+    usual = float(np.median(steps)) if steps.size else 0.0
+    missing = int(np.rint(steps / usual - 1).clip(0).sum()) if usual else 0
+    if not missing:
+        return []
+    verb = "is" if missing == 1 else "are"
+    return [f"{format_items(missing, 'scrape')} {verb} missing: an interval spans the gap"]
 
 
 def _of_remote(answer: JSONObject) -> list[JSONObject]:
@@ -815,6 +956,12 @@ FORMATS = (
             confidence=Confidence.LIKELY,
         ),
         read, example="curl -s HOST/metrics > scrape.txt",
+    ),
+    Format(
+        "prometheus-scrapes", "Prometheus scrapes over time (directory)", "log", (),
+        sniff_scrapes, read_scrapes,
+        example="while sleep 15; do curl -s HOST/metrics > "
+        "scrapes/$(date -u +%Y%m%d-%H%M%S).txt; done",
     ),
     Format(
         "prometheus-protobuf", "Prometheus protobuf exposition, native histograms", "histogram",

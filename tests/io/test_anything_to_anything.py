@@ -1,0 +1,65 @@
+"""Requests become tagged logs; logs, requests and histograms are merged; what was written raises no warning."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import latencykit as lk
+from tests.conftest import DATA
+
+
+@pytest.fixture
+def requests(tmp_path):
+    path = tmp_path / "requests.csv"
+    values = np.random.default_rng(4).lognormal(2, 0.5, 1200).tolist()
+    rows = [f"{5 * k},{value:.3f},{'/a' if k % 3 else '/b'}" for k, value in enumerate(values)]
+    path.write_text("\n".join(["start_ms,latency_ms,endpoint", *rows, ""]))
+    return path
+
+
+def series(run, path):
+    found = json.loads(run("summary", path, "--format", "json")[1])["series"]
+    return {one["name"]: one for one in found}
+
+
+def test_requests_become_a_tagged_log_that_is_read_without_a_warning(run, requests, tmp_path):
+    log = tmp_path / "requests.hlog"
+    assert run("convert", requests, log)[0] == 0
+    before, after = series(run, requests), series(run, log)
+    assert list(after) == ["total", "/a", "/b"]
+    for name, record in after.items():
+        assert record["count"] == before[name]["count"]
+        assert record["max"] == pytest.approx(before[name]["max"], rel=2e-3)
+        assert record["unit_from"] == "file"
+        assert not [note for note in record["notes"] if "StartTime" in note]
+
+
+def test_the_tool_and_the_loop_are_kept(run, tmp_path):
+    source = DATA / "formats/hey-csv"
+    path = next(source.glob("*/*.csv"))
+    log = tmp_path / "hey.hlog"
+    assert run("convert", path, log)[0] == 0
+    before, after = lk.read(path).run, lk.read(log).run
+    assert (after.tool, after.loop) == (before.tool, before.loop)
+
+
+def test_requests_and_logs_are_merged(run, requests, tmp_path):
+    log, both = tmp_path / "requests.hlog", tmp_path / "both.hlog"
+    run("convert", requests, log)
+    assert run("merge", requests, log, "-o", both)[0] == 0
+    assert {name: one["count"] for name, one in series(run, both).items()} == {
+        "total": 2400, "/a": 1600, "/b": 800
+    }  # fmt: skip
+
+
+def test_what_cannot_be_joined_is_named(run, requests, tmp_path):
+    for path, reason in (
+        (next((DATA / "formats/ab-csv").glob("*/*.csv")), "a summary has no buckets"),
+        (next((DATA / "formats/wrk").glob("*/stdout.txt")), "only HDR buckets"),
+    ):
+        status, _, err = run("-q", "merge", requests, path, "-o", tmp_path / "x.hlog")
+        assert (status, path.name in err, reason in err) == (2, True, True)
+        assert not (tmp_path / "x.hlog").exists()
