@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from latencykit.ctrlz.records import FailureRecord, LeagueRecord, ResultRecord
 
 
-_ADVICE = "flags that make it honest"
+_ADVICE = "what to use instead"
 
 
 def league_text(record: LeagueRecord, style: str = "table") -> str:
-    """Return one row per mode."""
+    """Return one row per mode, tools in alphabetical order."""
     if not record["results"]:
         return "no load generator is installed"
     table, advice = Table(style, code=True), []
-    for row in record["results"]:
+    for row in sorted(record["results"], key=lambda row: row["tool"].lower()):
         cells = league_row(row)
         if style == "table":  # flags are longer than a terminal is wide
             flags = cells.pop(_ADVICE)
             advice += [f"{cells['tool']} {cells['mode']}: {flags}"] if flags else []
         table.add(cells)
-    text = table.render(left=8, optional=("version", "model", "reported max"))
+    text = table.render(left=10, optional=("version", "model", "reported max"))
     return "\n".join([text, "", f"{_ADVICE}:", *advice]) if advice else text
 
 
@@ -43,20 +43,33 @@ def modes_text(entries: Sequence[Entry], style: str = "table") -> str:
 
 def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
     """Return a result as a row of the table: text by heading, spreads over the runs."""
-    row = {"tool": result["tool"], "version": result["version"] or "", "mode": result["mode"]}
-    cells = ["", "", "", "", "no result"]
+    row = {"tool": result["tool"], "verdict": "no result", "mode": result["mode"]}
+    cells = [""] * 5
     if result["error"] is None:
         runs = result["runs"]
+        says_so = result["verdict"] == "omits" and any(
+            "the report does say" in text for text in result["reasons"]
+        )
+        row["verdict"] = "omits, and says so" if says_so else result["verdict"]
         cells = [
             result["model"],
+            _sent(result),
             _spread([run["reported"].get("99") for run in runs]) or "not reported",
             _spread([run["truth"].get("99") for run in runs]),
             _spread([run["reported"].get("100") for run in runs]) or "not reported",
-            result["verdict"],
         ]
-    headings = ("model", "reported p99", "true p99", "reported max", "verdict")
-    advice = {_ADVICE: result["advice"]}
-    return row | dict(zip(headings, cells, strict=True)) | advice
+    headings = ("model", "requests sent of due", "reported p99", "true p99", "reported max")
+    last = {"version": result["version"] or "", _ADVICE: result["advice"]}
+    return row | dict(zip(headings, cells, strict=True)) | last
+
+
+def _sent(result: ResultRecord) -> str:
+    load = result["load"]
+    return (
+        ""
+        if load["due"] is None or load["sent"] is None
+        else f"{load['sent']:,} of {load['due']:,}"
+    )
 
 
 def _spread(values: Sequence[float | None]) -> str:

@@ -110,8 +110,9 @@ def _lessons(folder: Path) -> None:
         ("(solutions)", "(solutions/index.md)"),
     ):
         text = text.replace(old, new)
+    _write(folder / "glossary.md", (source / "glossary.md").read_text("utf-8"))
     lessons = sorted(source.glob("*.ipynb"))  # the numbered ones first
-    text += "\n" + _toctree([*(path.stem for path in lessons), "solutions/index"], hidden="")
+    text += "\n" + _toctree([*(path.stem for path in lessons), "glossary", "solutions/index"], hidden="")
     _write(folder / "index.md", text)
     for path in lessons:
         notebook = json.loads(path.read_text("utf-8"))
@@ -486,7 +487,7 @@ def _load_generators(folder: Path) -> None:
     source = ROOT / "notebooks"
     text = (source / "load-generators.md").read_text("utf-8")
     text = re.sub(r"\[([^\]]+)\]\(league/?\)", r"\1", text)  # a folder has no page
-    text = text.replace(f"|{'---|' * 9}", f"|{'---|' * 4}{'--:|' * 3}---|---|")  # durations to the right
+    text = text.replace("](05-ctrl-z.ipynb)", "](../lessons/05-ctrl-z.ipynb)")
     rows = _table(text)
     reasons = {}
     for path in (source / "load-generators.json", *sorted((source / "league").glob("*.json"))):
@@ -503,8 +504,19 @@ def _load_generators(folder: Path) -> None:
         _write(folder / f"{tool}.md", _load_generator_page(tool, own, entry, reasons))
     links = ", ".join(f"[{tool}]({tool}.md)" for tool in sorted(tools, key=str.lower))
     text += f"\n## Load generator by load generator\n\nWhat each one omits, which flags make it honest, and how to get p99.99 out of it: {links}.\n\n"
+    text = re.sub(r"^\| ([\w-]+) \| (\w[\w, ]*) \| ([^|]*) \|", _marked, text, flags=re.MULTILINE)
     wide = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # room for nine columns
     _write(folder / "index.md", wide + text + _toctree(sorted(tools, key=str.lower), hidden=""))
+
+
+def _marked(row: re.Match[str]) -> str:
+    """A row of the table with an anchor to link to, and its verdict in colour."""
+    tool, verdict, mode = row.groups()
+    anchor = re.sub(r"\W+", "-", f"{tool} {mode}").strip("-").lower()
+    kind = verdict.split(",")[0]
+    if kind not in _VERDICTS and kind != "unknown":
+        return row[0]
+    return f'| <a id="{anchor}" href="#{anchor}">{tool}</a> | <span class="verdict {kind}">{verdict}</span> | {mode} |'
 
 
 def _table(text: str) -> list[dict[str, str]]:
@@ -529,7 +541,7 @@ def _load_generator_page(
         why = "; ".join(_escaped(text) for text in reasons.get((tool, row["mode"]), []))
         lines.append(f"- {row['mode']}: **{verdict}**, {_VERDICTS.get(verdict, 'not decided')}" + (f" ({why})." if why else "."))
     lines.append("\n## Flags that make it honest\n")
-    advice = {row["mode"]: row["flags that make it honest"] for row in rows}
+    advice = {row["mode"]: row["what to use instead"] for row in rows}
     lines += [f"- {mode}: {text}" for mode, text in advice.items()]
     modes = {mode["name"]: mode for mode in entry.get("modes", [])}
     honest = [modes[row["mode"]] for row in rows if row["verdict"].strip("*") == "honest" and row["mode"] in modes]

@@ -136,10 +136,12 @@ def test_a_tool_that_fails_or_is_missing_stops_nothing(verdicts, entry, monkeypa
 
 def test_spreads_over_the_runs_are_shown() -> None:
     runs = [{"reported": {"99": value, "100": 4e9}, "truth": {}} for value in (5e6, 7e6, 6e6)]
-    row = {"tool": "x", "version": None, "mode": "m", "error": None, "advice": "", "model": "open"}
+    row = {"tool": "x", "version": None, "mode": "m", "error": None, "advice": "", "model": "open",
+           "reasons": ["the report does say that 40 requests were not sent"], "load": {"sent": 60, "due": 100}}  # fmt: skip
     cells = league_row({**row, "verdict": "omits", "runs": runs})
     assert cells["reported p99"] == "5–7 ms"
     assert cells["reported max"] == "4 s"
+    assert (cells["verdict"], cells["requests sent of due"]) == ("omits, and says so", "60 of 100")
     assert (cells["true p99"], league_row({**row, "verdict": "x", "runs": []})["reported p99"]) == (
         "", "not reported",
     )  # fmt: skip
@@ -173,7 +175,7 @@ def test_results_are_written_kept_and_read(run, verdicts, entry, tmp_path) -> No
     for words in (("--json",), ("--json", "--repeat", "1")):
         assert len(validated("league", run("league", entry, *words)[1])["results"]) == 1
     table = run("league", "--from", file, "--format", "markdown")[1].splitlines()
-    assert table[0].startswith("| tool | version | mode | model |")
+    assert table[0].startswith("| tool | verdict | mode | model |")
     assert "| omits |" in table[2]
     assert run("league", "mine", "--from", file)[0] == 0
     assert run("league", "yours", "--from", file)[0] == 2

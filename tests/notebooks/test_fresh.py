@@ -50,7 +50,8 @@ def _pictures(notebook: NotebookNode) -> Iterator[tuple[int, str]]:
 
 
 def _outputs(notebook: NotebookNode) -> Iterator[tuple[int, Any]]:
-    return ((place, output) for place, cell in enumerate(notebook.cells) for output in cell.get("outputs", []))
+    # A copy by `latencykit lab` has cells of its own between those of the repository; none of them prints.
+    return enumerate(output for cell in notebook.cells for output in cell.get("outputs", []))
 
 
 def _alike(was: str, now: str) -> bool:
