@@ -359,6 +359,8 @@ const STYLE = `
 .jp-Cell:has(.lesson.open) ~ .jp-Cell { display: none; } /* JupyterLab: cells below an open question */
 .lesson td, .lesson th { padding: 2px 12px 2px 0; text-align: right; font-weight: normal; color: ${INK}; background: #fff; }
 .lesson th:first-child, .lesson td:first-child { text-align: left; }
+/* In a dark theme the panel is its own negative, with the hues that it has. */
+:is(body[data-jp-theme-light=false], html[data-theme=dark]) .lesson { filter: invert(0.9) hue-rotate(180deg); }
 `;
 
 // One picture per frame, however often the hand moves.

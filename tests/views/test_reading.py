@@ -80,7 +80,8 @@ def test_a_drag_snaps_to_the_finest_series(tmp_path: Path, opened: Any) -> None:
 def test_on_paper_charts_are_as_wide_as_the_page_and_all_is_open(
     raw: lk.HistogramLog, tmp_path: Path, opened: Any
 ) -> None:
-    data = {"raw": raw, "part": raw.between(0, 12)}
+    parts = {f"from {k} s": raw.between(k, 21) for k in range(13, 17)}
+    data = {"raw": raw} | parts
     page = opened(lk.report(data, tmp_path / "page.html"), width=1400).page
     assert page.locator("details:not([open])").count()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
