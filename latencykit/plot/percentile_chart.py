@@ -167,8 +167,8 @@ def percentiles(
         lines[label] = draw_curve(ax, curve, look, zero, dashed, crowded=len(curves) > FEW)
         if confidence is not None and hasattr(counted[label], "evidence"):
             evidence = evidence_of(series[label], counted[label])
-            ends = band_ends(evidence, _supported(curve, dashed), confidence, places)
-            band(ax, ends, look["color"], zero)
+            reach = band_ends(evidence, _supported(curve, dashed), confidence, places)
+            band(ax, reach, look["color"], zero)
     for label, summary in summaries.items():
         colour, alone = styles[label]["color"], len(series) == 1
         lines[label] = _draw_summary(ax, labels, summary, colour, alone=alone)

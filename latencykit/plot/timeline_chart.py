@@ -564,8 +564,8 @@ def _name(
         for percentile, line in list(next(iter(lines.values())).items())[::-1]:
             known = np.flatnonzero(np.isfinite(line.get_ydata()))
             if known.size:
-                value = float(line.get_ydata()[known[-1]])
-                ends.add(ax, percentile_text(percentile), value, color=line.get_color())
+                final = float(line.get_ydata()[known[-1]])
+                ends.add(ax, percentile_text(percentile), final, color=line.get_color())
         ends.attach(ax)
     elif named and len(timed) > FEW:
         last = {}

@@ -55,7 +55,7 @@ function widthOf(host) {
 }
 
 export function heightOf(host) {
-  return widthOf(host) < 500 ? 250 : 300;
+  return host.closest("[data-paper]") ? 215 : widthOf(host) < 500 ? 250 : 300; // on paper two fit below the heading
 }
 
 export function boxPath(left, right, bottom, top) {
