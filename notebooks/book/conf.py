@@ -70,7 +70,7 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_sidebars = {
-    name: [] for name in ("index", "formats", "truth", "thresholds", "benchmarks", "contributing", "changes")
+    name: [] for name in ("index", "load-generators/index", "formats", "truth", "thresholds", "benchmarks", "contributing", "changes")
 }
 
 
