@@ -59,6 +59,7 @@ class SureRule:
 
     min_met_s: float = 299.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
     min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
+    further_sds: float = 1.645  # of a further part that is met with 95 % (drift of 10 s, sd 1)
     min_missed_blocks: float = 0.5  # of the blocks beyond the limit: fewer are one slow stretch
     max_needed: float = 1000.0  # times the run: nobody measures that long
     run_noise_sds: float = 2.0  # of a normal run noise, 95 of 100 runs; not tuned
@@ -476,6 +477,11 @@ def _is_sure(
         return sure, "" if sure else f"only {_beyond(beyond)}; {_longer(jackknife)}"
     if beyond:
         return False, f"{_beyond(beyond)}; {_longer(jackknife)}"
+    # As the parts differ, a further one would be met as well.
+    parts = np.log(np.maximum(jackknife.of_blocks(percentile), 1e-300))
+    spread = float(parts.std(ddof=1)) * math.sqrt(1 + 1 / parts.size)
+    if row.limit > 0 and float(parts.mean()) + SURE.further_sds * spread > math.log(row.limit):
+        return False, f"parts of the run differ so much that others may miss; {_longer(jackknife)}"
     return (True, "") if _is_long(evidence) else (False, _breaks(row, evidence, percentile))
 
 

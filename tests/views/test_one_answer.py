@@ -1,0 +1,104 @@
+"""One run, however it is kept: verdicts never contradict, and poorer forms are never surer.
+
+For sample files of load generators and logs: requests, the log, the histogram and the percentiles made of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import latencykit as lk
+from latencykit.analysis.slo import SLO
+from latencykit.plot.series import as_series
+from tests.benchmarks.truth_answers import printed
+from tests.io.test_contract import cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.io.test_contract import Case
+
+pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+
+FORMATS = (
+    *(
+        "hey",
+        "hey-csv",
+        "hlog",
+        "jmeter-csv",
+        "jmeter-xml",
+        "k6",
+        "k6-csv",
+        "k6-json",
+        "k6-summary",
+    ),
+    *("vegeta", "vegeta-csv", "vegeta-hdrplot", "vegeta-hist", "vegeta-json", "vegeta-report"),
+    *("vegeta-report-json", "wrk", "wrk2"),
+)
+FACTORS = (0.5, 0.97, 1.03, 2.0)
+
+
+def forms(data: Any) -> Iterator[tuple[str, Any]]:
+    """The same run, from the richest form on."""
+    yield "as read", data
+    if isinstance(data, lk.Samples) and data.start is not None and data.elapsed >= 4:
+        yield "log", data.to_log("1s")
+    if isinstance(data, lk.Samples | lk.HistogramLog):
+        yield "histogram", data.histogram()
+    if isinstance(data, lk.Samples) and data.good.sum() >= 100:
+        yield "percentiles", printed(data)
+
+
+def series(case: Case) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """The forms of each series that has any requests, the few largest of a file."""
+    read = as_series(case.read())
+    counts = {name: data.count or 0 for name, data in read.items()}
+    for name in sorted(counts, key=lambda name: -counts[name])[:4]:
+        if counts[name] and not isinstance(read[name], lk.Summary):
+            yield name, list(forms(read[name]))
+
+
+@cases(*FORMATS)
+def test_check(case: Case) -> None:
+    for name, kept in series(case):
+        whole = kept[0][1] if isinstance(kept[0][1], lk.Histogram) else kept[0][1].histogram()
+        if not whole.count:
+            continue
+        for percentile in (50.0, 99.0):
+            middle = float(whole.percentile(percentile))
+            for factor in FACTORS if 0 < middle < float("inf") else ():
+                unit = "" if whole.unit == "none" else whole.unit
+                slo = SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
+                rows = {form: slo.check(data)[0] for form, data in kept}
+                outcomes = {row.outcome for row in rows.values()} - {"unknown"}
+                where = (
+                    name,
+                    percentile,
+                    factor,
+                    {form: row.outcome for form, row in rows.items()},
+                )
+                assert len(outcomes) <= 1, where
+                surest = [row.sure for row in rows.values()]
+                assert all(rich or not poor for rich, poor in itertools.pairwise(surest)), (
+                    where, surest,
+                )  # fmt: skip
+
+
+@cases(*FORMATS)
+def test_diagnose(case: Case) -> None:
+    for name, kept in series(case):
+        verdicts = {form: lk.diagnose(data).verdict for form, data in kept}
+        assert not {"omits", "clean"} <= set(verdicts.values()), (name, verdicts)
+        assert not {"omits", "no stall"} <= set(verdicts.values()), (name, verdicts)
+
+
+@cases(*FORMATS)
+def test_compare(case: Case) -> None:
+    """No form of a run differs from itself."""
+    for name, kept in series(case):
+        for form, data in kept:
+            itself = lk.compare(data, data).verdict
+            assert itself in ("same", "inconclusive"), (name, form, itself)
