@@ -258,7 +258,7 @@ class TestNumberOfThreads:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.stdout.strip() == "1", done.stderr
 
-    def test_one_where_there_are_no_threads(self, monkeypatch):
+    def test_one_without_threads(self, monkeypatch):
         monkeypatch.delenv(_threads.VARIABLE, raising=False)
         monkeypatch.setattr(_threads, "THREADS", False)
         assert _threads.jobs() == 1
