@@ -70,11 +70,6 @@ def command(
         loaded = without_aggregates(
             load(given, carried if given.dask is not None else None, totals=False)
         )
-        if any(entry.data.run.unit_note is not None for entry in loaded):
-            totals = [entry.data.histogram() for entry in loaded]
-            medians = [total.percentile(50) if total.count else math.nan for total in totals]
-            for text in unit_doubts([entry.data.run for entry in loaded], medians):
-                note(text)
         logs = []
         for entry in loaded:
             try:
@@ -85,6 +80,11 @@ def command(
             if tag is None and len(log.run.tags) == 1 and not isinstance(entry.data, HistogramLog):
                 tag = log.run.tags[0]
             logs.append(log.with_tag(tag))
+        if any(entry.data.run.unit_note is not None for entry in loaded):
+            totals = [entry.data.histogram() for entry in loaded]
+            medians = [total.percentile(50) if total.count else math.nan for total in totals]
+            for text in unit_doubts([entry.data.run for entry in loaded], medians):
+                note(text)
         merged = merge_logs(logs, align)
         merged = merged if interval is None else merged.resample(interval)
     with atomic(out, given.files) as temporary:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import brief_list
 from latencykit.core import is_summary
 from latencykit.core.buckets import (
     COST,
@@ -874,7 +875,7 @@ def histogram_of(data: object, purpose: str) -> Histogram:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         raise DataNotAvailableError(
             f"{name}: {purpose} needs the full distribution, but this source contains only "
-            f"{', '.join(names) or 'nothing'}; read an output with samples or a histogram"
+            f"{brief_list(names, 8) or 'nothing'}; read an output with samples or a histogram"
         )
     if not hasattr(data, "histogram"):
         raise InvalidArgumentError(

@@ -58,7 +58,7 @@ def fitted(
     expendable = [k for name in optional for k in kept if header[k] == name]
     if room(10**6) < 0:
         for k in expendable:
-            if room(_NAME) >= 0:
+            if room(_NAME if left < len(header) else 2 * _NAME) >= 0:
                 break
             kept.remove(k)
     heading: list[str] = []

@@ -961,7 +961,7 @@ FORMATS = (
         "prometheus-scrapes", "Prometheus scrapes over time (directory)", "log", (),
         sniff_scrapes, read_scrapes,
         example="while sleep 15; do curl -s HOST/metrics > "
-        "scrapes/$(date -u +%Y%m%d-%H%M%S).txt; done",
+        "scrapes/$(date +%s); done   # writes scrapes",
     ),
     Format(
         "prometheus-protobuf", "Prometheus protobuf exposition, native histograms", "histogram",
