@@ -315,7 +315,7 @@ def _draw_summary(
     else:
         look: Look = {"color": colour, "linewidth": 1.2}
         lines = [ax.axhline(mean if mean is not None else 1.0, **look)]
-        if mean is not None:  # a line across is no curve: it says what it is
+        if mean is not None:  # a line across, which is not a curve, says what it is
             labels.add(ax, f"mean {format_value(mean, summary.unit)}", lines, at=0.8 - 0.3 * alone)
     if alone:
         tool = summary.run.tool or summary.run.source or "this output"

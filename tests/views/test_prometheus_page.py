@@ -54,7 +54,7 @@ def test_title_sentence_and_table_count_alike(scrape: Path) -> None:
     assert "990" not in heading
 
 
-def test_the_bucket_without_an_end_is_no_timeout(scrape: Path) -> None:
+def test_the_bucket_without_an_end_is_not_a_timeout(scrape: Path) -> None:
     data = lk.read(scrape)
     html = lk.report(data).html.partition("<script")[0]
     assert "timed out" not in html
