@@ -265,7 +265,7 @@ def _inflate_within(stream: bytes, limits: Limits) -> bytes:
     if len(plain) > limits.inflated:
         raise PayloadError(f"the payload inflates to more than {limits.inflated:,} bytes")
     if not stepwise.eof:
-        raise PayloadError("the payload's compressed data is cut off")
+        raise PayloadError("the payload's compressed data is truncated")
     if stepwise.unused_data:
         raise PayloadError(
             f"{len(stepwise.unused_data)} bytes follow the end of the compressed data"
@@ -284,7 +284,7 @@ def _header(plain: bytes, limits: Limits, *, double: bool = False) -> tuple[Layo
         )
     if len(plain) < header.size:
         raise PayloadError(
-            f"the histogram's header is cut off: {len(plain)} bytes of {header.size}"
+            f"the histogram's header is truncated: {len(plain)} bytes of {header.size}"
         )
     if kind == V0:
         ratio, (_, digits, lowest, highest, _) = 1.0, header.unpack_from(plain)

@@ -181,7 +181,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
     def fail(number: int, seen: str, expected: str) -> Exception | None:
         if number == len(lines) and not text.endswith("\n"):
-            notes.append("the last line is cut; it was left out")
+            notes.append("the last line is truncated; it was left out")
             return None
         options.reject(source.corrupt(number, seen, expected, "--lenient skips such lines"))
         return None

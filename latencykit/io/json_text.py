@@ -168,8 +168,8 @@ def documents(source: Source) -> tuple[list[JSONObject], tuple[str, ...]]:
         try:
             record, at = parse_next(text, source, at)
         except CorruptInputError as error:
-            if records and "cut" in error.seen:
-                return records, ("the last report is cut; it was left out",)
+            if records and "truncated" in error.seen:
+                return records, ("the last report is truncated; it was left out",)
             raise
         rows = record if isinstance(record, list) else [record]
         records += [entry({"object": row}, "object", source) for row in rows]
@@ -211,7 +211,7 @@ def _corrupt_json(
     if not error.doc[error.pos :].strip() or error.msg.startswith("Unterminated string"):
         return source.corrupt(
             line,
-            "the JSON ends in the middle: the file is cut",
+            "the JSON ends in the middle: the file is truncated",
             "the whole document",
             _WAY_OUT,
         )

@@ -180,7 +180,7 @@ def _check_text(source: Source) -> None:
     data = source.head.data
     if not data.removeprefix(b"\xef\xbb\xbf").strip():
         seen = (
-            "the compressed file is cut, and nothing of it can be read"
+            "the compressed file is truncated, and nothing of it can be read"
             if source.cut
             else "the file is empty"
         )
@@ -229,7 +229,7 @@ def read_source(
             raise InvalidArgumentError(
                 f"{source.shown}: {chosen.title} states its unit itself; leave {option('unit')} out"
             )
-    cut = "the compressed file is cut at its end" if source.cut else None
+    cut = "the compressed file is truncated at its end" if source.cut else None
     result: dict[str, Data] = {}
     for name, data in series.items():
         run = data.run

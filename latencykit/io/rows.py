@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from latencykit.io.source import ReadOptions, Source
 
-CUT_LINE = "the last line is cut; it was left out"
+CUT_LINE = "the last line is truncated; it was left out"
 """The note of a reader that left the end of a file out."""
 
 _BYTES = 8 << 20
@@ -375,7 +375,7 @@ def row_texts(
 
 
 def _tail_frame(tail: bytes, layout: RowLayout) -> pd.DataFrame | None:
-    """The last line, which has no line break, as a row; None where it is cut."""
+    """The last line, which has no line break, as a row; None where it is truncated."""
     import pandas as pd
 
     text = tail.decode("utf-8", "replace")

@@ -209,7 +209,7 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
         elif math.isnan(capacity.rate):
             lines.append(f"no load measured surely meets {curve.slo}: {capacity.reason}")
         elif not capacity.low and math.isinf(capacity.high):
-            lines.append(f"no load measured surely meets or misses {curve.slo}: {capacity.reason}")
+            lines.append(f"no run decides whether {curve.slo} is met: {capacity.reason}")
         elif not capacity.low:
             lines.append(f"{largest}; {high} misses it; {capacity.reason}")
         elif math.isinf(capacity.high):

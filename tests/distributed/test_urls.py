@@ -148,7 +148,7 @@ def left_in(spool):
 def test_what_a_server_gives_whole_is_read(name, host, run, spool):
     status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
     assert status == 0, err
-    assert ("the compressed file is cut at its end" in err) == (name in NOTED)
+    assert ("the compressed file is truncated at its end" in err) == (name in NOTED)
     assert name in NOTED or f'"count": {lk.read(DATA / "jhiccup-v2.hlog").histogram().count}' in out
     assert left_in(spool) == []
 

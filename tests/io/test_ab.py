@@ -91,7 +91,7 @@ def test_fewer_tables(read_text):
 def test_several_cut_corrupt_and_stopped(read_text):
     assert list(read_text(TEXT + "\n" + TEXT)) == ["run 1", "run 2"]
     cut = read_text(TEXT[: TEXT.index("99%") + 2])["out.txt"]
-    assert any("cut" in note for note in cut.run.notes)
+    assert any("truncated" in note for note in cut.run.notes)
     with pytest.raises(CorruptInputError, match=r"out\.txt:34: "):
         read_text(TEXT.replace("  99%      2", "  99%      x"))
     with pytest.raises(CorruptInputError, match=r"out\.txt:25: the row Total"):
@@ -136,7 +136,7 @@ def test_percentiles(read_text):
         read_text(text.replace("1.232", "1.x"), "p.csv")
     cut = read_text(text[:-3], "p.csv")["p.csv"]
     assert 99 not in cut.reported_percentiles
-    assert any("cut" in note for note in cut.run.notes)
+    assert any("truncated" in note for note in cut.run.notes)
 
 
 def test_the_prompt_below_the_report_is_not_corruption(read_text):

@@ -40,7 +40,7 @@ def test_the_unit_can_be_given(read_text):
 
 def test_a_cut_histogram_says_so(read_text):
     found = read_text(HISTOGRAM[: HISTOGRAM.index("# Total")])
-    assert any("cut" in note for note in found["all"].run.notes)
+    assert any("truncated" in note for note in found["all"].run.notes)
 
 
 def test_verbose(read_text):

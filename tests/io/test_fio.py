@@ -173,7 +173,7 @@ def test_histogram_log(read_text, halved):
     # bucket 1000 is group 14 (from 2**20), bucket 40 of 64: 1048576 + 40 * 16384
     base = 2**20 + 40 * 2**14
     assert series.max[1] == base + (2**14 << halved) - 1
-    assert any("cut" in note for note in log.run.notes)
+    assert any("truncated" in note for note in log.run.notes)
 
 
 def window(at, direction, count="0"):

@@ -54,12 +54,12 @@ def test_corruption(read_text):
         == 2
     )
     assert any(
-        "cut" in note
+        "truncated" in note
         for note in read_text(NEW + "REQUEST\t\tGe", "simulation.log")["all"].run.notes
     )
     # A cut record of another kind costs no request.
     user = read_text(NEW + "USER\t12\tBro", "simulation.log")["all"]
-    assert not any("cut" in note for note in user.run.notes)
+    assert not any("truncated" in note for note in user.run.notes)
     with pytest.raises(CorruptInputError, match=r"binary simulation\.log"):
         read_text(b"\x00\x00\x00\x00\x063.12.0" + bytes(range(200)), "simulation.log")
 

@@ -85,7 +85,7 @@ def test_csv(read_text):
     )["out.csv"]
     assert s.duration.tolist() == [1_500_000, 2_500_000, 250_000]
     assert (s.histogram().count, s.histogram().run.failed) == (2, 1)
-    assert any("cut" in note for note in s.run.notes)
+    assert any("truncated" in note for note in s.run.notes)
     with pytest.raises(CorruptInputError, match=r"out\.csv:4: "):
         read_text("\nduration (ms),status,error\n1.50,OK,\nx.5,OK,\n0.25,OK,\n", "out.csv")
 

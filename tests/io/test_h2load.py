@@ -30,7 +30,7 @@ def test_log(read_text):
 def test_log_that_is_cut_or_corrupt(read_text):
     s = read_text(LOG + "179522060062", "log.tsv")["log.tsv"]
     assert len(s) == 4
-    assert any("cut" in note for note in s.run.notes)
+    assert any("truncated" in note for note in s.run.notes)
     many = LOG * 20
     with pytest.raises(CorruptInputError, match=r"log\.tsv:77: "):
         read_text(many[: len(LOG) * 19] + "1795220600626684\t200\tx\n" + LOG, "log.tsv")

@@ -128,7 +128,7 @@ def test_several_reports_and_a_cut_one(read_text):
     assert list(read_text(TEXT + TEXT)) == ["run 1", "run 2"]
     cut = read_text(TEXT[: TEXT.index("  95%%") + 6])["out.txt"]
     assert (cut.percentile(90), cut.count) == (2e6, 5596)
-    assert any("cut" in note for note in cut.run.notes)
+    assert any("truncated" in note for note in cut.run.notes)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_corruption_names_the_line_and_lenient_goes_on(read_text):
 def test_a_cut_last_line_is_a_note(read_text):
     found = read_text(HEADER + "".join(ROWS) + "1795220743200,2", "r.jtl")
     assert len(found["all"]) == 4
-    assert any("cut" in note for note in found["all"].run.notes)
+    assert any("truncated" in note for note in found["all"].run.notes)
 
 
 def test_xml_without_its_end_is_a_note(read_text):

@@ -69,7 +69,7 @@ def test_corruption(read_text):
         read_text(STATS.replace("\nGET,/var,184", "\nGET,/var,1x4"), "x_stats.csv")
     found = read_text(STATS.rstrip()[:-60], "x_stats.csv")
     assert list(found) == ["GET /", "GET /var"]
-    assert any("cut" in note for note in found["GET /"].run.notes)
+    assert any("truncated" in note for note in found["GET /"].run.notes)
 
 
 def test_only_failures(read_text):

@@ -79,7 +79,7 @@ def test_summary(read_text):
 def test_csv(read_text):
     s = read_text(CSV + "30,1", "result.csv")["result.csv"]
     assert (s.count, s.max, s.percentile(99)) == (100, 7e6, 4.5e6)
-    assert any("cut" in note for note in s.run.notes)
+    assert any("truncated" in note for note in s.run.notes)
     with pytest.raises(CorruptInputError, match=r"result\.csv:2: "):
         read_text(CSV.replace("10,50,", "10;50,"), "result.csv")
 

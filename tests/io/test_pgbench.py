@@ -52,7 +52,7 @@ def test_corruption_and_a_cut_end(read_text):
         read_text(good * 200 + "0 4 fast 0 1795220061 562572\n" + good)
     found = read_text(good * 300 + "0 2 89")["out.txt"]
     assert len(found) == 300
-    assert any("cut" in note for note in found.run.notes)
+    assert any("truncated" in note for note in found.run.notes)
 
 
 def test_intervals(read_text):

@@ -142,7 +142,7 @@ def test_a_cut_stream_is_noted(file, only):
         )
     )
     found = lk.read(file(packed[:-20_000]))
-    assert "the compressed file is cut at its end" in found.run.notes
+    assert "the compressed file is truncated at its end" in found.run.notes
 
 
 def test_zst_without_its_package(file, monkeypatch):

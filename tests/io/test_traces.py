@@ -87,7 +87,7 @@ def test_messages_that_are_compressed_one_by_one(name: str, tmp_path: Path) -> N
         assert series.to_frame().equals(plain[name].to_frame())
     path.write_bytes(sized(packed)[:-5])
     cut = next(iter(lk.read_all([path]).values()))
-    assert any("cut" in note for note in cut.run.notes)
+    assert any("truncated" in note for note in cut.run.notes)
     path.write_bytes(sized([packed[0][:20] + b"x" * 40]))
     with pytest.raises(lk.CorruptInputError, match="the compressed stream is corrupt"):
         lk.read_all([path])
@@ -167,7 +167,7 @@ def test_stored_and_answered_traces(tmp_path):
         path.write_text(json.dumps(answer) + "\n" + json.dumps(answer)[:40])
         data = lk.read(path)
         assert data.duration.tolist() == [7]
-        assert "the last line is cut; it was left out" in data.run.notes
+        assert "the last line is truncated; it was left out" in data.run.notes
 
 
 def test_empty_messages_say_nothing(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_corruption_cuts_and_negative_times(read_text, row):
     assert "results:5: " in said[0]
     cut = read_text(text([row(k) for k in range(9)])[:-60], "results")["results"]
     assert len(cut) == 8
-    assert any("cut" in note for note in cut.run.notes)
+    assert any("truncated" in note for note in cut.run.notes)
     negative = read_text(text([row(0), row(1, latency=-5)]), "results")["results"]
     assert len(negative) == 1
     assert any("negative" in note for note in negative.run.notes)
@@ -167,7 +167,7 @@ def test_report_json_with_buckets_failures_and_several(read_text):
     assert list(read_text(every + other, "r.json")) == ["attack", "attack (2)"]
     assert (
         read_text(every + other[:90], "r.json")["r.json"].run.notes[0]
-        == "the last report is cut; it was left out"
+        == "the last report is truncated; it was left out"
     )
     nothing = {
         **REPORT,

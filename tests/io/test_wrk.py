@@ -119,7 +119,7 @@ def test_corruption_is_named(read_text, old, new, line):
 def test_a_cut_report_is_taken_as_far_as_it_goes(read_text):
     found = read_text(WRK[: WRK.index("90%") + 4])["out.txt"]
     assert (found.percentile(75), found.count) == (1.5e6, None)
-    assert any("cut" in note for note in found.run.notes)
+    assert any("truncated" in note for note in found.run.notes)
     whole = read_text(WRK[: WRK.index("Transfer")])["out.txt"]
     assert whole.count == 44838
 
@@ -194,7 +194,7 @@ def test_wrk2_without_latency_corrupt_and_cut(read_text):
         read_text(WRK2.replace("    5857.279     0.990625", "    9857.279     0.990625"))
     cut = read_text(WRK2[: WRK2.index("5857.279")])["corrected"]
     assert (cut.percentile(99), cut.max) == (5.84e9, 6e9)
-    assert any("cut" in note for note in cut.run.notes)
+    assert any("truncated" in note for note in cut.run.notes)
 
 
 def test_wrk2_counts_timeouts_that_it_keeps(read_text):

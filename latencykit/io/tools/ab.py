@@ -105,7 +105,7 @@ def _report(part: Section) -> Data:
         end = re.compile(r"^[ \t]*$|\Z", re.MULTILINE).search(text, title.end())
         stop = end.start() if end else len(text)
         if stop == len(text) and not text.endswith("\n"):
-            stop, run = text.rfind("\n") + 1, run.with_notes("the report is cut at its end")
+            stop, run = text.rfind("\n") + 1, run.with_notes("the report is truncated at its end")
         expected = "a percentage and whole milliseconds"
         rows = part.matches(_POINT, title.end(), max(stop, title.end()), expected)
         points = {float(row[1]): nanoseconds(float(row[2]), "ms") for row in rows if row[2]}

@@ -96,7 +96,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(None, seen, "one per thread", "run cyclictest anew")
     if not highs:
         run = run.with_notes(
-            "the closing lines are missing: the file is cut, overflows and maxima are unknown"
+            "the closing lines are missing: the file is truncated, overflows and maxima are unknown"
         )
     value, edge = table[:, 0], int(table[-1, 0]) + 1
     for thread in range(threads):

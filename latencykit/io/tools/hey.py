@@ -183,7 +183,7 @@ def data_from_report(report: HeyReport, run: Run, source: Source, timeout: float
     run = run.replace(duration=report.duration, achieved=report.achieved, **outcomes)
     run = run.with_notes(*mixed_note(mixed))
     if report.cut:
-        run = run.with_notes("the report is cut at its end")
+        run = run.with_notes("the report is truncated at its end")
     answered, counted = sum(report.statuses.values()), sum(report.buckets)
     stats = dict(report.stats)
     if 0 < counted < answered - (report.mixed if report.apart else 0) and not report.cut:

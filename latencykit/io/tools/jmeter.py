@@ -194,7 +194,9 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
     kinds = frame["label"].astype("category")
     names = {name: unescape(name) for name in kinds.cat.categories}
     frame["label"] = kinds.map(names).astype(str)
-    note = "the file ends before </testResults>: the test was still running, or the file is cut"
+    note = (
+        "the file ends before </testResults>: the test was still running, or the file is truncated"
+    )
     return _series(frame.dropna(axis=1, how="all"), () if ended else (note,), options)
 
 

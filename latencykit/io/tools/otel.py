@@ -258,7 +258,7 @@ def _metrics(source: Source, notes: list[str]) -> Iterator[JSONObject]:
         except CorruptInputError as error:
             if first or "ends in the middle" not in error.seen:
                 raise
-            notes.append("the last object is cut; it was left out")
+            notes.append("the last object is truncated; it was left out")
             return
         first = False
         for document in value if isinstance(value, list) else [value]:

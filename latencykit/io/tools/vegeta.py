@@ -413,7 +413,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             rate=requests.get("rate"),
             achieved=requests.get("throughput"),
             unit_from="file",
-            notes=() if ended else ("the report is cut at its end",),
+            notes=() if ended else ("the report is truncated at its end",),
         )
         share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
         texts = [line for line in errors.split("\n") if line.strip()]

@@ -49,7 +49,7 @@ _CLOSING = re.compile(rf"^ *(\d+) requests in +{_DURATION}, ", re.MULTILINE)
 _ERRORS = re.compile(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)")
 _REFUSED = re.compile(r"Non-2xx or 3xx responses: (\d+)")
 _TIMEOUT = 2e9
-_CUT = "the report has no closing line: it is cut, and the number of requests is unknown"
+_CUT = "the report has no closing line: it is truncated, and the number of requests is unknown"
 _HINT = "wrk --latency prints the distribution"
 _SPECTRUM = re.compile(
     r"^ *Latency Distribution \(HdrHistogram - (Recorded|Uncorrected) Latency.*$", re.MULTILINE
