@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 import time
 
-from latencykit.ctrlz.server import BACKLOG, raise_file_limit
+from latencykit.ctrlz.server import BACKLOG, raise_file_limit, say
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -48,7 +47,7 @@ async def _serve(host: str, port: int) -> None:
         tasks.discard(asyncio.current_task())
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, backlog=BACKLOG)
-    _say({"port": server.sockets[0].getsockname()[1]})
+    say({"port": server.sockets[0].getsockname()[1]})
     commands = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(commands), sys.stdin
@@ -56,15 +55,7 @@ async def _serve(host: str, port: int) -> None:
     while line := await commands.readline():
         if line.strip() == b"reset":
             state["first"] = None
-        _say(state)
-
-
-def _say(message: dict[str, object]) -> None:
-    try:
-        sys.stdout.write(json.dumps(message) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os._exit(0)  # the parent is gone
+        say(state)
 
 
 def main() -> None:

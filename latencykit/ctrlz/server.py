@@ -257,7 +257,7 @@ async def _serve(service: Service, port: int, channel: socket.socket | None) -> 
     else:
         channel.setblocking(False)
         loop.add_reader(channel, _accept_handed, channel, service, set())
-    _say({"port": port})
+    say({"port": port})
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
@@ -265,7 +265,7 @@ async def _serve(service: Service, port: int, channel: socket.socket | None) -> 
         if word == b"reset":
             service.reset()
         jitter = service.jitter(*map(int, window)) if word == b"jitter" else None
-        _say(service.stats() | {"jitter": jitter})
+        say(service.stats() | {"jitter": jitter})
 
 
 def _accept_handed(channel: socket.socket, service: Service, tasks: set[object]) -> None:
@@ -283,7 +283,8 @@ def _accept_handed(channel: socket.socket, service: Service, tasks: set[object])
         task.add_done_callback(tasks.discard)
 
 
-def _say(message: dict[str, object]) -> None:
+def say(message: dict[str, object]) -> None:
+    """Write a line for the parent."""
     try:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()

@@ -372,3 +372,13 @@ def _decoded(payloads: Sequence[Any], source: Source, name: str) -> tuple[Any, A
         raise source.corrupt(
             None, f"the histogram of {name} is corrupt ({error})", "a whole payload", "run it again"
         ) from None
+
+
+def histograms_found(series: Mapping[str, Data], empty: int) -> dict[str, Data]:
+    """Return the histograms of a text, a lone one without its number; notes say what was empty."""
+    note = (f"{format_items(empty, 'empty histogram')} left out",) if empty else ()
+    bare = len(series) == 1 and next(iter(series)).startswith("histogram ")
+    return {
+        "" if bare else name: found.with_run(notes=(*found.run.notes, *note))
+        for name, found in series.items()
+    }

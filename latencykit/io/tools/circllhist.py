@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import base_unit, distinct, nanoseconds_of
+from latencykit.io.build import base_unit, distinct, histograms_found, nanoseconds_of
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Format
 from latencykit.io.wire import follow
@@ -119,14 +119,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         )
     if empty and not series:
         raise source.corrupt(None, "the histogram contains no requests", "at least one", "")
-    if len(series) == 1:
-        ((name, lone),) = series.items()
-        series = {"" if name.startswith("histogram ") else name: lone}
-    note = (f"{format_items(empty, 'empty histogram')} left out",) if empty else ()
-    return {
-        name: histogram.with_run(notes=(*histogram.run.notes, *note))
-        for name, histogram in series.items()
-    }
+    return histograms_found(series, empty)
 
 
 FORMATS = (

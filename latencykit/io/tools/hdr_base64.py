@@ -11,12 +11,12 @@ import base64
 import re
 from typing import TYPE_CHECKING
 
-from latencykit._text import format_items, printable
+from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
 from latencykit.io import json_text
-from latencykit.io.build import distinct, histogram_of_payload
+from latencykit.io.build import distinct, histogram_of_payload, histograms_found
 from latencykit.io.raw.cells import named, unit_in
 from latencykit.io.source import Confidence, Format
 
@@ -170,14 +170,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             series[distinct(printable(label, 80) or f"histogram {number}", series)] = data
         else:
             empty += 1
-    if len(series) == 1:
-        ((label, lone),) = series.items()
-        series = {"" if label.startswith("histogram ") else label: lone}
-    note = (f"{format_items(empty, 'empty histogram')} left out",) if empty else ()
-    return {
-        name: histogram.with_run(notes=(*histogram.run.notes, *note))
-        for name, histogram in series.items()
-    }
+    return histograms_found(series, empty)
 
 
 FORMATS = (
