@@ -516,8 +516,8 @@ def _of_summaries(
     points = [[_Point(value, value, value, value, value) for value in side] for side in sides]
     notes = [_MAXIMUM if name == "p100" else "" for name in names]
     rows = [
-        _change_of(name, *pair, confidence, run_noise)
-        for name, *pair in zip(names, *points, strict=True)
+        _change_of(name, base, new, confidence, run_noise)
+        for name, base, new in zip(names, *points, strict=True)
     ]
     why = "reported numbers have no intervals: compare outputs that keep the samples or a histogram"
     if run_noise is not None:
@@ -525,13 +525,13 @@ def _of_summaries(
         result = verdict(rows, margin)
         return Comparison(tuple(rows), "requests", result, (why,), run_noise=run_noise)
     percentiles = [name for name in names if name[0] == "p" and name != "p100"]
-    unknown: dict[str, float] = {
+    unknown: dict[str, Any] = {
         "low": -1.0, "high": math.inf, "difference_low": -math.inf, "difference_high": math.inf,
     }  # fmt: skip
     if "p50" not in percentiles or len(percentiles) < SINGLE.min_reported:
         rows = [replace(row, tolerates=math.nan, p_value=math.nan, **unknown) for row in rows]
-        reasons = (f"{why}, or several runs per side",)
-        return Comparison(tuple(rows), "requests", "inconclusive", reasons)
+        alone = f"{why}, or several runs per side"
+        return Comparison(tuple(rows), "requests", "inconclusive", (alone,))
     rows = _stated(rows, points, notes, added=False)
     result = _direction([row for row in rows if row.significant])
     known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]

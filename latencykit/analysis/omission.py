@@ -840,10 +840,10 @@ def send_gap_test(
         and not full_speed
         and _keeps_a_schedule(trace, begin, end, under_way / max(trace.rate, 1e-9))
     ):
-        usual = float(trace.took[~trace.slow].sum()) / max(
+        load = float(trace.took[~trace.slow].sum()) / max(
             trace.span - float(trace.took.max()), 1e-9
         )
-        as_many = -math.log10(max(float(poisson_at_least(under_way, usual)), 1e-9))
+        as_many = -math.log10(max(float(poisson_at_least(under_way, load)), 1e-9))
         clock = odds if as_many >= PINNED.min_unusual_odds else min(odds, as_many)
     honest = not odds and _sent_through(trace, stalls, until)
     found = _sends_found(trace, stalls, honest, under_way, p, sure)
@@ -1314,8 +1314,8 @@ def _hole_odds(
     if core >= PINNED.min_core and not _on_a_grid(facts):
         clock = usually + PINNED.sure_odds
     elif usually < PINNED.min_unusual_odds:  # as many as ever: a clock may have been set
-        usual = float(facts.histogram.percentile(99)) / 1e9
-        whole = steady and _whole_seconds(facts.longest, usual)
+        latency = float(facts.histogram.percentile(99)) / 1e9
+        whole = steady and _whole_seconds(facts.longest, latency)
         clock = usually + PINNED.grid_odds * (core >= PINNED.min_core and not whole)
     elif core >= PINNED.min_core or number > PINNED.max_in_flight:
         clock = usually + PINNED.sure_odds
