@@ -252,8 +252,6 @@ def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> I
     bounds = [("max", float(low[1]), "below"), ("mean", float(low[0]), "below")]
     if not data.censored:
         bounds += [("min", float(high[0]), "above"), ("mean", float(high[1]), "above")]
-    elif np.isfinite(data.censored_at):  # of the others only a lower bound is known
-        bounds.append(("mean", max(float(high[1]), data.censored_at), "above"))
     for name, bound, side in bounds:
         value, edge = stats.get(name, bound), _shown(bound, unit)
         lower, upper = (value, bound) if side == "below" else (bound, value)

@@ -263,8 +263,8 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
     shown = order if len(order) < most else order[: most - 2]
     for k, label in enumerate(shown):
         y, data = 1.0 - (k + 1.5) * step, series[label]
-        middle = styles[label] | {"markevery": [1]}
-        ax.plot([0.0, 0.025, 0.05], [y] * 3, linewidth=2.0, **middle)
+        middle: Look = {**styles[label], "linewidth": 2.0, "markevery": [1]}
+        ax.plot([0.0, 0.025, 0.05], [y] * 3, **middle)
         _write(ax, 0.065, y, plain(shorten(label, letters)), **look)
         texts = [_text(data, p) for p in chosen]
         if counts:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         marker: str
         markersize: float
         markeredgewidth: float
-        markevery: int | tuple[float, float]
+        markevery: int | list[int] | tuple[float, float]
         fontsize: float
         fontweight: Literal["normal", "bold"]
         linespacing: float

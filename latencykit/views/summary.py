@@ -639,7 +639,8 @@ def _footnotes(records: Sequence[SeriesRecord], out_unit: str | None, *, every: 
     for record in records:
         texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
         texts += [record["tail_note"]] if record["tail_note"] else []
-        texts.sort(key=lambda text: DOUBTED_UNIT not in text)  # all numbers depend on it
+        # all numbers depend on these
+        texts.sort(key=lambda text: (DOUBTED_UNIT not in text, " skipped: " not in text))
         texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
         for text in texts if every else texts[:1]:
             messages.setdefault(text, []).append(printable(record["name"]))

@@ -361,7 +361,7 @@ def test_fine_sources_have_the_usual_columns():
     assert "–" not in summary_text([record])
 
 
-def test_a_mean_of_wide_buckets_is_a_range():
+def test_a_mean_of_wide_buckets_is_a_range(monkeypatch):
     record = series_record("x", in_buckets(sample("lognormal"), 2.0))
     assert record["mean"] is None
     assert (
@@ -370,6 +370,7 @@ def test_a_mean_of_wide_buckets_is_a_range():
         < record["ranges"]["mean"]["high"]
     )
     assert record["highest_supported_percentile"] == 0
+    monkeypatch.setenv("COLUMNS", "200")
     assert re.search(r"max.*mean", summary_text([record]).splitlines()[0])
     assert summary_text([record]).splitlines()[1].count("–") >= 10
 

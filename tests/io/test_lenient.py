@@ -58,7 +58,7 @@ def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
     path.write_text(make(500))
     with pytest.raises(lk.LatencyKitError, match=r"^[^\n]+$"):
         lk.read(path, unit="ns" if path.suffix == ".hlog" else None)
-    status, _, err = run(
+    status, out, err = run(
         "summary", "--lenient", *(["--unit", "ns"] if path.suffix == ".hlog" else []), path
     )
     assert status == 0, err
@@ -69,9 +69,7 @@ def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
     assert any(one.endswith(" more corrupt lines") for one in lines)
     assert "--lenient" not in err
     assert "\x1b" not in err
-    counted = [one for one in lines if "corrupt lines were skipped: 50" in one]
-    assert len(counted) == 1
-    assert counted[0] == f"{path.name}: {note}"
+    assert [one for one in out.splitlines() if "corrupt lines were skipped: 50" in one] == [note]
     assert any(
         "corrupt lines were skipped" in one
         for one in lk.read(path, **options_of(path), lenient=True).run.notes
@@ -98,12 +96,12 @@ def test_each_file_is_counted_by_itself(run, tmp_path):
 def test_few_are_reported_one_by_one(run, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("latency_ms\n1\nx\n2\ny\n3\n")
-    status, _, err = run("summary", "--lenient", path)
+    status, out, err = run("summary", "--lenient", path)
     assert status == 0
+    assert out.endswith("\n2 corrupt lines were skipped: 2 × this is not a row of this table\n")
     assert err.splitlines() == [
         f"skipped: {path}:3: this is not a row of this table: 'x'; expected numbers in latency_ms",
         f"skipped: {path}:5: this is not a row of this table: 'y'; expected numbers in latency_ms",
-        "a.csv: 2 corrupt lines were skipped: 2 × this is not a row of this table",
     ]
 
 
