@@ -20,15 +20,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def jobs(told: int | None = None) -> int:
+def jobs(given: int | None = None) -> int:
     """Return how many threads decode one log, and how many processes read several files.
 
-    As `told`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread other
+    As `given`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread other
     than the main one and in a process of a pool, such as the workers of Dask have: there, others
     are at work beside it.
     """
-    if told is not None:
-        return told
+    if given is not None:
+        return given
     stated = os.environ.get(VARIABLE, "").strip()
     if stated:
         if not (stated.isascii() and stated.isdigit() and int(stated)):

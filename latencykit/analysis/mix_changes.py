@@ -39,7 +39,7 @@ class MixRules:
     min_moved_share: float = 0.05
     # of the share of slow requests comes or goes with the mix: less explains nothing
     min_rise: float = 0.2
-    # of an attribute are told apart; the others are one
+    # of an attribute are distinguished; the others are one
     max_values: int = 50
 
 

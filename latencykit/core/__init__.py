@@ -19,12 +19,12 @@ if TYPE_CHECKING:  # for annotations: importing `latencykit.core` loads no data 
 
 
 def is_samples(data: object) -> TypeIs[Samples]:
-    """Return whether data are samples; whoever has none need not load the type."""
+    """Return whether data are samples; who has none need not load the type."""
     loaded = sys.modules.get("latencykit.core.samples")
     return loaded is not None and isinstance(data, loaded.Samples)
 
 
 def is_summary(data: object) -> TypeIs[Summary]:
-    """Return whether data are a summary; whoever has none need not load the type."""
+    """Return whether data are a summary; who has none need not load the type."""
     loaded = sys.modules.get("latencykit.core.summary")
     return loaded is not None and isinstance(data, loaded.Summary)

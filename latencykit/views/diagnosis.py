@@ -265,7 +265,7 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
         f"{label}{piece['finding']} ({piece['test']})"
         for label, tests in (*order.items(), ("", sorted(rest)))
         for piece in record["evidence"]
-        if piece["test"] in tests and record["unit"] == "ns"  # plain numbers are no times
+        if piece["test"] in tests and record["unit"] == "ns"  # plain numbers have no unit of time
     ]
     notes = [text for text in record["notes"] if UNSTATED not in text]
     stalls = record["stalls"] if every else record["stalls"][:_SHOWN_STALLS]

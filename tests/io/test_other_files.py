@@ -129,7 +129,7 @@ def test_it_is_named_with_a_hint(name, suffix, tmp_path):
     assert "FILE" not in text
 
 
-@pytest.mark.skipif(sys.platform == "emscripten", reason="Python is no program in a page")
+@pytest.mark.skipif(sys.platform == "emscripten", reason="a page runs no programs")
 def test_a_program_and_a_database(tmp_path):
     with pytest.raises(UnknownFormatError, match=r"an ELF program|a Windows program|no reader"):
         lk.read(sys.executable)

@@ -232,14 +232,14 @@ def test_where_no_thread_can_be_started_the_asking_one_works(monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "emscripten", reason="a page has one thread")
 class TestNumberOfThreads:
-    def test_as_told_else_by_the_environment_else_one_per_core(self, monkeypatch):
+    def test_as_given_else_by_the_environment_else_one_per_core(self, monkeypatch):
         monkeypatch.delenv(_threads.VARIABLE, raising=False)
         monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: {0, 1, 4}, raising=False)
         assert _threads.jobs() == 3
         monkeypatch.setenv(_threads.VARIABLE, "5")
         assert (_threads.jobs(), _threads.jobs(2)) == (5, 2)
 
-    def test_one_in_the_threads_of_a_pool_unless_told(self, monkeypatch):
+    def test_one_in_the_threads_of_a_pool_unless_given(self, monkeypatch):
         monkeypatch.delenv(_threads.VARIABLE, raising=False)
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(_threads.jobs).result() == 1
