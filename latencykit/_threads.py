@@ -23,9 +23,9 @@ R = TypeVar("R")
 def jobs(given: int | None = None) -> int:
     """Return how many threads decode one log, and how many processes read several files.
 
-    As `given`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread other
-    than the main one and in a process of a pool, such as the workers of Dask have: there, others
-    are at work beside it.
+    As `given`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread
+    other than the main one and in a process of a pool, such as the workers of Dask have: there,
+    others are at work beside it.
     """
     if given is not None:
         return given
