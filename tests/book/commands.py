@@ -1,4 +1,4 @@
-"""Runs the commands of a how-to page as a reader would, in a folder that has the files which the page speaks of.
+"""Runs the commands of a how-to page as a reader would, in 80 columns and a folder that has the files which the page speaks of.
 
 A block ``console`` holds commands behind ``$`` and what they print; ``...`` stands for anything, and
 ``\\`` continues a command. A block with a caption is a file of that name. ``python -m tests.book.commands``
@@ -90,7 +90,7 @@ def run(path: Path, folder: Path) -> Iterator[tuple[Step, str]]:
         program.chmod(0o755)
     environment = {
         **os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
-        "COLUMNS": "200", "OPENBLAS_NUM_THREADS": "1",
+        "COLUMNS": "80", "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
     for block in steps(text):
         for step in block:
