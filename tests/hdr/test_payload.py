@@ -585,7 +585,7 @@ UNOPENABLE = {
     ),
     "double in a double": (text(doubled(doubled(squeezed(GOOD)))), "0x0c72124f"),
     "double of version 0": (text(doubled(v0(bytes(8)))), "version 0 inside a DoubleHistogram"),
-    "double, corrupt inside": (text(doubled(envelope(STREAM[:-6]))), "cut off"),
+    "double, corrupt inside": (text(doubled(envelope(STREAM[:-6]))), "truncated"),
     "words of 6 bytes": (text(plain(bytes(12), cookie=0x1C849361)), "counts of 6 bytes"),
     "words of no bytes": (text(v0(bytes(8), 0x1C849308)), "counts of 0 bytes"),
     "half a word": (

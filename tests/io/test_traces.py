@@ -179,7 +179,7 @@ def test_empty_messages_say_nothing(tmp_path: Path) -> None:
     plain = lk.read_all([FILES["otlp-traces"]])
     assert [len(one) for one in lk.read_all([path]).values()] == [len(o) for o in plain.values()]
     path.write_bytes(sized(parts)[: len(parts[0])])
-    with pytest.raises(lk.CorruptInputError, match="cut, and nothing of it can be read"):
+    with pytest.raises(lk.CorruptInputError, match="truncated, and nothing of it can be read"):
         lk.read_all([path])
 
 
