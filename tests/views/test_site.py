@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 WRK = DATA / "formats" / "wrk" / "ctrlz" / "stdout.txt"
 
 
+@pytest.fixture(autouse=True)
+def _width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page sets it for its own process, which is this one."""
+    monkeypatch.setenv("COLUMNS", "70")
+
+
 def asked(folder: Path, command: str = "report", **more: object) -> dict[str, Any]:
     names = sorted(path.name for path in folder.iterdir())
     request = {"command": command, "files": names, "columns": 70, **more}
@@ -49,7 +55,6 @@ def test_the_page_gets_what_the_command_line_prints(folder, capsys, monkeypatch)
     reply = asked(folder, "compare", base="b.hlog", unit="us")
     assert reply["command"] == "latencykit compare b.hlog a.hlog --unit us"
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "70")
     with pytest.raises(SystemExit) as end:
         main(["compare", "b.hlog", "a.hlog", "--unit", "us"])
     assert (reply["status"], reply["text"]) == (end.value.code, capsys.readouterr().out)
