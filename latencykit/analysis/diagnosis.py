@@ -533,15 +533,69 @@ def _summary(result: Diagnosis) -> str:
             f"the slowest request ({stall}) hid none; how the load generator treats a stall is not "
             "tested by this run"
         )
-    run = result.run
-    begin, end = stalls.pause or (0.0, 0.0)
-    rivals = " or ".join(RIVALS[rival] for rival in result.ledger.remaining[:2])
-    if len(result.ledger.remaining) > 2:
-        rivals += ", among others"
+    return _unknown(result)
+
+
+_UNKNOWN = {
+    "over-corrected": "the tool's correction adds more slow requests than fit into the run",
+    "failed-in-stalls": (
+        "many requests failed, apparently during stalls; the latencies do not include them"
+    ),
+    "timeout": (
+        "many requests took {stall}, the maximum: a timeout, or the highest value that the "
+        "recorder tracks; how long stalls were is then unknown"
+    ),
+    "immaterial at full speed": (
+        "a closed loop, so these are service times; what it omitted in hiccups of up to {stall} "
+        "would hardly be visible"
+    ),
+    "immaterial": (
+        "some requests were omitted, but neither the mean nor a supported percentile would move by "
+        "a tenth"
+    ),
+    "corrected": (
+        "a stall of {stall} implies more slow requests than were recorded; a slow request that "
+        "delayed no others looks the same"
+    ),
+    "few": "too few requests are missing to accuse ({stall} at most)",
+    "empty": "no latency was recorded",
+    "closed-loop": (
+        "a closed loop, so these are service times; how many requests users would have sent is "
+        "unknown"
+    ),
+    "apart": (
+        "the longest requests ({stall}) are far from all others: connections that waited for a "
+        "stall, or requests that were slow by themselves"
+    ),
+    "no rate": "the number of requests that were due is unknown",
+    "extent": "how many requests there were, or how long the longest took, is not reported",
+    "short": "the longest request took {stall}: too short for an omission to show",
+    "stalls": (
+        "stalls of up to {stall} were recorded; the requests they delayed are neither all there "
+        "nor surely missing"
+    ),
+    "slow": (
+        "the slow requests (up to {stall}) are neither as many as one stall implies nor few enough "
+        "to prove that some are missing"
+    ),
+    "none": "no stall was recorded, and so none whose requests could be missing",
+}
+"""Why a verdict is unknown, where the longest request is all that the sentence names."""
+
+
+def _unknown(result: Diagnosis) -> str:
+    """Why a verdict is unknown."""
+    run, stall = result.run, _time(result.longest)
+    if result.reason in _UNKNOWN:
+        return _UNKNOWN[result.reason].format(stall=stall)
+    if result.reason == "rivals":
+        rivals = " or ".join(RIVALS[rival] for rival in result.ledger.remaining[:2])
+        others = ", among others" if len(result.ledger.remaining) > 2 else ""
+        return f"the longest request took {stall}: omission, or {rivals}{others}"
+    begin, end = result.detected_stalls.pause or (0.0, 0.0)
     count = 0 if result.raw.count is None else result.raw.count
     count += 0 if isinstance(result.raw, Summary) else result.raw.censored
     return {
-        "over-corrected": "the tool's correction adds more slow requests than fit into the run",
         "lost-to-timeouts": (
             f"{format_items(run.timeouts, 'request')} timed out; "
             f"{'its latency is' if run.timeouts == 1 else 'their latencies are'} not recorded"
@@ -554,27 +608,6 @@ def _summary(result: Diagnosis) -> str:
             f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)} still under way at "
             "the end, without a latency"
         ),
-        "failed-in-stalls": (
-            "many requests failed, apparently during stalls; the latencies do not include them"
-        ),
-        "timeout": (
-            f"many requests took {stall}, the maximum: a timeout, or the highest value that the "
-            "recorder tracks; how long stalls were is then unknown"
-        ),
-        "immaterial at full speed": (
-            "a closed loop, so these are service times; what it omitted in hiccups of up to "
-            f"{stall} would hardly be visible"
-        ),
-        "immaterial": (
-            "some requests were omitted, but neither the mean nor a supported percentile would "
-            "move by a tenth"
-        ),
-        "corrected": (
-            f"a stall of {stall} implies more slow requests than were recorded; a slow request "
-            "that delayed no others looks the same"
-        ),
-        "rivals": f"the longest request took {stall}: omission, or {rivals}",
-        "few": f"too few requests are missing to accuse ({stall} at most)",
         "fewer-than-due": (
             f"only {format_count(count)} of {format_count(result.due)} requests that were due have "
             "a latency"
@@ -583,28 +616,7 @@ def _summary(result: Diagnosis) -> str:
             f"nothing was recorded for {_time(end - begin)}, from {begin:.3f} s on: traffic "
             "paused, or what happened then is not in the file"
         ),
-        "all failed": (f"all {format_count(run.failed)} requests failed; no latency was recorded"),
-        "empty": "no latency was recorded",
-        "closed-loop": (
-            "a closed loop, so these are service times; how many requests users would have sent is "
-            "unknown"
-        ),
-        "apart": (
-            f"the longest requests ({stall}) are far from all others: connections that waited for "
-            "a stall, or requests that were slow by themselves"
-        ),
-        "no rate": "the number of requests that were due is unknown",
-        "extent": ("how many requests there were, or how long the longest took, is not reported"),
-        "short": f"the longest request took {stall}: too short for an omission to show",
-        "stalls": (
-            f"stalls of up to {stall} were recorded; the requests they delayed are neither all "
-            "there nor surely missing"
-        ),
-        "slow": (
-            f"the slow requests (up to {stall}) are neither as many as one stall implies nor few "
-            "enough to prove that some are missing"
-        ),
-        "none": "no stall was recorded, and so none whose requests could be missing",
+        "all failed": f"all {format_count(run.failed)} requests failed; no latency was recorded",
     }[result.reason]
 
 
