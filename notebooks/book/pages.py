@@ -198,7 +198,8 @@ def _raw(text: str) -> Any:
 def load_controls(app: Any, page: str, template: str, context: Any, doctree: Any) -> None:  # noqa: ARG001 - Sphinx's signature
     """Load the controls on the pages of lessons."""
     if page.startswith("lessons/"):
-        app.add_js_file(None, type="module", body='import { mountAll } from "../_static/controls.js"; mountAll();')
+        script = context["pathto"]("_static/controls.js", resource=True)
+        app.add_js_file(None, type="module", body=f'import {{ mountAll }} from "{script}"; mountAll();')
 
 
 def live(name: str, up: str = "") -> str:
