@@ -546,7 +546,7 @@ _FEW = 6
 
 
 _OPTIONAL = (
-    "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "timeouts", "p90", "mean",
+    "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "p90", "mean",
     "p99.9",
 )  # fmt: skip
 """Columns that a narrow terminal does without, the first ones first."""
@@ -569,7 +569,9 @@ def summary_text(
     columns = {row["percentile"] for record in records for row in record["percentiles"]}
     if percentiles and style != "csv":
         columns = columns & set(STANDARD_PERCENTILES) or columns
-    failures = any(record["failed"] or record["timeouts"] for record in records)
+    failed = any(record["failed"] for record in records)
+    late = any(record["timeouts"] for record in records)
+    all_ = style == "csv" and (failed or late)
     suffix = _csv_unit(records, style, out_unit)
     table = Table(style, out_unit)
     for record in records:
@@ -584,7 +586,8 @@ def summary_text(
             {
                 "series": record["name"],
                 "requests": table.either(count, None if count is None else format_count(count)),
-                **({key: record[key] for key in ("failed", "timeouts")} if failures else {}),
+                **({"failed": record["failed"]} if failed or all_ else {}),
+                **({"timeouts": record["timeouts"]} if late or all_ else {}),
                 **{
                     f"p{format_percentile(p)}{suffix}": table.percentile(rows.get(p), unit)
                     for p in sorted(columns)
@@ -604,7 +607,7 @@ def summary_text(
                 **table.flags(row for _, row in sorted(rows.items())),
             }
         )
-    optional = _OPTIONAL if percentiles else ("highest supported", "tm99", "timeouts", "mean")
+    optional = _OPTIONAL if percentiles else ("highest supported", "tm99", "mean")
     text = table.render(optional=optional, most=MOST_ROWS, causes=True)
     if style != "table":
         return text
