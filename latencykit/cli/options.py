@@ -15,7 +15,6 @@ import click
 
 from latencykit._records import record
 from latencykit._text import for_stream, printable, without_secrets
-from latencykit._threads import jobs
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration
 
@@ -44,11 +43,17 @@ class Inputs:
     @property
     def jobs(self) -> int:
         """Number of files, or parts of a large log, to read at once."""
-        return jobs(self.selection.jobs)
+        return _jobs(self.selection.jobs)
 
     def selecting(self, **changes: Any) -> Inputs:
         """Return the same inputs with another selection."""
         return replace(self, selection=replace(self.selection, **changes))
+
+
+def _jobs(given: int | None = None) -> int:
+    from latencykit._threads import jobs  # not for --help
+
+    return jobs(given)
 
 
 class _InputOption(click.Option):
@@ -96,7 +101,7 @@ _INPUT_OPTIONS = (
     _input(
         "--jobs",
         type=click.IntRange(1),
-        default=jobs,
+        default=_jobs,
         show_default="LATENCYKIT_JOBS, or all cores",
         help="Number of files, and parts of large logs, to read at once.",
     ),

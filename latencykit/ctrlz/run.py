@@ -705,7 +705,9 @@ def _single_run(plan: Plan) -> Calibration:
                     failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
         data = _read(plan, folder, argv, failed)
         data = data.histogram() if isinstance(data, HistogramLog) else data
-        return _judged(plan, observed, argv, data.to_unit("ns"), target.kind)
+        # without a unit nothing can be judged, which is the reason that is given
+        data = replace(data, unit="ns") if data.unit == "none" else data.to_unit("ns")
+        return _judged(plan, observed, argv, data, target.kind)
 
 
 def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:

@@ -227,7 +227,8 @@ def diagnosis_text(
         if len(lines) > _BRIEFLY:
             rest = sum(map(len, [*sentences.values()][_BRIEFLY - 1 :]))
             lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
-        return "\n\n".join([_paragraph(first, out_unit), "\n".join(lines)])
+        brief = _paragraph(first, out_unit, evidence=_EVIDENCE // 2)
+        return "\n\n".join([brief, "\n".join(lines)])
     table = Table(style)
     for record in records:
         table.add(
@@ -252,7 +253,13 @@ _USUAL = ("50", "90", "99", "99.9", "100")
 """Percentiles of a text."""
 
 
-def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = False) -> str:
+def _paragraph(
+    record: DiagnosisRecord,
+    out_unit: str | None,
+    *,
+    every: bool = False,
+    evidence: int = _EVIDENCE,
+) -> str:
     lines = [record["summary"]]
     if record["findings"]:
         lines.append(f"also: {', '.join(record['findings'])}")
@@ -261,7 +268,7 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
     if record["verdict"] in ("clean", "no stall"):
         order = {}
     rest = {piece["test"] for piece in record["evidence"]}.difference(*order.values())
-    evidence = [
+    found = [
         f"{label}{piece['finding']} ({piece['test']})"
         for label, tests in (*order.items(), ("", sorted(rest)))
         for piece in record["evidence"]
@@ -269,8 +276,8 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
     ]
     notes = [text for text in record["notes"] if UNSTATED not in text]
     stalls = record["stalls"] if every else record["stalls"][:_SHOWN_STALLS]
-    evidence, notes = (evidence, notes) if every else (evidence[:_EVIDENCE], notes[:1])
-    lines += [*evidence, *record["doubts"], *notes]
+    found, notes = (found, notes) if every else (found[:evidence], notes[:1])
+    lines += [*found, *record["doubts"], *notes]
     for stall in stalls:
         lines.append(
             f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, "

@@ -131,7 +131,7 @@ def check_text(
         verdicts: dict[str, list[str]] = {}
         for name, results in checked.items():
             verdicts.setdefault(SLOResult(results).headline, []).append(printable(name))
-        heads = [markdown_text(f"{brief_list(names)} {said}") for said, names in verdicts.items()]
+        heads = [markdown_text(f"{brief_list(names)}: {said}") for said, names in verdicts.items()]
         text = "\n\n".join([*(f"**{head}**" for head in heads[:_REASONS]), text])
     lines = list(filter(None, [*stated, cannot_show(seconds)]))
     return "\n".join([text, "", *lines]) if lines else text

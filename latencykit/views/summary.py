@@ -545,6 +545,9 @@ _FEW = 6
 """Footnotes below a table; of more, only their number is stated."""
 
 
+_TOUCH_ALL = (DOUBTED_UNIT, " skipped: ", "incomplete", "truncated")
+"""Words of the notes that touch all numbers of a series: a doubted unit, what could not be read."""
+
 _OPTIONAL = (
     "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "p90", "mean",
     "p99.9",
@@ -642,8 +645,7 @@ def _footnotes(records: Sequence[SeriesRecord], out_unit: str | None, *, every: 
     for record in records:
         texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
         texts += [record["tail_note"]] if record["tail_note"] else []
-        # all numbers depend on these
-        texts.sort(key=lambda text: (DOUBTED_UNIT not in text, " skipped: " not in text))
+        texts.sort(key=lambda text: not any(words in text for words in _TOUCH_ALL))
         texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
         for text in texts if every else texts[:1]:
             messages.setdefault(text, []).append(printable(record["name"]))

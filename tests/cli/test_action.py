@@ -83,7 +83,8 @@ def test_a_run_is_judged_by_the_history_and_added(act, tmp_path):
 def test_a_limit_that_is_met_and_one_that_is_missed(act):
     status, _, summary, verdict = act(CHECK="fast 0.csv\n\nfast*.csv\n", SLO="50=20ms")
     assert (status, verdict) == (0, "verdict=passed")
-    assert summary.startswith("### SLO 50=20ms\n\n| series |")
+    assert summary.startswith("### SLO 50=20ms\n\n**fast 0.csv, ")
+    assert "and 3 more: meets its SLO**\n\n| series |" in summary
     assert summary.count("| met |") == 6  # the glob names the first file again
     status, printed, summary, verdict = act(CHECK="fast*.csv\r\n", SLO="50=1us")
     assert (status, verdict) == (1, "verdict=failed")

@@ -89,7 +89,7 @@ def test_fanout_of_each_tag_and_models(run):
         series["name"]
         for series in json.loads(run("fanout", TAGGED, "--format", "json")[1])["series"]
     ]
-    assert names == ["get", "set"]
+    assert names == ["total", "get", "set"]
     hedged = json.loads(
         run("fanout", RAW, "-n", "10", "--hedge-after", "95", "--format", "json")[1]
     )["series"][0]["rows"][0]
@@ -307,7 +307,7 @@ def test_check_in_every_style(run):
     )
     assert (rows[0]["outcome"], rows[0]["sure"]) == ("met", "False")
     text = run("check", RAW, "--unit", "ns", "--slo", "50=1ms", "--format", "markdown")[1]
-    assert text.startswith("**uncorrected.hlog meets its SLO**\n\n| series |")
+    assert text.startswith("**uncorrected.hlog: meets its SLO**\n\n| series |")
 
 
 @pytest.mark.parametrize(

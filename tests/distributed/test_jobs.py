@@ -141,9 +141,9 @@ def test_an_assumed_unit_is_noted_once_with_the_number_of_files(logs, run, words
     for together in (inputs.TOGETHER, 0):
         monkeypatch.setattr(inputs, "TOGETHER", together)
         paths = [CTRLZ, CTRLZ.with_name("scheduled.hlog")]
-        err = run(*words, *paths)[2]
-        assert err.count("2 files: the unit of the values is not stated") == 1, err
-        assert err.count("is not stated") == 1
+        out = run(*words, *paths)[1]
+        assert out.count("unit: ns (assumed; --unit states another)") == 1, out
+        assert out.count("assumed") == 1
 
 
 def test_an_executor_reads_what_this_process_does(logs):

@@ -37,7 +37,7 @@ counts = {
     int(lk.read(path).between(-1, 1e9).histogram().count),
     int(interval_series(lk.read(path).resample("60s"), [99]).count.sum()),
     int(interval_series(lk.read(path), [50, 99]).count.sum()),
-    inputs.totals_of_all(Inputs(files=(path,), selection=Selection(), jobs=1)).histogram.count,
+    inputs.totals_of_all(Inputs(files=(path,), selection=Selection(jobs=1))).histogram.count,
 }
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(*counts, peak * (1 if sys.platform == "darwin" else 1024))

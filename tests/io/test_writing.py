@@ -124,7 +124,7 @@ def test_a_part_by_the_clock(run, tmp_path):
     moment = datetime.fromtimestamp(1_700_000_000 + 4.5, UTC)
     for text in (moment.isoformat(), moment.replace(tzinfo=None).isoformat(), "4.5"):
         status, out, err = run("summary", path, "--from", text, "--format", "csv")
-        assert (status, len(out.splitlines())) == (0, 3)
+        assert (status, len(out.splitlines())) == (0, 4)  # heading, total, two tags
         assert "--from/--to left" in err
     assert "is not a time; write seconds" in run("summary", path, "--from", "noon")[2]
     write({"x": LOG.histogram()}, tmp_path / "a.hgrm")

@@ -699,7 +699,8 @@ def _time_of(path: Path) -> float:
 
 def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the scrapes of a directory as logs over time: what was counted between two of them."""
-    assert source.path is not None
+    if not source.path.is_dir():
+        raise source.corrupt(None, "this is a file", "a directory of scrapes")
     found: dict[str, dict[Labels, list[tuple[float, _Metric]]]] = {}
     units: dict[str, str] = {}
     helps: dict[str, str] = {}
