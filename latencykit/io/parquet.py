@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from latencykit._typing import Floats, Ints
+    from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -110,8 +110,8 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
             tags, facts = [None], json_native.stated_by(data)
         else:
             raise InvalidArgumentError(
-                "only logs and histograms fit into the Parquet table of buckets; "
-                "write .csv or .json for the others"
+                "logs and histograms fit into the Parquet table of buckets, requests into one of "
+                "their own; write .csv or .json for others, and for both at once"
             )
         frames[name] = json_native.frame_of(data) | facts
         intervals[name] = data, starts, lengths, pa.array(tags, pa.string())
@@ -142,6 +142,20 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
                 writer.write_table(table, row_group_size=max(1, row.size))
         metadata = json.dumps({"series": frames, "layouts": layouts}).encode()
         writer.add_key_value_metadata({_KEY: metadata})
+
+
+def write_requests(tables: Mapping[str, Mapping[str, AnyArray]], path: Path) -> None:
+    """Write a row per request, with all columns; names of series that are not tags come first."""
+    pa, pq = _arrow()
+    tagged = all(set(table.get("tag", ())) == {name} for name, table in tables.items())
+    parts = []
+    for name, table in tables.items():
+        columns = {key: pa.array(cells, from_pandas=True) for key, cells in table.items()}
+        if len(tables) > 1 and not tagged:
+            size = len(next(iter(columns.values())))
+            columns = {"series": pa.repeat(pa.scalar(name, pa.string()), size), **columns}
+        parts.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(parts, promote_options="permissive"), path, compression="zstd")
 
 
 def _groups(data: HistogramLog | Histogram) -> Iterator[tuple[Any, ...]]:

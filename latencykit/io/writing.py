@@ -26,7 +26,7 @@ from latencykit.units import format_percentile, parse_percentile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -75,22 +75,24 @@ def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[st
             counts = np.append(counts, data.censored)
         yield {f"low{unit}": low, f"high{unit}": high, "count": counts}
     elif isinstance(data, Samples):
-        yield _of_samples(data, unit)
+        yield requests_table(data, unit, guarded)
     else:
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         numbers = [*data.stats.values(), *data.reported_percentiles.values()]
         yield {"statistic": _cells(names), f"value{unit}": np.array(numbers, np.float64)}
 
 
-def _of_samples(data: Samples, unit: str) -> dict[str, AnyArray]:
-    """The columns of samples, their own first."""
+def requests_table(
+    data: Samples, unit: str, safe: Callable[[str], str] = str
+) -> dict[str, AnyArray]:
+    """The columns of samples, their own first, with texts made `safe`."""
     columns = {
         f"start{unit}": data.start,
         f"duration{unit}": data.duration,
         f"intended{unit}": data.intended,
         "outcome": None if data.outcome is None else np.asarray(OUTCOMES)[data.outcome],
         "connection": data.connection,
-        "tag": None if data.tag is None else _cells(data.tag.tolist()),
+        "tag": None if data.tag is None else _cells(data.tag.tolist(), safe),
     }
     table: dict[str, AnyArray] = {
         key: column for key, column in columns.items() if column is not None
@@ -98,14 +100,14 @@ def _of_samples(data: Samples, unit: str) -> dict[str, AnyArray]:
     for key in data.columns:
         cells = data.columns.cells(key)
         if isinstance(cells, Words):
-            cells = np.array([*map(guarded, cells.names), ""], object)[cells.codes]
+            cells = np.array([*map(safe, cells.names), ""], object)[cells.codes]
         table.setdefault(key, cells)
     return table
 
 
-def _cells(texts: Sequence[str]) -> NDArray[np.object_]:
-    safe = {text: guarded(text) for text in set(texts)}
-    return np.asarray([safe[text] for text in texts], object)
+def _cells(texts: Sequence[str], safe: Callable[[str], str] = guarded) -> NDArray[np.object_]:
+    changed = {text: safe(text) for text in set(texts)}
+    return np.asarray([changed[text] for text in texts], object)
 
 
 def _rows(stream: IO[str], columns: Mapping[str, object], name: str, *, header: bool) -> None:
@@ -152,7 +154,12 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
     else:
         from latencykit.io import parquet
 
-        parquet.write_parquet(series, path)
+        samples = {name: data for name, data in series.items() if isinstance(data, Samples)}
+        if len(samples) == len(series):
+            tables = {name: requests_table(one, f"_{one.unit}") for name, one in samples.items()}
+            parquet.write_requests(tables, path)
+        else:
+            parquet.write_parquet(series, path)
 
 
 def _together(series: Mapping[str, Data]) -> Data:

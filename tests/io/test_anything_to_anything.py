@@ -37,6 +37,17 @@ def test_requests_become_a_tagged_log_that_is_read_without_a_warning(run, reques
         assert not [note for note in record["notes"] if "StartTime" in note]
 
 
+def test_requests_keep_all_their_columns_in_parquet(run, requests, tmp_path):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "requests.parquet"
+    assert run("convert", requests, table)[0] == 0
+    assert series(run, table).keys() == series(run, requests).keys()
+    before, after = lk.read_all(requests), lk.read_all(table)
+    assert list(after) == list(before)
+    for name, one in before.items():
+        assert after[name].to_frame().equals(one.to_frame())
+
+
 def test_the_tool_and_the_loop_are_kept(run, tmp_path):
     source = DATA / "formats/hey-csv"
     path = next(source.glob("*/*.csv"))

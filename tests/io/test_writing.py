@@ -28,12 +28,11 @@ DATA_TYPES = {
     "summary": LOG.histogram().summary(),
 }
 REFUSED = {
-    ("samples", ".parquet"): "only logs and histograms fit",
     ("edges", ".hlog"): "only HDR buckets fit into an .hlog",
     ("edges", ".hgrm"): "an .hgrm needs a full HDR histogram",
     ("summary", ".hlog"): "a summary has no buckets to write into an .hlog",
     ("summary", ".hgrm"): "a summary has no buckets to write into an .hgrm",
-    ("summary", ".parquet"): "only logs and histograms fit",
+    ("summary", ".parquet"): "logs and histograms fit",
 }
 
 
