@@ -581,6 +581,8 @@ def read(
             f"{path}: has several series: {', '.join(entries)}; "
             "name one with series= (or use read_all)"
         )
+    if series == TOTAL and len(entries) == 1:  # of its tags
+        series = next(iter(entries))
     if series is not None and series not in entries:
         raise InvalidArgumentError(
             f"{path}: has no series {series!r}{did_you_mean(series, entries)}"

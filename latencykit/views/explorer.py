@@ -9,6 +9,7 @@ import numpy as np
 
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
+from latencykit.core.series_names import TOTAL
 from latencykit.core.summary import Summary
 from latencykit.plot.series import conditions, measured, requests_of
 from latencykit.units import format_count, format_duration
@@ -125,8 +126,10 @@ def _origin(
     """How the series can be read again: the file, and the options of `latencykit.read`."""
     run = series.counted.run
     # Beside the tags of a log, what has no tag is its untagged part.
-    tag = run.tags[0] if run.tags else "" if _file_of(series) in tagged else None
-    known = {"path": run.source or series.name, "series": run.series, "tag": tag}
+    whole = _file_of(series) in tagged and run.aggregate and not run.tags
+    tag = run.tags[0] if run.tags else "" if _file_of(series) in tagged and not whole else None
+    known = {"path": run.source or series.name, "series": TOTAL if whole else run.series}
+    known["tag"] = tag
     if run.unit_from == "option":
         known["unit"] = run.unit
     known |= {key: value for key, value in options.items() if value is not None}

@@ -406,7 +406,7 @@ def test_the_whole_run_reads_as_the_summary_does(tmp_path, opened, raw, spiky, k
     }[kind]
     page = opened(lk.report(data, tmp_path / "page.html"))
     named = {name: row for name, row in cells(page).items() if not name.endswith(", corrected")}
-    parts = data["a"].by_tag() if kind == "tagged" else data
+    parts = {"total": data["a"], **data["a"].by_tag()} if kind == "tagged" else data
     assert set(named) == set(parts)
     for name, one in parts.items():
         record = series_record(name, one)
