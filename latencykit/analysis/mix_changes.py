@@ -35,7 +35,7 @@ class MixRules:
     draws: int = 400
     # probability of a change as clear in a random order
     level: float = 0.01
-    # of the requests have another value afterwards: less is no other mix
+    # of the requests have another value afterwards: with less, the mix is the same
     min_moved_share: float = 0.05
     # of the share of slow requests comes or goes with the mix: less explains nothing
     min_rise: float = 0.2

@@ -15,6 +15,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_share
 from latencykit.views.compare import headline
 from tests.conftest import DATA
+from tests.views.test_prometheus_page import WRK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,25 +233,9 @@ def test_a_stall_in_one_of_two_runs_is_not_called_chance() -> None:
     assert "chance explains it" not in reasons
 
 
-_QUIET = """Running 8s test @ http://127.0.0.1:18080/
-  1 threads and 4 connections
-  Thread Stats   Avg      Stdev     Max   +/- Stdev
-    Latency     1.36ms  463.18us   7.71ms   95.75%
-    Req/Sec     3.01k   153.71     3.35k    82.50%
-  Latency Distribution
-     50%    1.27ms
-     75%    1.32ms
-     90%    1.37ms
-     99%    4.04ms
-  24018 requests in 8.02s, 2.73MB read
-Requests/sec:   2994.19
-Transfer/sec:    347.96KB
-"""
-
-
 def test_a_stall_of_a_third_of_the_run_is_worse(tmp_path: Path) -> None:
     """Its median is as before, its p90 is not: by wrk, which back-fills."""
-    (tmp_path / "quiet.txt").write_text(_QUIET)
+    (tmp_path / "quiet.txt").write_text(WRK)
     runs = [lk.read(tmp_path / "quiet.txt"), lk.read(DATA / "formats/wrk/ctrlz/stdout.txt")]
     found = lk.compare(*runs)
     assert found.verdict == "worse"
