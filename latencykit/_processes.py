@@ -1,7 +1,4 @@
-"""Processes and threads: where there are none, and how our own processes start.
-
-They import nothing that lies beside a log.
-"""
+"""How our own processes start: they import nothing that lies beside a log."""
 
 from __future__ import annotations
 
@@ -14,9 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SAFE = "PYTHONSAFEPATH"
-
-THREADS = sys.platform != "emscripten"
-"""Whether threads and processes can be started; a web page has neither."""
 
 
 def own_command(module: str, *options: str) -> list[str]:

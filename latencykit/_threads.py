@@ -8,13 +8,15 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from latencykit._processes import THREADS
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 VARIABLE = "LATENCYKIT_JOBS"
+
+THREADS = sys.platform != "emscripten"
+"""Whether threads and processes can be started; a web page has neither."""
 
 T = TypeVar("T")
 R = TypeVar("R")

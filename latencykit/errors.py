@@ -114,3 +114,29 @@ class CorruptInputError(InputError):
 
 class MissingInputError(CorruptInputError, FileNotFoundError):
     """A file that is not there: a `FileNotFoundError` with the text of every other input error."""
+
+
+class PayloadError(LatencyKitError, ValueError):
+    """An HdrHistogram payload that is corrupt or not a possible histogram.
+
+    Its text is the reason alone; the reader of the file adds where it is.
+    """
+
+
+class RowError(PayloadError):
+    """A corrupt payload among several.
+
+    Parameters
+    ----------
+    row : int
+        Which of the payloads it is, from 0.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+    def __reduce__(self) -> tuple[type[RowError], tuple[int, str]]:
+        return type(self), (self.row, str(self))

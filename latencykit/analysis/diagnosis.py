@@ -1,6 +1,6 @@
-"""The result of `diagnose`: what the tests found, as records, and every sentence about it.
+"""The result of `diagnose`, and every sentence about it.
 
-The tests (`latencykit.analysis.omission`) give numbers; each record here words its own.
+The tests are in `latencykit.analysis.omission`; the sentences about what they found come first.
 """
 
 from __future__ import annotations
@@ -46,266 +46,163 @@ Method = Literal["backfill", "retime"]
 # What each test found. Times are in seconds.
 
 
-@record()
-class SendsFound:
+def sends_text(
+    slow_from: float,
+    stalls: int,
+    total: float,
+    sent: int,
+    due: float,
+    honest: bool,
+    under_way: int,
+    paused: bool,
+    p: float,
+    sure: bool,
+) -> str:
     """Sends in slow periods, against those that the surrounding rate implies."""
-
-    slow_from: float
-    stalls: int
-    total: float
-    sent: int
-    due: float
-    honest: bool
-    under_way: int
-    paused: bool
-    p: float
-    sure: bool
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        if not self.stalls:
-            slow = f"no stall was seen, only requests slower than {_time(self.slow_from)}"
-            return f"{slow}; sends paused ({_p_text(self.p)})" if self.paused else slow
-        counts = (
-            f"during stalls ({_time(self.total)} in total) {format_items(self.sent, 'request')} "
-            f"{_were(self.sent)} sent; the surrounding rate implies {format_count(self.due)}"
-        )
-        if self.honest:
-            return f"{counts}: the load generator did not wait for replies"
-        if not self.paused or not self.under_way:
-            return counts
-        who = "its only connection" if self.under_way == 1 else f"all {self.under_way} connections"
-        if self.sure:
-            return f"{counts}; {who} waited, and sends resumed with the replies ({_p_text(self.p)})"
-        return (
-            f"{counts}; {who} may have waited, or traffic paused for a reason of its own "
-            f"({_p_text(self.p)})"
-        )
+    if not stalls:
+        slow = f"no stall was seen, only requests slower than {_time(slow_from)}"
+        return f"{slow}; sends paused ({_p_text(p)})" if paused else slow
+    counts = (
+        f"during stalls ({_time(total)} in total) {format_items(sent, 'request')} "
+        f"{_were(sent)} sent; the surrounding rate implies {format_count(due)}"
+    )
+    if honest:
+        return f"{counts}: the load generator did not wait for replies"
+    if not paused or not under_way:
+        return counts
+    who = "its only connection" if under_way == 1 else f"all {under_way} connections"
+    if sure:
+        return f"{counts}; {who} waited, and sends resumed with the replies ({_p_text(p)})"
+    return (
+        f"{counts}; {who} may have waited, or traffic paused for a reason of its own ({_p_text(p)})"
+    )
 
 
-@record()
-class SilenceFound:
+def silence_text(longest: float, under_way: int, stalls: int, next_longest: float) -> str:
     """The longest time without a reply, and the longest that is not that of a stall."""
-
-    longest: float
-    under_way: int
-    stalls: int
-    next_longest: float
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return (
-            f"nothing was answered for {_time(self.longest)} while "
-            f"{format_items(self.under_way, 'request')} waited; the next longest such time, but "
-            f"for {format_items(self.stalls, 'stall')}, was {_time(self.next_longest)}"
-        )
+    return (
+        f"nothing was answered for {_time(longest)} while "
+        f"{format_items(under_way, 'request')} waited; the next longest such time, but "
+        f"for {format_items(stalls, 'stall')}, was {_time(next_longest)}"
+    )
 
 
-@record()
-class HoleFound:
+def hole_text(
+    total: float,
+    due: float,
+    missing: int,
+    honest: bool,
+    waiting: int,
+    caught_up: bool,
+    failures: int,
+) -> str:
     """Counts of a log in stalls, against those that the usual rate implies."""
-
-    total: float
-    due: float
-    missing: int
-    honest: bool
-    waiting: int
-    caught_up: bool
-    failures: int
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        shortfall = (
-            f"during stalls ({_time(self.total)} in total) the usual rate implies "
-            f"{format_items(round(self.due), 'request')}"
+    shortfall = (
+        f"during stalls ({_time(total)} in total) the usual rate implies "
+        f"{format_items(round(due), 'request')}"
+    )
+    lost = f"{shortfall}; {format_count(missing)} {_are(missing)} missing"
+    if failures:
+        return f"{lost}, and {format_count(failures)} failed at unknown times"
+    if honest:
+        return (
+            f"{shortfall}, and latencies are spread evenly up to the longest: the load "
+            "generator did not wait for replies"
         )
-        lost = f"{shortfall}; {format_count(self.missing)} {_are(self.missing)} missing"
-        if self.failures:
-            return f"{lost}, and {format_count(self.failures)} failed at unknown times"
-        if self.honest:
-            return (
-                f"{shortfall}, and latencies are spread evenly up to the longest: the load "
-                "generator did not wait for replies"
-            )
-        if not self.waiting:
-            return lost
-        who = "one request was" if self.waiting == 1 else f"{self.waiting} requests were"
-        whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
-        if self.caught_up:
-            return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
-        return f"{lost}, and {whole}: a closed loop that waited leaves that"
+    if not waiting:
+        return lost
+    who = "one request was" if waiting == 1 else f"{waiting} requests were"
+    whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
+    if caught_up:
+        return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
+    return f"{lost}, and {whole}: a closed loop that waited leaves that"
 
 
-@record()
-class SlowRequestsFound:
+def slow_requests_text(
+    stall: float, rate: float, expected: float, surely: int, at_most: int, p: float | None
+) -> str:
     """Requests slower than half of the longest, against those that one stall delays so."""
-
-    stall: float
-    rate: float
-    expected: float
-    surely: int
-    at_most: int
-    p: float | None
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        recorded = format_count(self.at_most)
-        if self.surely != self.at_most:
-            recorded = f"{format_count(self.surely)} to {recorded}"
-        rate = f"{self.rate:,.0f}" if self.rate >= 1000 else f"{self.rate:.4g}"
-        chance = "" if self.p is None else f" ({_p_text(self.p)})"
-        return (
-            f"a stall of {_time(self.stall)} at {rate} requests per second implies "
-            f"{format_items(round(self.expected), 'request')} slower than half of it; {recorded} "
-            f"{'was' if recorded == '1' else 'were'} recorded{chance}"
-        )
+    recorded = format_count(at_most)
+    if surely != at_most:
+        recorded = f"{format_count(surely)} to {recorded}"
+    speed = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
+    chance = "" if p is None else f" ({_p_text(p)})"
+    return (
+        f"a stall of {_time(stall)} at {speed} requests per second implies "
+        f"{format_items(round(expected), 'request')} slower than half of it; {recorded} "
+        f"{'was' if recorded == '1' else 'were'} recorded{chance}"
+    )
 
 
-@record()
-class ShapeFound:
+def shape_text(number: int, longest: float, even: bool) -> str:
     """Requests slower than half of the longest, where no rate is known."""
-
-    number: int
-    longest: float
-    even: bool
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return (
-            f"{format_items(self.number, 'request')} took longer than half of the longest "
-            f"({_time(self.longest)}), {'' if self.even else 'not '}spread evenly from there down, "
-            "as those are that one stall delays"
-        )
+    return (
+        f"{format_items(number, 'request')} took longer than half of the longest "
+        f"({_time(longest)}), {'' if even else 'not '}spread evenly from there down, "
+        "as those are that one stall delays"
+    )
 
 
-@record()
-class HiddenFound:
+def hidden_text(number: int, matters: bool, moved: tuple[float, float, float] | None) -> str:
     """The most that slow requests can have kept from being sent, if it matters.
 
     `moved` is the percentile that would change most, as measured, and the most that it would be.
     """
-
-    number: int
-    matters: bool
-    moved: tuple[float, float, float] | None
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        count = format_items(self.number, "other request")
-        if not self.number:
-            return "no request was slow enough to keep another from being sent"
-        most = f"slow requests kept at most {count} from being sent"
-        if not self.matters:
-            return f"{most}, at full speed: too few to move the mean or a percentile by a tenth"
-        if self.moved is None:
-            return f"{most}, at full speed"
-        percentile, before, after = self.moved
-        return (
-            f"{most}, at full speed: {_percentile_name(percentile)} was {_time(before)}, and up to "
-            f"{_time(after)} with them"
-        )
+    count = format_items(number, "other request")
+    if not number:
+        return "no request was slow enough to keep another from being sent"
+    most = f"slow requests kept at most {count} from being sent"
+    if not matters:
+        return f"{most}, at full speed: too few to move the mean or a percentile by a tenth"
+    if moved is None:
+        return f"{most}, at full speed"
+    percentile, before, after = moved
+    return (
+        f"{most}, at full speed: {_percentile_name(percentile)} was {_time(before)}, and up to "
+        f"{_time(after)} with them"
+    )
 
 
-@record()
-class NearMaximumFound:
+def near_maximum_text(near: int, part: int, longest: float, connections: int) -> str:
     """Requests near the maximum, and those that took a good part of it."""
-
-    near: int
-    part: int
-    longest: float
-    connections: int
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        of = f", of {format_items(self.connections, 'connection')}" if self.connections else ""
-        return (
-            f"{format_items(self.near, 'request')} took about as long as the longest "
-            f"({_time(self.longest)}), {format_count(self.part)} a quarter of it or more{of}"
-        )
+    of = f", of {format_items(connections, 'connection')}" if connections else ""
+    return (
+        f"{format_items(near, 'request')} took about as long as the longest "
+        f"({_time(longest)}), {format_count(part)} a quarter of it or more{of}"
+    )
 
 
-@record()
-class RequestsDueFound:
+def requests_due_text(missing: float, due: float, cost: float, connections: int) -> str:
     """Requests that are missing from a schedule, and those that waiting for replies costs."""
-
-    missing: float
-    due: float
-    cost: float
-    connections: int
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return (
-            f"{format_count(self.missing)} of {format_count(self.due)} requests that were due are "
-            f"missing; {format_items(self.connections, 'connection')} that waited for the slow "
-            f"ones would have kept {format_count(self.cost)} from being sent"
-        )
+    return (
+        f"{format_count(missing)} of {format_count(due)} requests that were due are "
+        f"missing; {format_items(connections, 'connection')} that waited for the slow "
+        f"ones would have kept {format_count(cost)} from being sent"
+    )
 
 
-@record()
-class AreaFound:
+def area_text(taken: float, stall: float, needed: float) -> str:
     """The time that all requests took together, and what one stall adds to it."""
-
-    taken: float
-    stall: float
-    needed: float
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return (
-            f"all requests together took {_time(self.taken)}; a stall of {_time(self.stall)} alone "
-            f"would add {_time(self.needed)}"
-        )
+    return (
+        f"all requests together took {_time(taken)}; a stall of {_time(stall)} alone "
+        f"would add {_time(needed)}"
+    )
 
 
-@record()
-class FullSpeedFound:
+def full_speed_text(number: int) -> str:
     """The constant number of requests under way."""
-
-    number: int
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return (
-            f"always {self.number} under way: a closed loop at full speed with N = {self.number}, "
-            "so these are service times"
-        )
+    return (
+        f"always {number} under way: a closed loop at full speed with N = {number}, "
+        "so these are service times"
+    )
 
 
-@record()
-class EqualStepsFound:
+def equal_steps_text(values: int, step: float) -> str:
     """Equal steps between the longest values."""
-
-    values: int
-    step: float
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return (
-            f"the longest {self.values} values are {_time(self.step)} apart: back-filled or "
-            "measured from a schedule; do not correct again, and count them as one event"
-        )
-
-
-@record()
-class KnownToWaitFound:
-    """The tool is known."""
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-        return "the tool is known to wait for replies"
+    return (
+        f"the longest {values} values are {_time(step)} apart: back-filled or "
+        "measured from a schedule; do not correct again, and count them as one event"
+    )
 
 
 # ------------------------------------------------------------
@@ -667,6 +564,7 @@ def _needed_texts() -> dict[str, str]:
             "(of the run)"
         ),
         "uncorrected": "read the tool's uncorrected values instead",
+        "schedule": "measure with wrk2 -R, which sends by a schedule, or with hey",
         "failures": (
             f"count failed requests as misses (latencykit check does), or measure with {_TIMEOUT}"
         ),

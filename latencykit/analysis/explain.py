@@ -80,6 +80,9 @@ class ExplainRules:
     # matter, however sure they are
     min_excess: float = 0.01
     min_lift: float = 1.1
+    # lift that a value may still have, stated of the highest few where nothing was found
+    open_lift: float = 2.0
+    most_open: int = 3
     # lift of a combination over that of its parts
     min_pair_lift: float = 1.2
     # requests around a moment, which show the mix of that moment
@@ -313,9 +316,13 @@ def explain(
         findings.insert(0, _span_sentence(values, data.values[answered & ~inside]))
     if coincidence is not None and coincidence.incident is not None:
         findings.insert(0, coincidence.incident.text)
+    findings += [*mix[1], *(() if coincidence is None else coincidence.findings)]
+    findings += _not_excluded(frame[:0] if chief.causes else frame, coincidence)
+    if not findings:
+        findings = [_NOTHING if coincidence is not None else _NO_TIMES]
     return Explanation(
         data.run.source or "", limit.name, limit.value, frame, mix[0], coincidence,
-        (*findings, *mix[1], *(() if coincidence is None else coincidence.findings)),
+        tuple(findings),
         tuple(dict.fromkeys((*notes, *(() if coincidence is None else coincidence.notes)))),
         Histogram.of(values, unit=data.unit),
         Histogram.of(values[~top], unit=data.unit) if top.any() and not top.all() else None,
@@ -329,10 +336,11 @@ def _explain_log(
     name = _threshold(RULES.scanned_percentiles[0] if above is None else above)[0]
     lacks = "the log has no single requests: only events can be compared with its stalls"
     incident = () if result.incident is None else (result.incident.text,)
+    findings = (*incident, *result.findings, *_not_excluded(_frame([]), result))
     return Explanation(
         log.run.source or "", name, result.threshold, _frame([]),
         mix_changes([], None, np.zeros(0, np.bool_), None)[0], result,
-        (*incident, *result.findings), (lacks, *result.notes),
+        findings or (_NOTHING,), (lacks, *result.notes),
     )  # fmt: skip
 
 
@@ -1004,6 +1012,32 @@ def _findings(frame: pd.DataFrame, look: _Look) -> list[str]:
         where = f"value of {names[0]}" if tested == 1 else f"value of {tested} attributes"
         text = f"no {where} stands out: slow requests have the same mix as the {others}"
     return [text, *ends]
+
+
+_NOTHING = (
+    "no stall, period or other pattern over time stands out; not excluded: what further columns "
+    "would show, such as host or size"
+)
+_NO_TIMES = "nothing was compared: the source states neither start times nor further columns"
+
+
+def _not_excluded(frame: pd.DataFrame, coincidence: Coincidence | None) -> list[str]:
+    """Values and events that were not found to go with slow requests, but still may."""
+    known = [
+        row
+        for row in frame.to_dict("records")
+        if not (row["significant"] or row["outcome"] or row["value"] == OTHERS)
+        and (row["high"] or 0.0) >= RULES.open_lift
+    ]
+    texts = [
+        f"{row['attribute']}={row['value']} (lift up to {row['high']:.3g})"
+        for row in sorted(known, key=lambda row: -row["high"])[: RULES.most_open]
+    ]
+    for row in [] if coincidence is None else coincidence.rows.to_dict("records"):
+        if not row["significant"] and row["coincide"] > row["expected"]:
+            hit = f"{row['coincide']} of {format_items(row['stalls'], 'stall')}"
+            texts.append(f"{row['source']} (coincides with {hit}, by chance {row['expected']:.1f})")
+    return [f"not excluded: {', '.join(texts)}"] if texts else []
 
 
 def _cause_sentences(frame: pd.DataFrame, look: _Look) -> list[str]:

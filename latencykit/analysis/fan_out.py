@@ -558,10 +558,11 @@ class FanOut(Distribution):
                 limit, why = users.steady_up_to(confidence)
                 others = [why if one > limit else "" for one in p.tolist()]
         few |= p >= 100
+        beyond = "timeouts" if leaf.run.timeouts else "above the last bucket"
         late = (values >= self.censored_at).tolist()
         return [
-            "timeouts" if timeouts else "few requests" if lacking else other
-            for timeouts, lacking, other in zip(late, few.tolist(), others, strict=True)
+            beyond if censored else "few requests" if lacking else other
+            for censored, lacking, other in zip(late, few.tolist(), others, strict=True)
         ]
 
     def solid_up_to(self, *, confidence: float = 0.95) -> float:

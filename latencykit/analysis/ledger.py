@@ -9,13 +9,15 @@ up, over tests and over stalls. The load generator is accused only if no rival r
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit._records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from latencykit._typing import Floats, Ints
 
 RIVALS = {
@@ -46,14 +48,6 @@ class LedgerRules:
 LEDGER = LedgerRules()
 
 
-class Found(Protocol):
-    """What a test found."""
-
-    @property
-    def text(self) -> str:
-        """The finding as a sentence."""
-
-
 @record()
 class Evidence:
     """One observation: one line of a diagnosis."""
@@ -61,15 +55,12 @@ class Evidence:
     test: str
     statistic: float  # decimal logarithm of the odds against the rival that it excludes least
     threshold: float
-    found: Found  # the numbers, and their sentence
+    finding: str  # what the test found, in a sentence
     odds: tuple[tuple[str, float], ...] = ()  # by rival; none for a mere property of the run
     missing: float = 0.0  # requests
     honest: bool = False  # what the stalls delayed is recorded
-
-    @property
-    def finding(self) -> str:
-        """What the test found, in a sentence."""
-        return self.found.text
+    marks: tuple[str, ...] = ()  # properties of the run that follow from it
+    connections: int = 0  # of a closed loop, as it shows them; 0: it does not
 
     @property
     def speaks_for(self) -> bool:
@@ -84,13 +75,17 @@ class Evidence:
 
 
 def evidence(
-    test: str, found: Found, odds: dict[str, float], *, missing: float = 0.0, honest: bool = False
-) -> Evidence:
+    test: str, finding: str, odds: dict[str, float], *, missing: float = 0.0, honest: bool = False,
+    marks: Iterable[str] = (), connections: int = 0,
+) -> Evidence:  # fmt: skip
     """Return an observation whose odds are bounded."""
     most = LEDGER.max_odds
     bounded = tuple((rival, float(np.clip(value, -most, most))) for rival, value in odds.items())
     statistic = min((value for _, value in bounded), default=0.0)
-    return Evidence(test, statistic, LEDGER.min_odds, found, bounded, missing, honest)
+    return Evidence(
+        test, statistic, LEDGER.min_odds, finding, bounded, missing, honest, tuple(marks),
+        connections,
+    )  # fmt: skip
 
 
 @record()
@@ -175,6 +170,15 @@ class Ledger:
     def honest(self) -> bool:
         """Some observation shows that what the stalls delayed is recorded."""
         return any(entry.honest for entry in self.entries)
+
+    @property
+    def connections(self) -> int:
+        """Connections of a closed loop, by the first observation that shows them, else 0."""
+        return next((entry.connections for entry in self.entries if entry.connections), 0)
+
+    def marked(self, mark: str) -> bool:
+        """Return whether some observation shows a property of the run."""
+        return any(mark in entry.marks for entry in self.entries)
 
 
 # ------------------------------------------------------------

@@ -16,19 +16,18 @@ import numpy as np
 from latencykit._records import record
 from latencykit.analysis.correct import back_filled
 from latencykit.analysis.diagnosis import (
-    AreaFound,
     Diagnosis,
-    EqualStepsFound,
-    FullSpeedFound,
-    HiddenFound,
-    HoleFound,
-    KnownToWaitFound,
-    NearMaximumFound,
-    RequestsDueFound,
-    SendsFound,
-    ShapeFound,
-    SilenceFound,
-    SlowRequestsFound,
+    area_text,
+    equal_steps_text,
+    full_speed_text,
+    hidden_text,
+    hole_text,
+    near_maximum_text,
+    requests_due_text,
+    sends_text,
+    shape_text,
+    silence_text,
+    slow_requests_text,
 )
 from latencykit.analysis.ledger import (
     LEDGER,
@@ -166,28 +165,28 @@ def diagnose(
     stalls = Stalls.none()
     if facts.timed:
         stalls = stalls_of(facts.data, facts.first_pass, facts.trace)
-    tests = _run_tests(facts, stalls)
-    if tests.connections and not facts.connections:
-        facts = replace(facts, estimated_connections=tests.connections)
-    suspected, at_full_speed = tests.ledger.suspects, tests.steady
+    ledger = ledger_of(facts, stalls)
+    if ledger.connections and not facts.connections:
+        facts = replace(facts, estimated_connections=ledger.connections)
+    suspected, at_full_speed = ledger.suspects, ledger.marked("full speed")
     method: Method | None = None
     if suspected and facts.corrected_by != "tool":
-        method = correction_method(facts, scheduled=not tests.steady)
+        method = correction_method(facts, scheduled=not at_full_speed)
     if facts.run.loop == "closed" and not facts.run.rate and not facts.given_rate:
         at_full_speed = True
     after = corrected_distribution(facts, method)
     material = suspected and is_material(facts, after, facts.longest, coarse=at_full_speed)
-    verdict, findings = _judge(facts, tests, material, stalls)
+    verdict, findings = _judge(facts, ledger, material, stalls)
     if verdict in ("clean", "no stall") or after is None:
         after, method = None, None
     visible = shortest_visible_stall(facts.rate or 0.0, facts.connections or 1)
     gap = _longest_gap(facts)  # a stall within it delays nobody
     return Diagnosis(
         verdict=verdict,
-        reason=_why_unknown(facts, tests.ledger, findings, stalls),
+        reason=_why_unknown(facts, ledger, findings, stalls),
         needed=_needed(facts, findings),
         findings=findings,
-        ledger=tests.ledger,
+        ledger=ledger,
         expected_interval=facts.interval,
         raw=facts.data if isinstance(facts.data, Summary) else facts.histogram,
         corrected=after,
@@ -204,71 +203,44 @@ def diagnose(
     )
 
 
-@record()
-class _Tests:
-    """The ledger, and what the tests found beside it."""
-
-    ledger: Ledger
-    connections: int = 0  # as a test estimates them
-    went_on: bool = False  # sends went on through slow periods
-    failed: bool = False  # many requests in the stalls failed
-    caught_up: bool = False
-    steady: bool = False  # a constant number of requests was under way: full speed
-    hidden: Hidden | None = None  # the most that slow requests can have kept from being sent
-
-
-def _run_tests(facts: Facts, stalls: Stalls) -> _Tests:
-    """Run the tests that the source allows."""
-    sends, hole, full_speed = None, None, None
-    entries: list[Evidence | None] = []
-    failures = facts.run.failed + facts.run.timeouts
-    if facts.trace is not None:
-        full_speed = full_speed_test(facts.trace)
+def ledger_of(facts: Facts, stalls: Stalls) -> Ledger:
+    """Run the tests that the source allows, and list what else may explain the run."""
+    trace = facts.trace
+    sends: Evidence | None = None
+    silence: Evidence | None = None
+    full_speed: Evidence | None = None
+    if trace is not None:
+        full_speed = full_speed_test(trace)
         until = facts.given_duration or facts.run.duration
         if not facts.may_wait and not facts.given_duration:
-            until = facts.trace.span  # the tool's length may contain the wait for the last reply
-        sends = send_gap_test(facts.trace, stalls, until, full_speed=full_speed is not None)
-        if sends is not None:
-            silence = silence_test(facts.trace)
-            unknown = silence is None and facts.trace.answers.size >= SILENCE.min_silences
-            entries.append(sends.evidence)
-            entries.append(cluster_test(facts) if facts.coarse or unknown else silence)
-    if facts.series is not None:
-        hole = hole_test(facts, stalls, failures)
-        if hole is not None:
-            entries.append(hole.evidence)
-    if not isinstance(facts.data, Summary) and facts.count:
-        if facts.rate:
-            entries.append(min_slow_requests_test(facts))
-        elif facts.stall and not facts.timed:
-            entries.append(shape_test(facts))
-        if not facts.timed:
-            entries.append(cluster_test(facts))
-        if facts.trace is None:
-            entries.append(due_test(facts))
-    elif facts.rate and facts.count and {"mean", "max"} <= facts.data.stats.keys():
-        entries.append(area_test(facts))
-    if facts.waits:
-        entries.append(evidence("provenance", KnownToWaitFound(), PROVENANCE.odds))
-    failed = (sends.failed if sends else False) or (hole.failed if hole else False)
-    entries.append(full_speed)
-    hidden = most_hidden(facts)
-    if hidden is not None and not facts.timed:
-        entries.append(hidden.evidence)
-    if facts.count and not isinstance(facts.data, Summary):
-        entries.append(arithmetic_progression_test(facts.histogram, facts.interval))
+            until = trace.span  # the tool's length may contain the wait for the last reply
+        sends = send_gap_test(trace, stalls, until, full_speed=full_speed is not None)
+    if trace is not None and sends is not None:
+        silence = silence_test(trace)
+        unknown = silence is None and trace.answers.size >= SILENCE.min_silences
+        silence = cluster_test(facts) if facts.coarse or unknown else silence
+    summary = isinstance(facts.data, Summary)
+    values, rate = facts.count > 0 and not summary, facts.rate
+    once = values and not facts.timed  # each value is known, but not when
+    entries = (
+        sends,
+        silence,
+        hole_test(facts, stalls) if facts.series is not None else None,
+        min_slow_requests_test(facts) if values and rate else None,
+        shape_test(facts) if once and not rate and facts.stall else None,
+        cluster_test(facts) if once else None,
+        due_test(facts) if values and trace is None else None,
+        area_test(facts) if summary and rate and facts.extent_known else None,
+        provenance(facts),
+        full_speed,
+        facts.hidden if not facts.timed else None,
+        arithmetic_progression_test(facts.histogram, facts.interval) if values else None,
+    )
+    shown = tuple(item for item in entries if item is not None)
     rivals = ["recorded", "isolated", "paused", "ejected"]
     rivals += ["clock"] if facts.timed else []
-    rivals += ["refused"] if failed else []
-    return _Tests(
-        Ledger(tuple(item for item in entries if item is not None), tuple(rivals)),
-        connections=(sends.under_way if sends else 0) or (hole.waiting if hole else 0),
-        went_on=sends.went_on if sends else False,
-        failed=failed,
-        caught_up=hole.caught_up if hole else False,
-        steady=full_speed is not None,
-        hidden=hidden,
-    )
+    rivals += ["refused"] if any("failed" in item.marks for item in shown) else []
+    return Ledger(shown, tuple(rivals))
 
 
 @record()
@@ -290,6 +262,13 @@ class ProvenanceRules:
 PROVENANCE = ProvenanceRules()
 
 
+def provenance(facts: Facts) -> Evidence | None:
+    """Weigh that the tool is known to wait for replies."""
+    if not facts.waits:
+        return None
+    return evidence("provenance", "the tool is known to wait for replies", PROVENANCE.odds)
+
+
 # ------------------------------------------------------------
 # The verdict.
 
@@ -300,21 +279,21 @@ _SPOILED = {
 
 
 def _judge(
-    facts: Facts, tests: _Tests, material: bool, stalls: Stalls
+    facts: Facts, ledger: Ledger, material: bool, stalls: Stalls
 ) -> tuple[Verdict, tuple[str, ...]]:
-    findings, ledger = _findings(facts, tests, stalls), tests.ledger
+    findings = _findings(facts, ledger, stalls)
     accused = ledger.accuses and facts.corrected_by not in ("us", "tool")
     if accused and not material:
         return "unknown", (*findings, "immaterial")
     if accused:
         # Requests that were due in the stalls may have been sent after all, late.
-        trace, caught_up = facts.trace, tests.caught_up
+        trace, caught_up = facts.trace, ledger.marked("caught up")
         if trace is not None and facts.rate:
             caught_up = trace.due.size >= facts.rate * trace.span - 0.2 * ledger.missing
         return "omits", (*findings, *(("catch-up",) if caught_up else ()))
     if (_SPOILED | {"clock-step"}) & set(findings):
         return "unknown", findings
-    if _nothing_to_omit(facts, tests, stalls):
+    if _nothing_to_omit(facts, ledger, stalls):
         return "no stall", (*findings, "nothing-to-omit")
     if facts.stall and not facts.waits and not ledger.suspects and ledger.honest:
         # A stall was seen and all that it must have delayed is there. A series over time says more
@@ -329,18 +308,18 @@ def _judge(
 OVER_TIME = ("sends in slow periods", "counts in stalls")
 
 
-def _nothing_to_omit(facts: Facts, tests: _Tests, stalls: Stalls) -> bool:
+def _nothing_to_omit(facts: Facts, ledger: Ledger, stalls: Stalls) -> bool:
     """No stall as long as the run leaves room for would move the mean or a percentile."""
     if stalls.pause or not facts.extent_known or facts.count < VERDICT.min_requests:
         return False
-    if tests.hidden is not None and not tests.hidden.matters:
+    if facts.hidden is not None and "immaterial" in facts.hidden.marks:
         return True
     if facts.corrected_by == "schedule" and not facts.stall:  # nothing waits for replies
         return True
     if not facts.duration:
         return False
     longest, several, trace = facts.longest, 1.0, facts.trace
-    if trace is not None and (tests.went_on or not trace.slow.any()):
+    if trace is not None and (ledger.marked("went on") or not trace.slow.any()):
         longest = min(longest, float(trace.silences.max(initial=0.0)))
         several = _beyond(trace.silences, longest)
     elif facts.series is not None and not len(stalls):
@@ -399,7 +378,7 @@ def _unanswered(series: IntervalSeries) -> Floats:
     return np.asarray(worst[~answered])
 
 
-def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
+def _findings(facts: Facts, ledger: Ledger, stalls: Stalls) -> tuple[str, ...]:
     """Properties of the run that a reader needs beside the verdict."""
     run, histogram = facts.run, None if isinstance(facts.data, Summary) else facts.histogram
     total = max(facts.count + run.failed + run.dropped, 1)
@@ -411,11 +390,11 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
     # Some tools count the wait for the last reply as part of the run.
     sending = (facts.duration or 0.0) - facts.longest
     applies = {
-        "closed-loop": tests.steady or run.loop == "closed",
+        "closed-loop": ledger.marked("full speed") or run.loop == "closed",
         "already-corrected": facts.corrected_by is not None,
         "over-corrected": facts.corrected_by in ("us", "tool") and _over_corrected(facts),
         "arithmetic-progression": any(
-            item.test == "arithmetic progression" for item in tests.ledger.entries
+            item.test == "arithmetic progression" for item in ledger.entries
         ),
         "lost-to-timeouts": run.timeouts and lost,
         "dropped": run.dropped > VERDICT.min_lost_share * total,
@@ -426,7 +405,7 @@ def _findings(facts: Facts, tests: _Tests, stalls: Stalls) -> tuple[str, ...]:
         "fewer-than-due": offered
         and facts.extent_known
         and total + run.timeouts < VERDICT.min_due_ratio * offered * sending,
-        "failed-in-stalls": tests.failed
+        "failed-in-stalls": ledger.marked("failed")
         or (
             not facts.timed
             and unanswered > VERDICT.min_failed_share * (facts.rate or math.inf) * facts.stall > 0
@@ -516,7 +495,7 @@ def _needed(facts: Facts, findings: Sequence[str]) -> str:
     reasons = (
         (has("lost-to-timeouts"), "longer timeout"),
         (not facts.rate, "rate"),
-        (has("over-corrected"), "uncorrected"),
+        (has("over-corrected"), _remeasure(facts)),
         (has("failed-in-stalls"), "failures"),
         (has("clipped"), "higher maximum"),
         (isinstance(facts.data, Summary), "requests"),
@@ -524,6 +503,11 @@ def _needed(facts: Facts, findings: Sequence[str]) -> str:
         (untimed and not facts.waits, "requests or rate"),
     )
     return next((name for applies, name in reasons if applies), "starts")
+
+
+def _remeasure(facts: Facts) -> str:
+    """What an over-corrected run leaves: wrk prints no uncorrected values."""
+    return "schedule" if facts.data.run.tool == "wrk" else "uncorrected"
 
 
 def _longest_gap(facts: Facts) -> float:
@@ -584,9 +568,7 @@ class Facts:
         trace = self.trace
         if trace is None or not trace.span > 0:
             return False
-        apart = np.diff(trace.due)
-        step = float(apart[apart > 0].min(initial=trace.span))
-        return step > SENDS.coarse_gaps * trace.span / trace.due.size
+        return trace.step > SENDS.coarse_gaps * trace.span / trace.due.size
 
     @cached_property
     def connections(self) -> int | None:
@@ -678,6 +660,11 @@ class Facts:
         else:
             usual = float(self.histogram.percentile(50)) if self.count else 0.0
         return self.longest if self.longest * 1e9 >= VERDICT.min_stall_medians * usual else 0.0
+
+    @cached_property
+    def hidden(self) -> Evidence | None:
+        """The most that slow requests can have hidden, where each of them is known."""
+        return most_hidden(self)
 
     @property
     def corrected_by(self) -> str | None:
@@ -798,19 +785,9 @@ class SendRules:
 SENDS = SendRules()
 
 
-@record()
-class Sends:
-    """Result of `send_gap_test`; the level is ``honest`` if sends went on through every stall."""
-
-    evidence: Evidence
-    went_on: bool  # slow periods have about as many sends as usual, whenever in them
-    under_way: int  # requests in the largest gap that counts: the connections of a closed loop
-    failed: bool  # many requests in the stalls failed: their latencies are unknown
-
-
 def send_gap_test(
     trace: Trace, stalls: Stalls, until: float | None = None, *, full_speed: bool = False
-) -> Sends | None:
+) -> Evidence | None:
     """Test whether sends stopped with the replies; None without slow requests to judge by."""
     begin, end = trace.windows
     inner = end < trace.span  # what follows the last send cannot be judged from sends
@@ -852,15 +829,12 @@ def send_gap_test(
     failed = trace.due[~trace.good]
     failures = np.searchsorted(failed, stalls.end) - np.searchsorted(failed, stalls.start)
     in_stalls = max(int(trace.sends_within(stalls.start, stalls.end).sum()), 1)
-    return Sends(
-        evidence(
-            "sends in slow periods", found,
-            dict.fromkeys(rivals, odds) | {"clock": clock} if odds else {},
-            missing=lost, honest=honest,
-        ),
-        went_on,
-        under_way,
-        bool(failures.sum() > (1 - SENDS.went_on_share) * in_stalls),
+    many_failed = failures.sum() > (1 - SENDS.went_on_share) * in_stalls
+    return evidence(
+        "sends in slow periods", found,
+        dict.fromkeys(rivals, odds) | {"clock": clock} if odds else {},
+        missing=lost, honest=honest, connections=under_way,
+        marks=["went on"] * went_on + ["failed"] * bool(many_failed),
     )  # fmt: skip
 
 
@@ -1072,9 +1046,9 @@ def _sent_through(trace: Trace, stalls: Stalls, until: float | None) -> bool:
 
 def _sends_found(
     trace: Trace, stalls: Stalls, honest: bool, under_way: int, p: float, sure: bool
-) -> SendsFound:
+) -> str:
     stop = np.minimum(stalls.end, trace.span)
-    return SendsFound(
+    return sends_text(
         slow_from=trace.slow_from,
         stalls=len(stalls),
         total=float(stalls.duration.sum()),
@@ -1131,7 +1105,7 @@ def silence_test(trace: Trace) -> Evidence | None:
     many = alike > under_way * number or tail
     if under_way <= SILENCE.max_alone and many:
         odds = min(odds, SILENCE.max_mode_odds)
-    found = SilenceFound(float(silences[0]), under_way, number, float(silences[number]))
+    found = silence_text(float(silences[0]), under_way, number, float(silences[number]))
     return evidence("silence", found, {"isolated": odds})
 
 
@@ -1160,10 +1134,10 @@ class PinnedHoleRules:
     # of each connection that waited: what it sent meanwhile (on a grid, paced, full speed),
     sent_requests: tuple[float, ...] = (0.5, 1.0, 1.5)
     # and how far that may be off: each by itself, and all of them alike
-    slack_root: float = 0.4
-    slack_share: float = 0.1
+    slack_root: float = 0.25
+    slack_share: float = 0.05
     # requests that waited to the end, each less likely by chance: odds, and all of them together
-    tight_odds: float = 1.0
+    tight_odds: float = 1.2
     max_tight_odds: float = 1.5
     # for each further hole that fits
     further_odds: float = 0.7
@@ -1173,27 +1147,32 @@ class PinnedHoleRules:
     max_in_flight: int = 3
     # intervals within a hole: a clock that was set forward would have made one long one
     min_core: int = 2
-    # for a single request in flight, or a single interval (a log written from single requests)
-    core_odds: float = 0.7
     # of the Poisson variance: counts that vary less keep to a schedule
     schedule_variance: float = 0.25
     # of what chance explains: request-seconds that vary less are those of a constant number
     max_load_variation: float = 0.5
-    # whose request-seconds are compared
-    min_load_intervals: int = 6
+    # sums over that many intervals are compared, if there are enough of them
+    load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
     # that slow requests elsewhere cost the only connection requests, too
     max_alone_odds: float = 1.5
     # of those missing: that many failures may be what is missing
     min_failed_share: float = 0.2
     # against rivals that a hole with such a mark cannot be
     sure_odds: float = 2.5
-    # against a clock in a log that was made of requests (which has empty intervals where a clock
-    # was set, too), unless it was set by whole seconds
-    grid_odds: float = 1.2
-    # against a clock that is set in a run at all, beside several requests that waited
-    rare_odds: float = 0.4
+    # against a clock that is set while several wait, or by other than whole seconds
+    rare_odds: float = 0.6
+    uneven_odds: float = 0.8
+    # the same, with one request under way: that it was hit is rare as well
+    alone_step_odds: float = 1.2
     # against as many requests under way when a clock was set: less is as many as ever
     min_unusual_odds: float = 0.8
+    # seconds: time daemons do not set a clock by less, they slew it
+    min_clock_step: float = 0.4
+    slewed_odds: float = 1.5
+    # against a clock, of requests that differ by more than those under way at one moment do
+    max_apart_odds: float = 1.5
+    # of a latency: its bucket in a log is that wide
+    bucket_share: float = 0.001
     # of a second, beyond whole ones: the usual latency of a request that a clock step hit
     max_usual_s: float = 0.5
     # of an interval: those of a log that was made of requests are no less alike
@@ -1222,17 +1201,7 @@ class SpreadRules:
 SPREAD = SpreadRules()
 
 
-@record()
-class Hole:
-    """Result of `hole_test`."""
-
-    evidence: Evidence
-    waiting: int  # requests delayed for all of the stall: connections of a closed loop
-    failed: bool  # failures may account for what is missing
-    caught_up: bool  # what was missing came back in a burst
-
-
-def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
+def hole_test(facts: Facts, stalls: Stalls) -> Evidence | None:
     """Test the counts around every stall; None without a stall, or with too little to go by."""
     counts = stalls.delayed
     if counts is None or not len(stalls) or not facts.observed_rate:
@@ -1262,6 +1231,7 @@ def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
     caught_up = bool(burst[worst] > waited[worst])
     number, due = round(float(waiting[worst])), float(counts.due[worst])
     missing = max(float(due - waiting[worst]), 0.0) if fits[worst] else 0.0
+    failures = facts.run.failed + facts.run.timeouts
     failed = failures > PINNED.min_failed_share * max(
         float(stalls.missing.sum()), missing, LEDGER.min_missing_requests
     )
@@ -1271,7 +1241,7 @@ def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
     honest = not level["paused"] > 0 and _all_recorded(stalls, counts)
     if not fits[worst] or odds[worst] <= 0:
         level, missing = {}, 0.0
-    found = HoleFound(
+    found = hole_text(
         total=float(stalls.duration.sum()),
         due=float(counts.due.sum()),
         missing=int(stalls.missing.sum()),
@@ -1280,8 +1250,11 @@ def hole_test(facts: Facts, stalls: Stalls, failures: int) -> Hole | None:
         caught_up=caught_up,
         failures=failures * failed,
     )
-    item = evidence("counts in stalls", found, level, missing=missing, honest=honest)
-    return Hole(item, number if level else 0, failed, caught_up and bool(level))
+    return evidence(
+        "counts in stalls", found, level, missing=missing, honest=honest,
+        connections=number if level else 0,
+        marks=["failed"] * failed + ["caught up"] * (caught_up and bool(level)),
+    )  # fmt: skip
 
 
 def _coincidence(due: Floats, difference: Floats, deviation: Floats) -> Floats:
@@ -1308,19 +1281,11 @@ def _hole_odds(
     marked |= bool(facts.connections) and abs(number - (facts.connections or 0)) <= number / 10
     if not marked and paused > PINNED.max_unmarked_odds and not _constant_load(facts, counts.quiet):
         paused = min(paused, PINNED.max_unmarked_odds)
-    core, due = int(counts.core[worst]), float(counts.due[worst])
-    usually = _under_way_odds(facts, number)
-    clock = usually + PINNED.core_odds * (core > 0)
-    if core >= PINNED.min_core and not _on_a_grid(facts):
-        clock = usually + PINNED.sure_odds
-    elif usually < PINNED.min_unusual_odds:  # as many as ever: a clock may have been set
-        latency = float(facts.histogram.percentile(99)) / 1e9
-        whole = steady and _whole_seconds(facts.longest, latency)
-        clock = usually + PINNED.grid_odds * (core >= PINNED.min_core and not whole)
-    elif core >= PINNED.min_core or number > PINNED.max_in_flight:
-        clock = usually + PINNED.sure_odds
-    clock += PINNED.rare_odds * (number > 1 and core < PINNED.min_core)
-    if further and number > 1:
+    due = float(counts.due[worst])
+    clock = alone + _clock_odds(facts, counts, worst, number)
+    if number == 1:
+        clock += PINNED.further_odds * further
+    elif further:
         clock = PINNED.sure_odds
     between = float((counts.above - counts.beside)[LEVELS.index(0.1), worst]) - number
     expected = max(0.5 * due - number, 0.0)
@@ -1336,8 +1301,31 @@ def _hole_odds(
         isolated = 0.0
     return {
         "recorded": unspread, "isolated": isolated, "paused": paused, "ejected": paused,
-        "clock": alone + clock,
+        "clock": clock,
     }  # fmt: skip
+
+
+def _clock_odds(facts: Facts, counts: Delayed, worst: int, number: int) -> float:
+    """Odds against a clock that was set forward while the requests of a hole were under way."""
+    longest, several = facts.longest, int(counts.core[worst]) >= PINNED.min_core
+    usually = _under_way_odds(facts, number)
+    gap = (1 - float(counts.waited[worst])) * longest * number / max(number - 1, 1)
+    odds = usually + _apart_odds(facts, number, gap)
+    whole = _whole_seconds(longest, float(facts.histogram.percentile(99)) / 1e9)
+    if not whole and number == 1:
+        odds += PINNED.alone_step_odds
+    elif several and not whole:
+        odds += PINNED.uneven_odds
+    elif number > 1:
+        odds += PINNED.rare_odds
+    many = number > PINNED.max_in_flight and (
+        usually >= PINNED.min_unusual_odds or _constant_load(facts, counts.quiet, scheduled=True)
+    )
+    if many or (several and not _on_a_grid(facts)):
+        odds += PINNED.sure_odds
+    elif longest < PINNED.min_clock_step:
+        odds += PINNED.slewed_odds
+    return odds
 
 
 def _on_a_grid(facts: Facts) -> bool:
@@ -1354,26 +1342,50 @@ def _under_way_odds(facts: Facts, number: int) -> float:
     return -math.log10(max(float(poisson_at_least(number, usual)), 1e-9))
 
 
+def _apart_odds(facts: Facts, number: int, gap: float) -> float:
+    """Odds against latencies that far from the longest, if a clock had been set.
+
+    All that were under way would be longer by the same, and differ as requests usually do.
+    """
+    if number < 2:
+        return 0.0
+    gap -= PINNED.bucket_share * facts.longest
+    counted, rest = facts.histogram.counted, 0.5 * facts.longest * 1e9
+    load = counted.high * counted.counts * (counted.high < rest)
+    tail = float(load[counted.high > gap * 1e9].sum() / max(load.sum(), 1e-9))
+    return float(np.clip(-math.log10(max(number * tail, 1e-9)), 0.0, PINNED.max_apart_odds))
+
+
 def _whole_seconds(longest: float, usual: float) -> bool:
     """A clock that is set by hand or by a time zone jumps by whole seconds."""
     return longest >= 1.0 and longest % 1.0 <= min(2 * usual, PINNED.max_usual_s)
 
 
-def _constant_load(facts: Facts, quiet: Flags) -> bool:
+def _constant_load(facts: Facts, quiet: Flags, *, scheduled: bool = False) -> bool:
     """A constant number of requests is under way in a log, by Little's law: a loop at full speed.
 
-    The sum of latencies varies far less over quiet intervals than that of independent requests.
+    The sum of latencies varies far less over quiet intervals than that of random arrivals, or of
+    requests that are sent on a schedule.
     """
     series = interval_series(facts.data, (), moments=True)
     order = np.argsort(series.start, kind="stable")[quiet]
     count, mean, std = series.count[order], series.mean[order], series.std[order]
     used = count > 1
-    if used.sum() < PINNED.min_load_intervals:
-        return False
-    load = (count * mean)[used] / series.length[order][used]
-    away = 1.4826 * float(median(np.abs(load - median(load))))
-    chance = (count * (mean**2 + std**2))[used] ** 0.5 / series.length[order][used]
-    return away <= PINNED.max_load_variation * float(median(chance))
+    length = series.length[order][used]
+    load = (count * mean)[used]
+    square = (count * (std**2 + (0.0 if scheduled else mean**2)))[used]
+    for width, least in PINNED.load_widths:
+        number = load.size // width
+        if number < least:
+            break
+        sums, chance, lengths = (
+            part[: number * width].reshape(number, width).sum(axis=1)
+            for part in (load, square, length)
+        )
+        away = 1.4826 * float(median(np.abs(sums / lengths - median(sums / lengths))))
+        if away <= PINNED.max_load_variation * float(median(chance**0.5 / lengths)):
+            return True
+    return False
 
 
 def _all_recorded(stalls: Stalls, counts: Delayed) -> bool:
@@ -1470,7 +1482,7 @@ def min_slow_requests_test(facts: Facts) -> Evidence:
         enough = not facts.may_wait and surely >= BOUND.there_share * expected
         honest = complete and (enough or _like_one_stall(histogram, rate, stall, duration))
     shown = p if level >= LEDGER.min_odds else None
-    found = SlowRequestsFound(top / 1e9, rate, expected, surely, at_most, shown)
+    found = slow_requests_text(top / 1e9, rate, expected, surely, at_most, shown)
     # A series over time shows the same, and more.
     seen = facts.timed and not facts.coarse
     odds = {} if seen or not level else {"recorded": level}
@@ -1485,7 +1497,7 @@ def shape_test(facts: Facts) -> Evidence:
     honest = 0 < rate < math.inf and _like_one_stall(
         facts.histogram, rate, stall, facts.count / rate
     )
-    found = ShapeFound(at_most, stall, honest)
+    found = shape_text(at_most, stall, honest)
     return evidence("lower bound", found, {}, honest=honest)
 
 
@@ -1533,15 +1545,7 @@ class HidingRules:
 HIDING = HidingRules()
 
 
-@record()
-class Hidden:
-    """The most that slow requests can have hidden."""
-
-    evidence: Evidence
-    matters: bool  # the mean or a percentile may move by a tenth
-
-
-def most_hidden(facts: Facts) -> Hidden | None:
+def most_hidden(facts: Facts) -> Evidence | None:
     """Bound what was omitted: a connection sends no faster than it gets replies.
 
     A request of length v kept its connection from sending at most v / m − 1 others, where m is the
@@ -1586,8 +1590,8 @@ def most_hidden(facts: Facts) -> Hidden | None:
     moved_to: tuple[float, float, float] | None = None
     if at.size and matters:
         moved_to = float(at[worst]), float(before[worst]) / 1e9, float(high[worst]) / 1e9
-    found = HiddenFound(round(sent - total), matters, moved_to)
-    return Hidden(evidence("most that waiting can hide", found, {}), matters)
+    found = hidden_text(round(sent - total), matters, moved_to)
+    return evidence("most that waiting can hide", found, {}, marks=["immaterial"] * (not matters))
 
 
 def _smoothed(histogram: Histogram) -> tuple[Floats, Floats]:
@@ -1660,6 +1664,17 @@ class ClusterRules:
     min_unknown_intervals: float = 50.0
     # that as many requests as connections lie there, where none stopped: fewer than 1 of 360 runs
     match_odds: float = 1.5
+    # of so few connections a rare slow mode is as many requests (one in 1,000 × 200): what they
+    # are worth by number, and by how much closer they are than this part of the maximum
+    max_few: int = 5
+    # where a bucket hides how close they are (fortio's, of a real freeze of four), wider than
+    max_few_hidden: int = 3
+    max_hidden: float = 0.1
+    few_odds: float = 0.8
+    few_spread: float = 0.25
+    # values that count as independent for that, and the closest that buckets show
+    few_values: int = 3
+    min_spread: float = 0.002
     # upper edge over lower: a wider bucket is one between two percentiles
     max_edge_ratio: float = 1.5
 
@@ -1674,6 +1689,8 @@ class Top:
     near: float
     part: float
     odds: float  # against a common tail with all others
+    # how far those near the maximum are apart, as a part of it; nan where a bucket hides it
+    spread: float = 0.0
 
 
 def top_of(histogram: Histogram) -> Top:
@@ -1702,7 +1719,9 @@ def top_of(histogram: Histogram) -> Top:
     between = max(float(counts.sum()) + late - float(counts[body].sum()) - round(number), 0.0)
     values, points = np.append(high[body], least), np.append(counts[body], between)
     odds = tail_odds(least, max(round(number), 1), values, points)
-    return Top(number, float(counts[part].sum()), odds)
+    spread = 1 - least / top if near.any() else 0.0
+    hidden = near.any() and high[near][0] - low[near][0] > CLUSTER.max_hidden * top
+    return Top(number, float(counts[part].sum()), odds, math.nan if hidden else spread)
 
 
 def cluster_test(facts: Facts) -> Evidence:
@@ -1716,13 +1735,19 @@ def cluster_test(facts: Facts) -> Evidence:
         match = alone and CLUSTER.min_connections * number <= near <= most
         match = match and facts.count >= CLUSTER.min_requests * number
         isolated = CLUSTER.match_odds * (number > 1) + top.odds if match else -LEDGER.max_odds
+        hidden = math.isnan(top.spread)
+        if 1 < number <= (CLUSTER.max_few_hidden if hidden else CLUSTER.max_few):
+            spread = CLUSTER.few_spread if hidden else max(top.spread, CLUSTER.min_spread)
+            closer = math.log10(CLUSTER.few_spread / spread)
+            values = min(round(near), CLUSTER.few_values) - 1
+            isolated = min(isolated, CLUSTER.few_odds + values * closer)
     else:
         intervals = rate * stall / max(near, 1.0)
         known_interval = facts.given_rate and near < CLUSTER.min_unknown  # one connection
         match = bool(near >= CLUSTER.min_unknown or known_interval) and top.part < near / 2
         match = match and intervals >= CLUSTER.min_unknown_intervals
         isolated = top.odds if match else 0.0
-    found = NearMaximumFound(round(near), round(top.part), stall, number or 0)
+    found = near_maximum_text(round(near), round(top.part), stall, number or 0)
     return evidence("requests near the maximum", found, {"isolated": isolated})
 
 
@@ -1768,7 +1793,7 @@ def due_test(facts: Facts) -> Evidence | None:
     near = top_of(histogram).near
     if odds > 0 and 1 / DUE.max_ratio <= near / number <= DUE.max_ratio:
         odds += min(DUE.max_tight_odds, DUE.tight_odds * (number - 1))
-    found = RequestsDueFound(lacking, due, cost, number)
+    found = requests_due_text(lacking, due, cost, number)
     if odds <= 0:
         return evidence("requests due", found, {})
     sure = {"recorded": odds, "paused": odds, "ejected": odds}
@@ -1813,7 +1838,7 @@ def area_test(facts: Facts) -> Evidence:
         match = bool(number) and CLUSTER.min_connections * (number or 0) <= near <= most
         odds = {"recorded": -math.log10(max(ratio, 1e-6)) + 1.0, "isolated": tail if match else 0.0}
     honest = ratio >= 1 and rate * stall / 2 >= BOUND.min_due_requests and not facts.may_wait
-    found = AreaFound(taken, top / 1e9, needed)
+    found = area_text(taken, top / 1e9, needed)
     return evidence("area", found, odds, missing=missing, honest=honest)
 
 
@@ -1853,7 +1878,9 @@ def full_speed_test(trace: Trace) -> Evidence | None:
     off = max(abs(np.median(level) - near), level[1:-1].std())
     if near < 1 or off > SHAPE.max_variation * near:
         return None
-    return Evidence("requests under way", mean, float(near), FullSpeedFound(near))
+    return Evidence(
+        "requests under way", mean, float(near), full_speed_text(near), marks=("full speed",)
+    )
 
 
 def arithmetic_progression_test(
@@ -1877,7 +1904,7 @@ def arithmetic_progression_test(
     share = float((np.abs(below - np.rint(below)) * step <= 2 * width + 0.02 * step).mean())
     if share < 0.9:
         return None
-    found = EqualStepsFound(int(values.size), step / 1e9)
+    found = equal_steps_text(int(values.size), step / 1e9)
     return Evidence("arithmetic progression", share, 0.9, found)
 
 
@@ -1933,7 +1960,7 @@ def _from_intended_starts(facts: Facts) -> Histogram | None:
     timed = data.measured("response")
     trace = Trace.of(timed)
     sends = send_gap_test(trace, stalls_of(timed, trace=trace))
-    complete = sends is not None and not sends.evidence.odds
+    complete = sends is not None and not sends.odds
     return timed.histogram() if complete else None
 
 

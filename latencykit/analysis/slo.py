@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import Floats
+    from latencykit.analysis.judge import RunVerdict
     from latencykit.core import Data
 
 
@@ -59,10 +60,17 @@ class SureRule:
 
     min_met_s: float = 299.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
     min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
-    further_sds: float = 1.645  # of a further part that is met with 95 % (drift of 10 s, sd 1)
+    # In a run of few independent stretches, a further part is met as far as that (drift of 10 s).
+    further_sds: float = 2.2
+    min_stretches: float = 50.0
     min_missed_blocks: float = 0.5  # of the blocks beyond the limit: fewer are one slow stretch
     max_needed: float = 1000.0  # times the run: nobody measures that long
-    run_noise_sds: float = 2.0  # of a normal run noise, 95 of 100 runs; not tuned
+    # Standard deviations from run to run beyond which other runs have the same outcome; the truth
+    # table of `tests.benchmarks.history --only check` shows both. A run that is met has to be
+    # ordinary as well; one that is missed may be a regression, so that it is compared with one run.
+    run_noise_sds_met: float = 2.0
+    run_noise_sds_missed: float = 2.0 * math.sqrt(2.0)
+    most_run_noise: float = 0.99  # relative: beyond it, runs are hardly of one system
     rarest_per_run: float = 3.0  # events that a run misses with a probability of exp(−3) = 5 %
 
 
@@ -253,9 +261,10 @@ def cannot_show(seconds: float) -> str:
     """
     if not (math.isfinite(seconds) and seconds > 0):
         return ""
-    whole = _length(max(round(seconds, -1 if seconds > 100 else 0), 1))
     each = _length(seconds / SURE.rarest_per_run)
-    return f"a run of {whole} shows nothing that happens less often than every {each}"
+    return (
+        f"a run of {_run_length(seconds)} shows nothing that happens less often than every {each}"
+    )
 
 
 def seconds_of(data: Any) -> float:
@@ -280,21 +289,30 @@ def check_limit(
     return _mean(source, statistic, limit, confidence, evidence)
 
 
-def with_run_noise(row: SLORow, noise: float) -> SLORow:
-    """Return a row whose outcome is sure where further runs of the system have it, too.
+def with_history(row: SLORow, history: RunVerdict) -> SLORow:
+    """Return a row whose outcome is sure where other runs of the system have it, too.
 
-    `noise` is the relative standard deviation of the statistic from run to run. The outcome is sure
-    where the limit lies outside of the run's interval, joined with two such deviations around the
-    value. Shares, unknown outcomes, and a maximum that was beyond the limit remain as they are.
+    A limit is surely met if it lies above the run's interval, two standard deviations from run to
+    run, and the band in which the runs of the `history` lie. It is surely missed if it lies below
+    the interval and two standard deviations of the difference of two runs: a regression leaves the
+    band. Shares, unknown outcomes, and a maximum beyond the limit remain as they are.
     """
     lasting = row.statistic == "max" and row.outcome == "missed"
     if row.is_share or row.outcome == "unknown" or lasting or math.isinf(row.value):
         return row
-    factor = math.exp(SURE.run_noise_sds * noise)
-    row = replace(row, low=min(row.low, row.value / factor), high=max(row.high, row.value * factor))
-    sure = row.bounded == row.outcome
-    why = "" if sure else f"runs differ by {100 * noise:.3g} % (standard deviation): "
-    return replace(row, sure=sure, reason=why and f"{why}others may be on the other side")
+    noise = min(history.noise, SURE.most_run_noise)
+    down, up = (
+        math.exp(sds * noise) for sds in (SURE.run_noise_sds_missed, SURE.run_noise_sds_met)
+    )
+    row = replace(row, low=min(row.low, row.value / down), high=max(row.high, row.value * up))
+    if row.bounded != row.outcome:
+        reason = f"runs differ by {100 * noise:.3g} % (standard deviation): others may be on the "
+        return replace(row, sure=False, reason=f"{reason}other side")
+    if row.outcome == "met" and history.high > row.limit:
+        top = row.text(history.high)
+        reason = f"earlier runs reach {top}: a further run within the limit would decide"
+        return replace(row, high=history.high, sure=False, reason=reason)
+    return replace(row, sure=True, reason="")
 
 
 def _reported(source: Any, statistic: str, limit: float) -> SLORow:
@@ -479,8 +497,9 @@ def _is_sure(
         return False, f"{_beyond(beyond)}; {_longer(jackknife)}"
     # As the parts differ, a further one would be met as well.
     parts = np.log(np.maximum(jackknife.of_blocks(percentile), 1e-300))
-    spread = float(parts.std(ddof=1)) * math.sqrt(1 + 1 / parts.size)
-    if row.limit > 0 and float(parts.mean()) + SURE.further_sds * spread > math.log(row.limit):
+    further = SURE.further_sds * float(parts.std(ddof=1)) * math.sqrt(1 + 1 / parts.size)
+    few = jackknife.bins < SURE.min_stretches * jackknife.correlation
+    if few and row.limit > 0 and float(parts.mean()) + further > math.log(row.limit):
         return False, f"parts of the run differ so much that others may miss; {_longer(jackknife)}"
     return (True, "") if _is_long(evidence) else (False, _breaks(row, evidence, percentile))
 
@@ -512,7 +531,13 @@ def _decides(times: float, seconds: float) -> str:
     if not math.isfinite(seconds):
         return f"{math.ceil(max(times, 1.5))} times as many requests would decide"
     longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
-    return f"{_length(max(longer, SURE.min_met_s + 1))} instead of {_length(seconds)} would decide"
+    longer = max(longer, SURE.min_met_s + 1)
+    return f"{_length(longer)} instead of {_run_length(seconds)} would decide"
+
+
+def _run_length(seconds: float) -> str:
+    """The length of a run that was measured: a long one is rarely meant to the second."""
+    return _length(round(seconds, -1 if seconds > 100 else 0) or seconds)
 
 
 def _length(seconds: float) -> str:
@@ -520,6 +545,8 @@ def _length(seconds: float) -> str:
     for unit, name in ((3600.0, "h"), (60.0, "min")):
         if seconds >= 2 * unit:
             return f"{math.ceil(seconds / unit - 1e-3):,} {name}"
+    if seconds < 1:
+        return format_duration(float(f"{seconds:.1g}") * 1e9)
     return f"{math.ceil(seconds - 1e-3)} s"
 
 

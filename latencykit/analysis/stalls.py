@@ -159,6 +159,8 @@ class PauseRules:
     min_times_other_gaps: float = 5.0
     # and would have had that many requests: a dozen lack by chance
     min_due_requests: float = 30.0
+    # steps of the clock that stamped the sends: whole seconds leave as much between them
+    min_steps: float = 2.0
 
 
 PAUSE = PauseRules()
@@ -241,9 +243,17 @@ class Trace:
         return float(self.due[-1]) if self.due.size else 0.0
 
     @cached_property
+    def step(self) -> float:
+        """Seconds by which sends differ at least: the step of a coarse clock."""
+        apart = np.diff(self.due)
+        return float(apart[apart > 0].min(initial=self.span))
+
+    @cached_property
     def pauses(self) -> tuple[Floats, Floats]:
         """Start and end of the few long times without any request."""
-        return pauses(self.due, self.end, self.due.size / max(self.span, 1e-9))
+        begin, end = pauses(self.due, self.end, self.due.size / max(self.span, 1e-9))
+        long = end - begin > PAUSE.min_steps * self.step
+        return begin[long], end[long]
 
     @cached_property
     def active(self) -> float:
@@ -528,13 +538,12 @@ def _is_clock_step(trace: Trace, a: float, b: float, usually: int) -> bool:
     sent = int(trace.sends_within(np.array([a]), np.array([b]))[0])
     late = trace.ending_within(np.nextafter(b, 0.0), b + 10 * trace.usual)
     waits = trace.took[late[trace.due[late] < b]]
-    if sent > 1 or not 1 < waits.size < usually:
+    waiting = int(trace.under_way(np.array([(a + b) / 2]))[0])
+    if sent > 1 or waits.size < 2 or waiting >= usually:
         return False
     # Slow replies and coarse starts leave the same, again and again.
     alike = int((trace.took > TRACE.clock_alike_share * (b - a)).sum()) - waits.size
-    apart = np.diff(trace.due)
-    coarse = float(apart[apart > 0].min(initial=trace.span))
-    if alike > TRACE.clock_max_alike or coarse > TRACE.clock_alike_share * (b - a):
+    if alike > TRACE.clock_max_alike or trace.step > TRACE.clock_alike_share * (b - a):
         return False
     spread = float(np.ptp(waits))
     return (
@@ -1005,7 +1014,7 @@ def _delayed(
         short=total[last] - total[first], dip=dip,
         noise=noise.of(last - first), rest=total[best] - total[first],
         rest_noise=noise.of(best - first),
-        steadiness=_steadiness(rows, quiet, int(first.min(initial=0))),
+        steadiness=_steadiness(rows, quiet, int(first.min(initial=size))),
         quiet=quiet,
         alone=_alone_odds(rows, quiet, lost),
     )  # fmt: skip

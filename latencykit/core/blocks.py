@@ -25,6 +25,8 @@ from latencykit.errors import InputTooLargeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.buckets import Buckets
 
@@ -35,7 +37,9 @@ _ASIDE = 1 << 22  # entries of further layouts that wait to be added up
 _OPEN = 64  # groups that are summed at a time
 _PARTS = 16  # sparse sums of a group that wait to be added up
 _WALK = 1 << 13  # bytes of payloads per group from which on they are added while decoded
-_TAGS = 1 << 14  # tags that are read together at first
+_SLICE = 64  # entries that are sooner copied as a slice than one by one
+_TAGS = 1 << 14  # tags that are read together
+_FIRST_TAGS = 1 << 8  # at first: a table shows no more than some
 _TAG_BYTES = 32 << 20  # bytes of payloads of tags that are read together
 _TOO_MUCH = "the sum of the counts does not fit in 63 bits; take a slice of the log"
 
@@ -141,6 +145,16 @@ class Block:
         index[filled] = self.index[entries[filled]]
         return sums, index
 
+    def top(self, part: float) -> Block:
+        """Return rows with entries, and of those the ones from `part` of the row's maximum on."""
+        filled = np.flatnonzero(np.diff(self.indptr))
+        last = self.indptr[filled + 1]
+        lowest = lowest_above(self.buckets, part, self.index[last - 1])
+        first = _first_from(self.index, self.indptr[filled], last, lowest)
+        indptr = np.concatenate(([0], np.cumsum(last - first)))
+        index, counts = (_slices(column, first, last) for column in (self.index, self.counts))
+        return Block(self.rows[filled], indptr, index, counts, self.buckets)
+
     @property
     def nbytes(self) -> int:
         """Memory that the arrays take, in bytes."""
@@ -228,7 +242,7 @@ class TagPart:
 
     def __init__(self, part: Part, tag_code: Ints) -> None:
         self._part, self._code = part, tag_code
-        self._tags = _TAGS
+        self._tags, self._most = _FIRST_TAGS, _TAGS
         self._first = self._end = 0
         self._held: list[tuple[Ints, Block]] = []
 
@@ -275,8 +289,10 @@ class TagPart:
                     whole = whole.take(order)
                     self._held.append((self._code[whole.rows], whole))
                 self._end = tag + self._tags
+                self._tags = self._most
                 return
             self._tags //= 2
+            self._most = self._tags
         self._tags = 1
 
 
@@ -374,7 +390,9 @@ def worked_ahead(
     )
     found: list[tuple[Block, Sequence[Any]]] = []
     none = np.zeros(0, np.int64)
-    for block in blocks:
+    blocks.reverse()
+    while blocks:  # what is decoded of one is freed before the next
+        block = blocks.pop()
         results = work(block)
         light = alone and not any(result is None for result in results)
         held = Block(block.rows, none, none, none, block.buckets) if light else block
@@ -810,8 +828,10 @@ class SeriesFold:
         percentiles: Sequence[float],
         rows: Ints | None = None,
         scaled: Callable[[Buckets], Buckets] = lambda buckets: buckets,
-    ) -> tuple[Floats, Floats, Floats, Floats]:
+    ) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
         """Return minima, maxima, percentiles, and lower edges of the latter two; NaN if empty.
+
+        The last array is True where the latter two lie in an open-ended bucket.
 
         `rows` selects intervals, and `scaled` changes the unit of their layouts.
         """
@@ -819,6 +839,7 @@ class SeriesFold:
         layout = self._layout if rows is None else self._layout[rows]
         values = np.full((layout.size, len(columns)), np.nan)
         lows = np.full((layout.size, len(columns) - 1), np.nan)
+        beyond = np.zeros(lows.shape, np.bool_)
         lowest = [0, *(2 + k for k, p in enumerate(percentiles) if p == 0)]
         for buckets, number in self._layouts.items():
             mine = np.flatnonzero(layout == number)
@@ -831,9 +852,10 @@ class SeriesFold:
             else:
                 low, edges = layout_of.low(index), layout_of.high(index)
             lows[mine] = low[:, 1:]
+            beyond[mine] = np.isnan(layout_of.upper_edge(index[:, 1:]))
             edges[:, lowest] = low[:, :1]
             values[mine] = edges
-        return values[:, 0], values[:, 1], values[:, 2:], lows
+        return values[:, 0], values[:, 1], values[:, 2:], lows, beyond
 
     @property
     def nbytes(self) -> int:
@@ -861,7 +883,7 @@ class TopFold:
 
     def __init__(self, part: float, most: int = 48 << 20) -> None:
         self._part, self._most = part, most
-        self.alone = True
+        self.walks = True
         self._blocks: list[Block] | None = []
         self._bytes = 0
 
@@ -873,30 +895,10 @@ class TopFold:
 
     def ahead(self, block: Block) -> Block | None:
         """Return the entries of a block, None for none; see `Fold`."""
-        filled = np.flatnonzero(np.diff(block.indptr))
-        if self._blocks is None or not filled.size:
+        if self._blocks is None:
             return None
-        last = block.indptr[filled + 1]
-        lowest = block.buckets.index_of(
-            block.buckets.low(block.index[last - 1]) * (self._part * (1 - 1e-9))
-        )
-        # Indices ascend within rows: with each row moved behind the one before, one search finds
-        # where each begins.
-        width = block.width
-        keys = np.repeat(
-            np.arange(filled.size) * width, as_positions(np.diff(block.indptr)[filled])
-        )
-        first = np.searchsorted(keys + block.index, np.arange(filled.size) * width + lowest)
-        length = last - first
-        entry = np.repeat(last - np.cumsum(length), as_positions(length)) + np.arange(
-            int(length.sum())
-        )
-        index, counts = block.index[entry], block.counts[entry]
-        indptr = np.concatenate(([0], np.cumsum(length)))
-        return Block(
-            block.rows[filled], indptr, index.astype(np.min_scalar_type(width)),
-            counts.astype(np.min_scalar_type(int(counts.max()))), block.buckets,
-        )  # fmt: skip
+        top = block.top(self._part * (1 - 1e-9))
+        return top.kept() if top.rows.size else None
 
     def join(self, _: Block, top: Block) -> None:
         """See `Fold`."""
@@ -913,3 +915,30 @@ class TopFold:
             return None
         rows = 1 + max((int(block.rows.max()) for block in self._blocks), default=-1)
         return MemoryPart(self._blocks).blocks(np.arange(rows))
+
+
+def lowest_above(buckets: Buckets, part: float, highest: Ints) -> Ints:
+    """Return the lowest bucket that `Block.top` returns of rows with these highest ones."""
+    return buckets.index_of(buckets.low(highest) * part)
+
+
+def _first_from(values: Ints, begins: Ints, ends: Ints, least: Ints) -> Ints:
+    """Return where in each ascending row the first value stands that is not below its `least`."""
+    low, high = begins, ends
+    for _ in range(int((ends - begins).max(initial=0)).bit_length()):
+        middle = (low + high) >> 1
+        below = (values.take(middle, mode="clip") < least) & (low < high)
+        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+    return low
+
+
+def _slices(values: Ints, begins: Ints, ends: Ints) -> Ints:
+    """Return what lies there, end to end."""
+    lengths = ends - begins
+    size = int(lengths.sum())
+    if size > _SLICE * max(lengths.size, 1):
+        pairs = zip(begins.tolist(), ends.tolist(), strict=True)
+        return np.concatenate([values[begin:end] for begin, end in pairs])
+    before = np.repeat(ends - np.cumsum(lengths), as_positions(lengths))
+    found: Ints = values[before + np.arange(size)]
+    return found

@@ -61,6 +61,10 @@ class Buckets:
         """Return the middle of each bucket, float64: what means are made of."""
         raise NotImplementedError
 
+    def upper_edge(self, index: ArrayLike) -> Floats:
+        """Return the highest value of each bucket, NaN for an open-ended one."""
+        return self.high(index)
+
     def scaled(self, factor: float) -> Buckets:
         """Return the same buckets over values `factor` times as large."""
         raise NotImplementedError
@@ -242,6 +246,9 @@ class EdgeBuckets(Value, Buckets):
     low, high : array_like of float, shape (buckets,)
         Edges of each bucket; equal for raw values. Upper edges ascend; lower edges may overlap, as
         they do where two sources were merged.
+    open_ended : bool, default False
+        Values in the last bucket are known only to be at least its lower edge: of an interval of a
+        log, where a histogram has censored values.
 
     Examples
     --------
@@ -250,7 +257,8 @@ class EdgeBuckets(Value, Buckets):
     ([0, 0, 1, 2], [35.0])
     """
 
-    def __init__(self, low: ArrayLike, high: ArrayLike) -> None:
+    def __init__(self, low: ArrayLike, high: ArrayLike, *, open_ended: bool = False) -> None:
+        self.open_ended = open_ended
         self.lows = read_only(np.array(low, np.float64))
         self.highs = read_only(np.array(high, np.float64))
         if self.lows.shape != self.highs.shape or self.lows.ndim != 1:
@@ -286,14 +294,20 @@ class EdgeBuckets(Value, Buckets):
         i = np.asarray(index, np.int64)
         return (self.lows[i] + self.highs[i]) / 2
 
+    def upper_edge(self, index: ArrayLike) -> Floats:
+        """Return the upper edge of each bucket, NaN for an open-ended one."""
+        known = not self.open_ended or np.asarray(index) < len(self) - 1
+        return np.where(known, self.high(index), np.nan)
+
     def scaled(self, factor: float) -> EdgeBuckets:
         """Return the same buckets over values `factor` times as large."""
-        return EdgeBuckets(self.lows * factor, self.highs * factor)
+        return EdgeBuckets(self.lows * factor, self.highs * factor, open_ended=self.open_ended)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EdgeBuckets):
             return NotImplemented
-        return np.array_equal(self.lows, other.lows) and np.array_equal(self.highs, other.highs)
+        same = self.open_ended == other.open_ended and np.array_equal(self.lows, other.lows)
+        return same and np.array_equal(self.highs, other.highs)
 
     def __hash__(self) -> int:
         return hash((self.lows.tobytes(), self.highs.tobytes()))

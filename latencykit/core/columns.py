@@ -12,7 +12,7 @@ from latencykit.core.value import equal, read_only
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,13 +26,57 @@ class Words:
     codes: NDArray[np.int32]
     names: NDArray[np.object_]
 
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Words:
+        """Return a column of words."""
+        place = {word: k for k, word in enumerate(dict.fromkeys(words))}
+        codes = np.array([place[word] for word in words], np.int32)
+        return cls(codes, np.array(list(place), object))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the column."""
         return self.codes.shape
 
+    @property
+    def cells(self) -> NDArray[np.str_]:
+        """The cells as text, all with a word."""
+        return np.asarray(self.names.astype(np.str_)[self.codes])
+
+    def sorted(self) -> Words:
+        """Return the cells, all with a word, with the words that they have in order."""
+        names, rank = np.unique(self.names.astype(np.str_), return_inverse=True)
+        codes = rank.reshape(-1).astype(np.int32)[self.codes]
+        return Words(codes, names.astype(object)).select(slice(None))
+
+    def select(self, rows: Any) -> Words:
+        """Return some of the cells, all with a word, and the words that they have."""
+        codes = self.codes[rows]
+        used = np.bincount(codes, minlength=self.names.size) > 0
+        if used.all():
+            return Words(codes, self.names)
+        return Words((np.cumsum(used, dtype=np.int32) - 1)[codes], self.names[used])
+
 
 Cells = Words | np.ndarray[Any, Any]
+
+
+def coded(cells: Cells) -> tuple[AnyArray, list[str]]:
+    """Return a code per cell, -1 where there is none, and the text of each code."""
+    if isinstance(cells, Words):
+        return cells.codes, cells.names.tolist()
+    distinct, index, codes = np.unique(cells, return_index=True, return_inverse=True)
+    order = np.argsort(index)  # as they occur
+    place = np.argsort(order)
+    place[distinct != distinct] = -1
+    return place[codes.reshape(-1)], list(map(str, distinct[order].tolist()))
+
+
+def select(cells: Cells, rows: Any) -> Cells:
+    """Return some of the cells: by a mask, positions or a slice."""
+    if isinstance(cells, Words):
+        return Words(cells.codes[rows], cells.names)
+    return np.asarray(cells[rows])
 
 
 class _Table:
@@ -112,9 +156,7 @@ class Columns(Mapping[str, "NDArray[Any]"]):
         cells = self._table.cells(name)
         if self._rows is None:
             return cells
-        if isinstance(cells, Words):
-            return Words(cells.codes[self._rows], cells.names)
-        return np.asarray(cells[self._rows])
+        return select(cells, self._rows)
 
     def select(self, rows: NDArray[np.bool_] | Ints) -> Columns:
         """Return the columns of some rows: a boolean mask or positions; nothing is read."""
@@ -160,10 +202,12 @@ def _rebuilt(columns: Any, load: Any, rows: Any) -> Columns:
 
 def encoded(values: object) -> Cells:
     """Return a column as numbers, or as codes and words; cells without a value stay so."""
-    import pandas as pd
-
     if isinstance(values, Words):
         return values
+    if isinstance(values, np.ndarray) and values.dtype in (np.int64, np.float64):
+        return read_only(values)
+    import pandas as pd
+
     # a Series of words would be converted to pandas' own strings
     cells: Any = values if isinstance(values, pd.Series) else np.asarray(values)
     if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):

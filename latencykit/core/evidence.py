@@ -22,7 +22,7 @@ import numpy as np
 from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit.core.histogram_percentiles import brackets_at, highest_pinned_down, rows_at
+from latencykit.core.histogram_percentiles import highest_pinned_down, rows_at
 from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.quantiles import (
     LEAST_EVENTS,
@@ -562,7 +562,7 @@ class Tails(Evidence):
         above: list[int | None] = [None] * asked.size
         if events:
             above = [one.count or None for one in self.events(asked.tolist())]
-        ends = (side.tolist() for side in self.ends(asked, confidence))
+        ends = (side[inner].tolist() for side in self._ends_of(rows, confidence))
         for k, low, high, many in zip(inner.tolist(), *ends, above, strict=True):
             row = replace(rows[k], low=low, high=high, events=many)
             rows[k] = self._with_cause(row, confidence)
@@ -573,14 +573,21 @@ class Tails(Evidence):
 
         They are at least as wide as those of independent requests; corrected counts have none.
         """
-        low, high = super().ends(percentiles, confidence)
+        return self._ends_of(rows_at(self.whole, percentiles, confidence), confidence)
+
+    def _ends_of(self, rows: Sequence[PercentileRow], confidence: float) -> tuple[Floats, Floats]:
+        """The same, from the rows of independent requests."""
+        columns = [
+            (row.percentile, row.low, row.high, row.bucket_low, row.bucket_high) for row in rows
+        ]
+        percentiles, low, high, bottom, top = np.array(columns, np.float64).reshape(-1, 5).T
         inner = np.flatnonzero((percentiles > 0) & (percentiles < 100))
         if not inner.size or not self.whole.count:
             return low, high
         if not self.jackknife.known:
             low[inner] = high[inner] = math.nan
             return low, high
-        _, bottom, top, _ = brackets_at(self.whole, percentiles[inner])
+        bottom, top = bottom[inner], top[inner]
         down, up = self.jackknife.errors(percentiles[inner])
         factor = student_quantile(confidence, RULE.blocks - 1)
         low[inner] = np.fmin(low[inner], bottom * np.exp(-factor * down))

@@ -865,6 +865,34 @@ def _edge_union(parts: Sequence[Histogram]) -> Histogram:
 
 
 # ------------------------------------------------------------
+# Intervals of a log: what is censored there lies in an open-ended bucket.
+
+
+def of_interval(
+    buckets: Buckets, index: Ints, counts: Ints, unit: str = "ns", run: Run | None = None
+) -> Histogram:
+    """Return an interval's counts, those in an open-ended bucket as censored values."""
+    run = run or Run(unit=unit)
+    if not isinstance(buckets, EdgeBuckets) or not buckets.open_ended:
+        return Histogram(buckets, index, counts, unit, run)
+    closed, inner = EdgeBuckets(buckets.lows[:-1], buckets.highs[:-1]), index < len(buckets) - 1
+    above = int(counts[~inner].sum())
+    at = float(buckets.lows[-1]) if above else math.inf
+    return Histogram(closed, index[inner], counts[inner], unit, run, censored=above, censored_at=at)
+
+
+def as_interval(histogram: Histogram) -> tuple[Buckets, Ints, Ints]:
+    """Return layout, indices and counts of an interval: the inverse of `of_interval`."""
+    layout, index, counts = histogram.buckets, histogram.index, histogram.counts
+    if not histogram.censored:
+        return layout, index, counts
+    low, high, at = layout.low(index), layout.high(index), histogram.censored_at
+    high = np.append(high, high.max(initial=at))
+    counts = np.append(counts, histogram.censored)
+    return EdgeBuckets(np.append(low, at), high, open_ended=True), np.arange(high.size), counts
+
+
+# ------------------------------------------------------------
 # Stepping down to a histogram, or to one number per run, with an error for data that cannot.
 
 

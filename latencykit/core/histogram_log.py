@@ -34,7 +34,9 @@ from latencykit.core.histogram import (
     STANDARD_PERCENTILES,
     Histogram,
     HistogramBacked,
+    as_interval,
     merge_histograms,
+    of_interval,
     reported,
 )
 from latencykit.core.log_cache import LogCache, Request, Shelf
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import Floats, Ints
     from latencykit.core import Data
@@ -118,6 +120,8 @@ class IntervalSeries(Value):
     unit : str
     lows : ndarray of float64, shape (intervals, 1 + percentiles)
         Lower edges of the buckets whose upper edges are `max` and `values`.
+    beyond : ndarray of bool, shape (intervals, 1 + percentiles)
+        True where `max` and `values` are only lower bounds: above the last bucket.
     """
 
     start: Floats
@@ -131,6 +135,7 @@ class IntervalSeries(Value):
     std: Floats
     unit: str
     lows: Floats
+    beyond: NDArray[np.bool_]
 
 
 class HistogramLog(HistogramBacked, Value):
@@ -236,7 +241,7 @@ class HistogramLog(HistogramBacked, Value):
                     duration=float(self.lengths[row]),
                     tags=(tag,) if tag else (),
                 )
-                yield Histogram(*contents.get(row - first, none), self.unit, run)
+                yield of_interval(*contents.get(row - first, none), self.unit, run)
 
     def __eq__(self, other: object) -> bool:
         same = super().__eq__(other)
@@ -575,7 +580,7 @@ class HistogramLog(HistogramBacked, Value):
         """The histogram of a fold that has seen all intervals, all in its one group."""
         run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
         parts = [
-            Histogram(buckets, index, counts, self.unit, run)
+            of_interval(buckets, index, counts, self.unit, run)
             for _, buckets, index, counts in fold.totals()
         ]
         if like is not None:
@@ -721,8 +726,8 @@ class HistogramLog(HistogramBacked, Value):
             row = block.rows[block.entry_rows]
             columns = {
                 "start": self.starts[row], "length": self.lengths[row], "tag": tags[row],
-                "low": block.buckets.low(block.index), "high": block.buckets.high(block.index),
-                "count": block.counts,
+                "low": block.buckets.low(block.index),
+                "high": block.buckets.upper_edge(block.index), "count": block.counts,
             }  # fmt: skip
             frames.append(pd.DataFrame(columns))
         empty = pd.DataFrame(
@@ -813,18 +818,18 @@ def interval_series(
     if known is not None:
         cache, rows = known
         if cache.series is not None and set(asked) <= set(cache.series.percentiles):
-            least, most, values, lows = cache.series.edges(asked, rows, log._scaled)
+            least, most, values, lows, beyond = cache.series.edges(asked, rows, log._scaled)
             count, none = cache.series.count[rows], np.zeros(0)
             columns = count, least, most, asked, values, none, none
-            return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows)
+            return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
     total = TotalsFold(np.zeros(len(log), np.int64)) if log._whole is None else None
     fold = SeriesFold(len(log), asked, moments=moments, total=total)
     scan(log, fold)
     if total is not None:
         log._whole = log._histogram_of(total)
-    least, most, values, lows = fold.edges(asked)
+    least, most, values, lows, beyond = fold.edges(asked)
     columns = fold.count, least, most, asked, values, fold.mean, fold.std
-    return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows)
+    return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
 
 
 def interval_tags(log: HistogramLog) -> list[str]:
@@ -907,8 +912,7 @@ class SlotPart:
 
             def slot_done(number: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
                 if len(sums) > 1:  # layouts differ within the slot
-                    whole = merge_histograms([Histogram(*one) for one in sums])
-                    sums = [(whole.buckets, whole.index, whole.counts)]
+                    sums = [as_interval(merge_histograms([of_interval(*one) for one in sums]))]
                 ready.extend((number, *one) for one in sums)  # noqa: B023
 
             sums = SlidingSums(slot[mine], slot_done, units)

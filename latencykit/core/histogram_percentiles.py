@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,9 +108,10 @@ def rows_at(
     columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
     beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
     cause = np.where(open_above, beyond, np.where(supported, "", "few requests"))
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    causes: list[str] = cause.tolist()
-    return [replace(PercentileRow(*row), cause=why) for row, why in zip(rows, causes, strict=True)]
+    plain = (column.tolist() for column in columns)
+    return [
+        PercentileRow(*row) for row in zip(*plain, [None] * p.size, cause.tolist(), strict=True)
+    ]
 
 
 def stated_range(histogram: Histogram) -> tuple[float, float]:

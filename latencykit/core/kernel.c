@@ -12,7 +12,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 3; } /* raised whenever a signature or meaning changes */
+API int64_t lk_version(void) { return 4; } /* raised whenever a signature or meaning changes */
 
 /* Of a number of one byte: the count that it stands for, and how many buckets it covers. */
 #define COUNT(u) ((u) & 1 ? 0 : (u) >> 1)
@@ -207,6 +207,393 @@ API int64_t lk_fold(const uint8_t *data, int64_t size, const int64_t *begins, co
             total[index[i]] = (int64_t)((uint64_t)total[index[i]] + (uint64_t)counts[i]);
     }
     return n;
+}
+
+/* What eight bytes say, the first one lowest. */
+static uint64_t eight_bytes(const uint8_t *p)
+{
+    uint64_t value = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&value, p, 8);
+#else
+    for (int k = 0; k < 8; k++) value |= (uint64_t)p[k] << 8 * k;
+#endif
+    return value;
+}
+
+enum { DIGITS = 32 };
+
+/* DIGITS base64 digits → 24 bytes, and eight more that mean nothing. Returns 0 for digits alone. */
+static int from_digits(const uint8_t *text, uint8_t *to)
+{
+    const uint64_t digit = 0x003F003F003F003F, two = 0x00000FFF00000FFF;
+    uint8_t digits[DIGITS], other = 0;
+    for (int i = 0; i < DIGITS; i++) { /* bytes that are 0 or 255: a compiler takes 16 at a time */
+        int8_t c = (int8_t)text[i];
+        uint8_t upper = (uint8_t)-((c >= 'A') & (c <= 'Z')), lower = (uint8_t)-((c >= 'a') & (c <= 'z'));
+        uint8_t decimal = (uint8_t)-((c >= '0') & (c <= '9'));
+        uint8_t plus = (uint8_t)-(c == '+'), slash = (uint8_t)-(c == '/');
+        digits[i] = (uint8_t)((upper & (c - 'A')) | (lower & (c - 'a' + 26)) |
+                              (decimal & (c - '0' + 52)) | (plus & 62) | (slash & 63));
+        other |= (uint8_t)~(upper | lower | decimal | plus | slash);
+    }
+    for (int i = 0; i < DIGITS; i += 8, to += 6) {
+        uint64_t x = eight_bytes(digits + i);
+        x = (x & digit) << 6 | (x >> 8 & digit);
+        x = (x & two) << 12 | (x >> 16 & two);
+        x = x << 40 | x >> 32 << 16;
+        for (int k = 0; k < 8; k++) to[k] = (uint8_t)(x >> (56 - 8 * k));
+    }
+    return other;
+}
+
+/* Base64 → its bytes, and up to DIGITS that mean nothing; how many there are, or -1. */
+static int64_t from_base64(const uint8_t *text, int64_t size, uint8_t *to)
+{
+    const uint8_t *end = text + size;
+    uint8_t last[DIGITS], plain[DIGITS];
+    int64_t left, pads, other = 0;
+    if (size < 4 || size & 3) return -1;
+    for (; end - text > DIGITS; text += DIGITS, to += DIGITS / 4 * 3) other |= from_digits(text, to);
+    left = end - text;
+    pads = end[-1] != '=' ? 0 : end[-2] != '=' ? 1 : 2;
+    memset(last, 'A', DIGITS);
+    memcpy(last, text, (size_t)(left - pads));
+    other |= from_digits(last, plain);
+    memcpy(to, plain, (size_t)left / 4 * 3);
+    for (int64_t k = 0; k < pads; k++) other |= to[left / 4 * 3 - 1 - k]; /* bits beyond the end */
+    return other ? -1 : size / 4 * 3 - pads;
+}
+
+static uint32_t adler32(const uint8_t *p, int64_t n)
+{
+    enum { LANES = 16 };
+    uint32_t a = 1, b = 0;
+    while (n >= LANES) {
+        uint32_t rows = (uint32_t)(n < 5552 ? n / LANES : 347); /* no sum reaches 2**32 before */
+        uint32_t sums[LANES] = {0}, sums_of_sums[LANES] = {0};
+        for (uint32_t r = 0; r < rows; r++, p += LANES)
+            for (int i = 0; i < LANES; i++) sums_of_sums[i] += sums[i], sums[i] += p[i];
+        b += LANES * rows * a;
+        for (uint32_t i = 0; i < LANES; i++)
+            a += sums[i], b += LANES * sums_of_sums[i] + (LANES - i) * sums[i];
+        a %= 65521, b %= 65521, n -= LANES * rows;
+    }
+    for (; n; n--) a += *p++, b += a;
+    return b % 65521 << 16 | a % 65521;
+}
+
+/* DEFLATE (RFC 1951) is here, though libraries have it, since a thread that calls them for each
+   payload hands over the interpreter's lock three times in some microseconds: two threads then take
+   longer than one. They remain the definition, and Adler-32 checks each result.
+
+   A code is looked up by the next bits: an entry has the number of bits of code and number together
+   from 0 on, that of the code from 8 on, then what it is, and from 16 on the value that the number
+   is added to. */
+enum { LITERAL = 0, BASE = 1 << 12, STOP = 2 << 12, NONE = 3 << 12, KIND = 3 << 12, BITS = 10 };
+enum alphabet { LENGTHS, DISTANCES, PLAIN };
+enum { SLACK = 320, AHEAD = 48 }; /* bytes that are written, and read, beyond the end at most */
+
+struct code {
+    uint32_t entry[1 << BITS], mask;
+    uint16_t count[16], symbol[288];
+    enum alphabet alphabet;
+};
+
+struct bits {
+    const uint8_t *next, *end;
+    uint64_t held;
+    uint32_t n;
+};
+
+/* At least 56 bits. */
+#define REFILL(next, held, n) (held |= eight_bytes(next) << n, next += (63 - n) >> 3, n |= 56)
+
+static uint32_t take(struct bits *b, uint32_t n)
+{
+    uint32_t value = (uint32_t)b->held & ((1u << n) - 1);
+    b->held >>= n;
+    b->n -= n;
+    return value;
+}
+
+static uint32_t entry_of(enum alphabet alphabet, uint32_t symbol)
+{
+    uint32_t k = symbol, extra = 0;
+    if (alphabet == PLAIN || (alphabet == LENGTHS && k < 256)) return k << 16 | LITERAL;
+    if (alphabet == DISTANCES) {
+        if (k > 29) return NONE;
+        if (k < 4) return (k + 1) << 16 | BASE;
+        extra = (k >> 1) - 1;
+        return (((2 + (k & 1)) << extra) + 1) << 16 | extra | BASE;
+    }
+    if (k == 256) return STOP;
+    if (k > 285) return NONE;
+    if (k == 285) return 258u << 16 | BASE;
+    k -= 257;
+    if (k < 8) return (k + 3) << 16 | BASE;
+    extra = (k >> 2) - 1;
+    return (((4 + (k & 3)) << extra) + 3) << 16 | extra | BASE;
+}
+
+/* Prepares a code, given by the lengths of n symbols; -1 if they do not use up all codes, unless
+   there is at most one distance. */
+static int prepare(struct code *c, enum alphabet alphabet, const uint8_t *lengths, uint32_t n)
+{
+    uint32_t bits = alphabet == LENGTHS ? BITS : alphabet == DISTANCES ? 9 : 7, used, code = 0;
+    uint16_t at[17] = {0}, *symbol = c->symbol;
+    int left = 1;
+    memset(c->count, 0, sizeof c->count);
+    for (uint32_t s = 0; s < n; s++) c->count[lengths[s]]++;
+    used = n - c->count[0];
+    c->count[0] = 0;
+    for (uint32_t length = 1; length < 16; length++) {
+        left = (left << 1) - c->count[length];
+        if (left < 0) return -1;
+        at[length + 1] = (uint16_t)(at[length] + c->count[length]);
+    }
+    if (left && (alphabet != DISTANCES || used > 1 || used != c->count[1])) return -1;
+    for (uint32_t s = 0; s < n; s++)
+        if (lengths[s]) symbol[at[lengths[s]]++] = (uint16_t)s;
+    c->alphabet = alphabet;
+    c->mask = (1u << bits) - 1;
+    for (uint32_t k = 0; k <= c->mask; k++) c->entry[k] = NONE;
+    for (uint32_t length = 1; length <= bits; length++) /* codes are read from their last bit on */
+        for (uint32_t left_of = c->count[length]; left_of; left_of--) {
+            uint32_t entry = entry_of(alphabet, *symbol++) + length * 257, bit = 1u << (length - 1);
+            for (uint32_t k = code; k <= c->mask; k += 1u << length) c->entry[k] = entry;
+            for (; code & bit; bit >>= 1) code ^= bit;
+            code |= bit;
+        }
+    return 0;
+}
+
+/* The entry of a code that is longer than those in the table. */
+static uint32_t long_entry(const struct code *c, uint64_t held)
+{
+    uint32_t code = 0, first = 0, at = 0;
+    for (uint32_t length = 1; length < 16; length++, held >>= 1) {
+        code = code << 1 | (uint32_t)(held & 1);
+        first <<= 1;
+        if (code - first < c->count[length])
+            return entry_of(c->alphabet, c->symbol[at + code - first]) + length * 257;
+        first += c->count[length];
+        at += c->count[length];
+    }
+    return NONE;
+}
+
+#define FOUND(c) ((c)->entry[held & (c)->mask])
+#define DROP(e) (held >>= (e) & 63, n -= (e) & 63)
+#define NUMBER(e, bits) \
+    (((e) >> 16) + (uint32_t)(((bits) & (((uint64_t)1 << ((e) & 63)) - 1)) >> ((e) >> 8 & 15)))
+#define PUT_LITERAL (*to++ = (uint8_t)(e >> 16), DROP(e), e = FOUND(lengths))
+
+/* One block of codes, written from `to` on; where it ended, or NULL. */
+static uint8_t *block(struct bits *b, const struct code *lengths, const struct code *distances,
+                      const uint8_t *begin, uint8_t *to, const uint8_t *limit)
+{
+    const uint8_t *next = b->next, *stop = b->end + 8;
+    uint64_t held = b->held, before;
+    uint32_t n = b->n, e, f, length, distance;
+    REFILL(next, held, n);
+    e = FOUND(lengths);
+    while (to <= limit && next <= stop) { /* with 56 bits, and the entry that they begin with */
+        if (!(e & KIND)) {
+            PUT_LITERAL;
+            if (!(e & KIND)) {
+                PUT_LITERAL;
+                if (!(e & KIND)) PUT_LITERAL;
+            }
+            REFILL(next, held, n);
+            if (!(e & KIND)) continue;
+        }
+        if ((e & KIND) == NONE) e = long_entry(lengths, held);
+        if ((e & KIND) != BASE) {
+            DROP(e);
+            if ((e & KIND) == STOP) {
+                b->next = next, b->held = held, b->n = n;
+                return to;
+            }
+            if ((e & KIND) == NONE) return NULL;
+            *to++ = (uint8_t)(e >> 16);
+            REFILL(next, held, n);
+            e = FOUND(lengths);
+            continue;
+        }
+        before = held;
+        DROP(e);
+        length = NUMBER(e, before);
+        f = FOUND(distances);
+        if ((f & KIND) == NONE) f = long_entry(distances, held);
+        if ((f & KIND) != BASE) return NULL;
+        before = held;
+        DROP(f);
+        distance = NUMBER(f, before);
+        if (distance > to - begin) return NULL;
+        REFILL(next, held, n);
+        e = FOUND(lengths);
+        if (distance >= 8) {
+            const uint8_t *from = to - distance, *end = from + length;
+            memcpy(to, from, 8), memcpy(to + 8, from + 8, 8);
+            for (uint32_t k = 16; k < length; k += 8) memcpy(to + k, from + k, 8);
+            to += end - from;
+        } else {
+            for (; length; length--, to++) *to = *(to - distance);
+        }
+    }
+    return NULL;
+}
+
+/* Reads the codes of a block of type 1 (the usual ones) or 2. */
+static int codes_of(struct bits *b, uint32_t type, struct code *lengths, struct code *distances)
+{
+    static const uint8_t order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                      11, 4,  12, 3, 13, 2, 14, 1, 15};
+    uint8_t of[320];
+    uint32_t literals, others, some, at = 0;
+    if (type == 1) {
+        for (; at < 320; at++) of[at] = at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : at < 288 ? 8 : 5;
+        return prepare(lengths, LENGTHS, of, 288) | prepare(distances, DISTANCES, of + 288, 32);
+    }
+    literals = take(b, 5) + 257, others = take(b, 5) + 1, some = take(b, 4) + 4;
+    if (literals > 286 || others > 30) return -1;
+    memset(of, 0, 19);
+    REFILL(b->next, b->held, b->n);
+    for (uint32_t k = 0; k < some; k++) {
+        of[order[k]] = (uint8_t)take(b, 3);
+        if (k == 9) REFILL(b->next, b->held, b->n);
+    }
+    if (prepare(lengths, PLAIN, of, 19)) return -1;
+    while (at < literals + others) {
+        uint32_t e, symbol, repeat = 1;
+        uint8_t value;
+        if (b->next > b->end + 8) return -1;
+        REFILL(b->next, b->held, b->n);
+        e = lengths->entry[b->held & lengths->mask];
+        if (e & KIND) return -1;
+        take(b, e & 63);
+        symbol = e >> 16, value = (uint8_t)symbol;
+        if (symbol == 16) {
+            if (!at) return -1;
+            repeat = 3 + take(b, 2), value = of[at - 1];
+        } else if (symbol > 16) {
+            repeat = symbol == 17 ? 3 + take(b, 3) : 11 + take(b, 7), value = 0;
+        }
+        if (repeat > literals + others - at) return -1;
+        for (; repeat; repeat--) of[at++] = value;
+    }
+    if (!of[256]) return -1;
+    return prepare(lengths, LENGTHS, of, literals) |
+           prepare(distances, DISTANCES, of + literals, others);
+}
+
+/* Inflates [next, end), of which AHEAD more bytes can be read; at most limit - out bytes, of which
+   SLACK more can be written. How many they are, or -1. */
+static int64_t inflate(const uint8_t *next, const uint8_t *end, uint8_t *out, const uint8_t *limit)
+{
+    struct bits b = {next, end, 0, 0};
+    struct code lengths, distances;
+    uint8_t *to = out;
+    uint32_t last, type, known = 0;
+    do {
+        if (b.next > end + 8) return -1;
+        REFILL(b.next, b.held, b.n);
+        last = take(&b, 1), type = take(&b, 2);
+        if (type == 3) return -1;
+        if (type) {
+            if ((type == 2 || known != 1) && codes_of(&b, type, &lengths, &distances)) return -1;
+            known = type;
+            to = block(&b, &lengths, &distances, out, to, limit);
+            if (!to || to > limit) return -1;
+        } else {
+            const uint8_t *from = b.next - (b.n >> 3);
+            int64_t size;
+            if (end - from < 4) return -1;
+            size = from[0] | from[1] << 8;
+            if ((size ^ (from[2] | from[3] << 8)) != 0xFFFF) return -1;
+            from += 4;
+            if (size > end - from || size > limit - to) return -1;
+            memcpy(to, from, (size_t)size);
+            to += size;
+            b.next = from + size, b.held = 0, b.n = 0;
+        }
+    } while (!last);
+    return b.next - (b.n >> 3) == end ? to - out : -1;
+}
+
+static uint32_t big_endian(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Texts of compressed histograms of version 2 → what they inflate to, one after the other in out[room
+   + SLACK], each at most `most` bytes; stops[n] says where each ends. Returns the rows done before the
+   first that is not plain or has no room. raw[space] is for the bytes of one text. */
+API int64_t lk_open(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
+                    int64_t n, int64_t most, uint8_t *raw, int64_t space, uint8_t *out, int64_t room,
+                    int64_t *stops)
+{
+    uint8_t *to = out;
+    for (int64_t r = 0; r < n; r++) {
+        int64_t begin = begins[r], end = ends[r], bytes, left = room - (to - out);
+        if (begin < 0 || begin > end || end > size || (end - begin) / 4 * 3 + AHEAD > space) return r;
+        bytes = from_base64(data + begin, end - begin, raw);
+        if (bytes < 14 || big_endian(raw) != 0x1C849314 || big_endian(raw + 4) != bytes - 8) return r;
+        if (raw[8] != 0x78 || raw[9] & 0x20 || (raw[8] << 8 | raw[9]) % 31) return r;
+        memset(raw + bytes, 0, AHEAD - 2); /* padding is there, too */
+        left = inflate(raw + 10, raw + bytes - 4, to, to + (left < most ? left : most));
+        if (left < 0 || adler32(to, left) != big_endian(raw + bytes - 4)) return r;
+        to += left;
+        stops[r] = to - out;
+    }
+    return n;
+}
+
+/* Rows of varints → the highest entries of each, from index lowest[its last index] on, as CSR:
+   indptr[n + 1], top[space] and their counts. Returns the rows done before the first that is not
+   plain, is not within lowest[width], or has no room. `index` and `counts` are as in `lk_fold`. */
+API int64_t lk_top(const uint8_t *data, int64_t size, const int64_t *begins, const int64_t *ends,
+                   int64_t n, const int64_t *slots, int64_t each, const int64_t *lowest,
+                   int64_t width, int64_t *index, int64_t *counts, int64_t room, int64_t *indptr,
+                   int64_t *top, int64_t *top_counts, int64_t space)
+{
+    int64_t done = indptr[0] = 0;
+    for (int64_t r = 0; r < n; r++) {
+        int64_t begin = begins[r], end = ends[r], entries, first;
+        uint64_t sum;
+        if (begin < 0 || begin > end || end > size || end - begin > room) return r;
+        first = entries = decode_row(data + begin, data + end, slots[each ? r : 0], index, counts, &sum);
+        if (entries < 0 || (entries && index[entries - 1] >= width)) return r;
+        while (first && index[first - 1] >= lowest[index[entries - 1]]) first--;
+        if (entries - first > space - done) return r;
+        for (int64_t i = first; i < entries; i++, done++)
+            top[done] = index[i], top_counts[done] = counts[i];
+        indptr[r + 1] = done;
+    }
+    return n;
+}
+
+/* Where lines end, and where commas[room] of them are, `width` per line, in text that ends with a
+   line feed. Returns the number of lines; -1 where a line has another number of commas, or where
+   there are more lines than ends[] has room for. */
+API int64_t lk_lines(const uint8_t *text, int64_t size, int64_t width, int64_t *ends, int64_t room,
+                     int64_t *commas)
+{
+    int64_t lines = 0;
+    for (const uint8_t *at = text, *end = text + size; at < end; lines++) {
+        const uint8_t *line = at, *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop || lines == room) return -1;
+        for (int64_t k = 0; k < width; k++, line++) {
+            line = memchr(line, ',', (size_t)(stop - line));
+            if (!line) return -1;
+            *commas++ = line - text;
+        }
+        if (memchr(line, ',', (size_t)(stop - line))) return -1;
+        ends[lines] = stop - text;
+        at = stop + 1;
+    }
+    return lines;
 }
 
 /* The number of a float64's power of two (0 below 1) and the upper `half` bits of its mantissa;

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,11 @@ if TYPE_CHECKING:
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
+_ROOM = 4 << 20  # bytes that are inflated in one call
+_SHORTEST_LINE = 16  # bytes of an interval at least, almost
+_MARGIN = 512  # bytes that the compiled loops may touch behind them
 _FEW = 64  # entries of a row of a table, which are added sooner one by one
-_VERSION = 3  # of kernel.c: a library that an older checkout left behind is not used
+_VERSION = 4  # of kernel.c: a library that an older checkout left behind is not used
 
 
 def _load() -> ctypes.CDLL | None:
@@ -40,7 +44,7 @@ def _load() -> ctypes.CDLL | None:
     if choice == "no":
         return None
     try:
-        library = ctypes.CDLL(str(Path(__file__).with_name(FILE)))
+        library = ctypes.CDLL(str(Path(__file__).parent / FILE))
         signatures = {
             "lk_version": "",
             "lk_rows": "siaaiaiaaai",
@@ -48,6 +52,9 @@ def _load() -> ctypes.CDLL | None:
             "lk_tabulate": "aiiaaiaaiai",
             "lk_places": "aiaiaiaa",
             "lk_fold": "siaaiaiaiaiaaiaa",
+            "lk_lines": "siiaia",
+            "lk_open": "siaaiiaiaia",
+            "lk_top": "siaaiaiaiaaiaaai",
             "lk_values": "aiidiai",
             "lk_measured": "aiiiiiaia",
         }
@@ -87,9 +94,61 @@ def _plain(*arrays: Ints) -> bool:
     return all(array.dtype == np.int64 and array.flags.c_contiguous for array in arrays)
 
 
+def _wide(*arrays: Ints) -> list[Ints]:
+    """Arrays as the loops take them: where an index has 32 bits, numpy's positions have, too."""
+    return [array.astype(np.int64) if array.dtype == np.int32 else array for array in arrays]
+
+
 def _at(array: AnyArray) -> object:
     """The address of an array; for a read-only one numpy takes ten times as long."""
     return _address(array) if array.flags.writeable else array.ctypes.data
+
+
+def lines_and_commas(text: bytes) -> tuple[Ints, Ints] | None:
+    """Return where lines end, and where commas are, as many per line; None for numpy to find them.
+
+    As many as in the first line; the text ends with a line feed.
+    """
+    width = text.count(b",", 0, text.find(b"\n") + 1)
+    if _C is None or not width or len(text) > _LARGEST:
+        return None
+    ends = np.empty(len(text) // _SHORTEST_LINE + 1, np.int64)
+    commas = np.empty((ends.size, width), np.int64)
+    found = _C.lk_lines(text, len(text), width, _at(ends), ends.size, _at(commas))
+    return None if found < 0 else (ends[:found], commas[:found].reshape(-1))
+
+
+class _Buffers(threading.local):
+    """Memory for `open_texts` that each thread keeps; what is not filled is not touched."""
+
+    raw = out = np.empty(0, np.uint8)
+
+
+_buffers = _Buffers()
+
+
+def open_texts(
+    data: bytes, begins: Ints, ends: Ints, most: int, room: int
+) -> tuple[bytes, Ints] | None:
+    """Inflate compressed histograms of version 2, given in base64; None for other code to do so.
+
+    Returns what the first ones inflate to, end to end, and where each ends; up to one that is not
+    plain, that would take more than `most` bytes, or that does not fit into `room`.
+    """
+    longest = int((ends - begins).max(initial=-1))
+    if _C is None or not 0 <= longest <= _LARGEST or not _plain(begins, ends):
+        return None
+    room = min(room, _ROOM)
+    if _buffers.raw.size < longest + _MARGIN:
+        _buffers.raw = np.empty(longest + _MARGIN, np.uint8)
+    if _buffers.out.size < room + _MARGIN:
+        _buffers.out = np.empty(room + _MARGIN, np.uint8)
+    raw, out, stops = _buffers.raw, _buffers.out, np.empty(ends.size, np.int64)
+    done = _C.lk_open(
+        data, len(data), _at(begins), _at(ends), ends.size, most,
+        _at(raw), raw.size, _at(out), room, _at(stops),
+    )  # fmt: skip
+    return (out[: stops[done - 1]].tobytes(), stops[:done]) if done else None
 
 
 def decode_varints(
@@ -99,6 +158,7 @@ def decode_varints(
 
     `begins` and `ends` say where the rows lie; `slots` is how many buckets each may have, or all.
     """
+    begins, ends, slots = _wide(begins, ends, slots)
     size = int(ends.sum() - begins.sum())
     if _C is None or not 0 <= size <= _LARGEST or not _plain(begins, ends, slots):
         return None
@@ -126,6 +186,7 @@ def fold_varints(
     """
     sums = np.empty(ends.size, np.int64)
     places = np.empty((ends.size, 2 + len(percentiles)), np.int64)
+    begins, ends, slots = _wide(begins, ends, slots)
     below = _lowered(tuple(percentiles))
     into = sums[:0] if total is None else total
     if _C is None or below is None or not ends.size or not _plain(begins, ends, slots, into):
@@ -140,6 +201,28 @@ def fold_varints(
         _at(sums), _at(places),
     )  # fmt: skip
     return sums, places, done
+
+
+def top_varints(
+    data: bytes, begins: Ints, ends: Ints, slots: Ints, lowest: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Return indptr, index and counts of the highest entries of the first rows of varints.
+
+    Of each row those from ``lowest[its last index]`` on. The rest is left to numpy: what is not
+    plain, and rows of very many such entries.
+    """
+    indptr = np.zeros(ends.size + 1, np.int64)
+    room = int((ends - begins).max(initial=0))
+    if _C is None or not 0 <= room <= _LARGEST or not _plain(begins, ends, slots, lowest):
+        return indptr[:1], indptr[:0], indptr[:0]
+    index, counts = np.empty((2, room), np.int64)
+    top, of_top = np.empty((2, max(1 << 16, int((ends - begins).sum()) // 4)), np.int64)
+    done = _C.lk_top(
+        data, len(data), _at(begins), _at(ends), ends.size, _at(slots), slots.size > 1,
+        _at(lowest), lowest.size, _at(index), _at(counts), room,
+        _at(indptr), _at(top), _at(of_top), top.size,
+    )  # fmt: skip
+    return indptr[: done + 1], top[: indptr[done]], of_top[: indptr[done]]
 
 
 def add_counts(total: Ints, index: Ints, counts: Ints) -> None:
@@ -158,6 +241,7 @@ def tabulate(
 
     Row r goes into ``table[line[r]]``, and bucket i into its column ``column[i]``.
     """
+    line, indptr, index, counts, column = _wide(line, indptr, index, counts, column)
     if _C is not None and _plain(line, indptr, index, counts, column) and table.flags.c_contiguous:
         refused = _C.lk_tabulate(
             _at(table), *table.shape, _at(line), _at(indptr), line.size,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from latencykit.core.quantiles import is_resolved
-from latencykit.core.repr_html import CURVE_PERCENTILES, curve_svg, data_html
 from latencykit.units import (
     NANOSECONDS,
     format_count,
@@ -76,6 +75,8 @@ def statistic_text(histogram: Any, name: str) -> str:
 
 def html_of(title: str, data: Any) -> str:
     """Return the HTML of a data type for notebooks: statistics and a small percentile curve."""
+    from latencykit.core.repr_html import data_html  # a chart needs no HTML
+
     counted = data.histogram() if hasattr(data, "histogram") else data
     if counted.unit in NANOSECONDS:
         counted = counted.to_unit("ns")
@@ -98,6 +99,8 @@ def html_of(title: str, data: Any) -> str:
 
 def small_curve(counted: Any) -> str:
     """Return the percentile curve of a histogram or distribution as SVG; empty without values."""
+    from latencykit.core.repr_html import CURVE_PERCENTILES, curve_svg
+
     if hasattr(counted, "stats") or getattr(counted, "count", 1) == 0:
         return ""
     values = counted.percentile(list(CURVE_PERCENTILES)).tolist()

@@ -26,6 +26,9 @@ DOUBTED_UNIT = "are the values in"
 UNSTATED = "the unit of the values is not stated"
 """Beginning of the note on an assumed unit."""
 
+PROVENANCE = ("tool", "loop", "corrected")
+"""Facts that tables carry in columns of these names."""
+
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 _ADDED = ("failed", "timeouts", "dropped", "unfinished")

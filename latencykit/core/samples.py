@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
-from latencykit.core.blocks import MemoryPart, block_of_rows
+from latencykit.core.blocks import MemoryPart, block_of_rows, narrowed
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.columns import Columns, Words, word_of
 from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
@@ -187,6 +188,7 @@ class Samples(HistogramBacked, Value):
     _request: Ints | None = field(repr=False)
     _clock: int | None = field(repr=False, compare=False)
     _whole: Histogram | None = field(repr=False, compare=False)
+    _evidence: Evidence | None = field(repr=False, compare=False)
 
     def __init__(
         self,
@@ -201,13 +203,15 @@ class Samples(HistogramBacked, Value):
         run: Run | None = None,
         **columns: ArrayLike,
     ) -> None:
+        named: Any = tag  # readers have numbered the tags
+        words = named.sorted() if isinstance(named, Words) else None
         own: dict[str, Any] = {
             "duration": _nanoseconds(duration, unit),
             "start": None if start is None else _nanoseconds(start, unit),
             "intended": None if intended is None else _nanoseconds(intended, unit),
             "outcome": None if outcome is None else _outcome_codes(outcome),
             "connection": None if connection is None else _whole_numbers(connection),
-            "tag": None if tag is None else np.asarray(tag, np.str_),
+            "tag": None if tag is None else np.asarray(words.cells if words else tag, np.str_),
         }
         further = {name: _cells(values) for name, values in columns.items()}
         sizes = {name: array.shape for name, array in (own | further).items() if array is not None}
@@ -233,6 +237,9 @@ class Samples(HistogramBacked, Value):
         object.__setattr__(self, "_request", None)
         object.__setattr__(self, "_clock", None)
         object.__setattr__(self, "_whole", None)
+        object.__setattr__(self, "_evidence", None)
+        if words is not None:
+            vars(self)["_tag_words"] = words
 
     @classmethod
     def from_frame(
@@ -403,7 +410,8 @@ class Samples(HistogramBacked, Value):
     def with_run(self, **changes: object) -> Samples:
         """Return a copy with some facts of the run changed."""
         copy = object.__new__(Samples)
-        copy.__setstate__(vars(self) | {"run": self.run.replace(**changes), "_whole": None})
+        facts = {"run": self.run.replace(**changes), "_whole": None, "_evidence": None}
+        copy.__setstate__(vars(self) | facts)
         return copy
 
     def to_unit(self, unit: str) -> Samples:
@@ -427,6 +435,8 @@ class Samples(HistogramBacked, Value):
             column = getattr(self, name)
             object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
         object.__setattr__(copy, "columns", self.columns.select(rows))
+        if "_tag_words" in vars(self):
+            vars(copy)["_tag_words"] = self._tag_words.select(rows)
         if self._request is not None:
             object.__setattr__(copy, "_request", read_only(self._request[rows]))
         if self.start is not None:  # times of a selection count from the same origin
@@ -482,8 +492,7 @@ class Samples(HistogramBacked, Value):
             return np.asarray(values)
         if name == "outcome":
             return Words(values.astype(np.int32), np.array(OUTCOMES, object))
-        names, codes = np.unique(values, return_inverse=True)
-        return Words(codes.reshape(-1).astype(np.int32), names.astype(object))
+        return self._tag_words
 
     def by(self, column: str) -> dict[str, Samples]:
         """Return the samples of each value of a column, by its name as text.
@@ -538,7 +547,12 @@ class Samples(HistogramBacked, Value):
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags of the rows, sorted; empty without tags."""
-        return () if self.tag is None else tuple(np.unique(self.tag).tolist())
+        return () if self.tag is None else tuple(self._tag_words.names.tolist())
+
+    @cached_property
+    def _tag_words(self) -> Words:
+        names, codes = np.unique(np.asarray(self.tag), return_inverse=True)
+        return Words(codes.reshape(-1).astype(np.int32), names.astype(object))
 
     def tagged(self, tag: str) -> Samples:
         """Return the rows of one tag."""
@@ -552,12 +566,11 @@ class Samples(HistogramBacked, Value):
         """Return the samples of each tag."""
         if self.tag is None or not len(self):
             return {"": self}
-        names, codes = np.unique(self.tag, return_inverse=True)
-        codes = codes.reshape(-1)
+        codes = narrowed(self._tag_words.codes.astype(np.int64))  # which are sorted sooner
         parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         return {
             tag: self.select(rows).with_run(tags=(tag,) if tag else ())
-            for tag, rows in zip(names.tolist(), parts, strict=True)
+            for tag, rows in zip(self.tags, parts, strict=True)
         }
 
     @property
@@ -595,7 +608,8 @@ class Samples(HistogramBacked, Value):
         epochs = [part.epoch for part in parts]
         if align == "absolute" and len({epoch is None for epoch in epochs}) > 1:
             return None
-        unit, run = parts[0].unit, merge_runs([part.run for part in parts])
+        unit = parts[0].unit
+        run = merge_runs([part.run.replace(unit=part.unit) for part in parts])
         known = {
             name for name in _COLUMNS if all(getattr(part, name) is not None for part in parts)
         }
@@ -676,6 +690,12 @@ class Samples(HistogramBacked, Value):
             ``samples.histogram()``, if known already.
         """
         counted = self.histogram() if whole is None else whole
+        if self._evidence is None or self._evidence.whole is not counted:
+            object.__setattr__(self, "_evidence", self._new_evidence(counted))
+            assert self._evidence is not None
+        return self._evidence
+
+    def _new_evidence(self, counted: Histogram) -> Evidence:
         moment, timed, good = self.start, True, self.good
         if self._request is not None and counted.count:
             numbers, first, place = np.unique(self._request, return_index=True, return_inverse=True)
@@ -691,11 +711,7 @@ class Samples(HistogramBacked, Value):
             if self.outcome is None
             else begin[self.outcome == OUTCOMES.index("timeout")]
         )
-        tag = (
-            None
-            if self.tag is None
-            else np.unique(self.tag[good], return_inverse=True)[1].reshape(-1)
-        )
+        tag = None if self.tag is None else self._tag_words.select(good).codes.astype(np.int64)
         if not begin.any():
             return Evidence(counted)  # all at once: as without times
         tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)

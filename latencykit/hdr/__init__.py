@@ -18,7 +18,7 @@ HdrHistogram 2.2.2.
 from __future__ import annotations
 
 from latencykit._limits import DEFAULT, Limits
-from latencykit.hdr.errors import PayloadError, RowError
+from latencykit.errors import PayloadError, RowError
 from latencykit.hdr.payload import (
     Layout,
     Payload,

@@ -22,8 +22,7 @@ from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import occupied
-from latencykit.errors import InputTooLargeError, InvalidArgumentError
-from latencykit.hdr.errors import PayloadError, RowError
+from latencykit.errors import InputTooLargeError, InvalidArgumentError, PayloadError, RowError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,12 +72,11 @@ SHORT = 400  # bytes; below this zlib starts sooner than isal runs faster
 # ------------------------------------------------------------
 # One payload: base64 text → (inflated) → header, with the counts left as bytes.
 #
-# Every version is known here, and what is wrong with a payload is said here;
-# `latencykit.hdr.payload` opens the ordinary ones of a log together.
+# Every version is known here, and what is wrong with a payload is said here; the ordinary ones of a
+# log are opened together, below.
 #
 # The numbers in the headers are those of ``AbstractHistogram.java`` and ``DoubleHistogram.java`` of
-# HdrHistogram 2.2.2;
-# all fields are big-endian.
+# HdrHistogram 2.2.2; all fields are big-endian.
 
 # Cookies of plain histograms; bits 4 to 7 hold the width of a word and are left out here.
 V0, V1, V2 = 0x1C849308, 0x1C849301, 0x1C849303
@@ -506,6 +504,21 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
             raise RowError(row, str(error)) from None
         taken += len(payloads[-1].body)
     return Payloads.of(payloads)
+
+
+def open_between(data: bytes, begins: Ints, ends: Ints, limits: Limits | None = None) -> Payloads:
+    """Open the payload fields that lie there, as `open_payloads` does."""
+    limits = limits or in_force()
+    if begins.size and int((ends - begins).max()) <= limits.line:
+        most, room = limits.inflated, limits.block
+        opened = kernel.open_texts(data, begins, ends, most, room)
+        if opened is not None and opened[1].size and opened[1][0] >= HEADER_BYTES:
+            plain, stops = opened
+            starts = np.concatenate(([0], stops[:-1])) + HEADER_BYTES
+            layouts = _layouts(plain, starts, stops, limits)
+            if layouts is not None:
+                return Payloads(layouts, plain, starts, stops)
+    return open_payloads(between(data, begins, ends), limits)
 
 
 def _together(texts: Sequence[bytes], limits: Limits) -> Payloads | None:

@@ -301,10 +301,10 @@ class History:
                 values.append(value)
         return runs, values
 
-    def run_noise(
+    def latest(
         self, series: str, statistic: str, labels: Mapping[str, str] | None = None
-    ) -> float | None:
-        """Return the relative standard deviation of a statistic from run to run.
+    ) -> RunVerdict | None:
+        """Return a statistic of the latest run beside those before it: level, band, run noise.
 
         Runs before the last change count by their distance from their own level. None with fewer
         than ten runs.
@@ -318,7 +318,7 @@ class History:
         """
         _, values = self.values(series, statistic, labels)
         verdict = judged(values[:-1], values[-1]) if len(values) > 1 else None
-        return None if verdict is None or verdict.verdict == "unknown" else verdict.noise
+        return None if verdict is None or verdict.verdict == "unknown" else verdict
 
     def judge(
         self,

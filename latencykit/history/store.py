@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencykit._files import naming
-from latencykit._processes import THREADS
 from latencykit._text import without_secrets
+from latencykit._threads import THREADS
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.files import is_url, opening, storage
 

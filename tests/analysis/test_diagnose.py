@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 import latencykit as lk
-from latencykit.analysis.diagnosis import KnownToWaitFound
 from latencykit.analysis.ledger import LEDGER, Ledger, evidence, tail_odds
 from latencykit.analysis.omission import (
     above_half,
@@ -303,15 +302,13 @@ def test_equal_ends_are_a_stall_and_equal_latencies_a_timeout() -> None:
 
 
 def test_odds_add_up_and_the_closest_rival_decides() -> None:
-    first = evidence("a", KnownToWaitFound(), {"paused": 1.0, "recorded": 9.0}, missing=20)
-    second = evidence("b", KnownToWaitFound(), {"paused": 1.0})
+    first = evidence("a", "finding", {"paused": 1.0, "recorded": 9.0}, missing=20)
+    second = evidence("b", "finding", {"paused": 1.0})
     one, both = Ledger((first,), ("paused", "recorded")), Ledger((first, second), ("paused",))
     assert one.odds == {"paused": 1.0, "recorded": LEDGER.max_odds}
     assert (one.remaining, one.accuses, one.suspects) == (("paused",), False, True)
     assert (both.remaining, both.accuses) == ((), True)
-    few = evidence(
-        "a", KnownToWaitFound(), {"paused": 6.0}, missing=LEDGER.min_missing_requests - 1
-    )
+    few = evidence("a", "finding", {"paused": 6.0}, missing=LEDGER.min_missing_requests - 1)
     assert not Ledger((few,), ("paused",)).accuses
 
 

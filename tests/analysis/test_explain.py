@@ -447,3 +447,17 @@ def test_the_command_refuses_in_one_line(tmp_path: Path, run: Run) -> None:
         code, out, err = run("explain", path, *more, "-q")
         assert (code, out) == (2, ""), more
         assert len(err.strip().splitlines()) == 1, err
+
+
+def test_what_was_not_found_is_stated() -> None:
+    rng = np.random.default_rng(7)
+    start, took = np.arange(600) * 50, rng.lognormal(1, 0.5, 600)
+    hosts = lk.Samples(start=start, duration=took, unit="ms", host=rng.choice([*"abcd"], 600))
+    explanation = lk.explain(hosts)
+    assert not len(explanation.suspects)
+    (text,) = [text for text in explanation.findings if "not excluded" in text]
+    highest = explanation.attributes.sort_values("high").iloc[-1]
+    assert f"host={highest['value']} (lift up to {highest['high']:.3g})" in text
+    for quiet in (lk.Samples(start=start, duration=took, unit="ms"), hosts.to_log("1s")):
+        (text,) = lk.explain(quiet).findings
+        assert "not excluded: what further columns would show" in text

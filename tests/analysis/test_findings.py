@@ -214,3 +214,15 @@ def test_summary_of_many_series_counts_those_with_findings(tmp_path):
     (line,) = [line for line in text.splitlines() if "a timeout?" in line]
     assert line.startswith("0.txt, 1.txt: ")
     assert "a timeout?" in CliRunner().invoke(cli, arguments[:6]).output
+
+
+def test_a_mean_far_above_p9999_is_an_alarm(run, tmp_path):
+    closed = np.r_[np.full(10_000, 0.001), 100.0]  # the tool waited for the one slow answer
+    path = tmp_path / "closed.txt"
+    np.savetxt(path, closed)
+    text = run("summary", "--unit", "s", "--notes", path)[1]
+    assert "mean (11 ms) is above p99.99 (1 ms): most of the time went into" in " ".join(
+        text.split()
+    )
+    np.savetxt(path, np.r_[np.full(10_000, 0.001), 0.1])  # above, but with a small part of the time
+    assert "is above p99.99" not in run("summary", "--unit", "s", "--notes", path)[1]

@@ -7,6 +7,7 @@ of planted changes for which the gate says worse at the run itself or at one of 
 
 The second has series whose truth is known: unchanged ones, whose every alarm is false, and changes of 3, 5, 10
 and 25 %. The third has runs of 20,000 requests, changed in p50 alone, in p99 alone, or beyond p99.5 alone.
+The last shows how often `check --history` is sure of limits near and far from the level, and wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from latencykit.analysis.judge import judge
+from latencykit.analysis.judge import judge, judged
+from latencykit.analysis.slo import Outcome, SLORow, with_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -252,6 +254,47 @@ def distributions(series: int, length: int = 40) -> list[list[str]]:
     return rows
 
 
+LIMITS = (0.5, 0.8, 0.95, 1.05, 1.25, 2.0)
+
+
+def checked(series: Iterable[Floats], most: int) -> tuple[int, Floats, Floats]:
+    """Return the runs of which limits are checked, and the shares that are surely right and wrong.
+
+    The limits are multiples of the level: the median of a run and the ten that follow it. Of each
+    series at most about `most` runs are checked, evenly spread.
+    """
+    number, right, wrong = 0, np.zeros(len(LIMITS)), np.zeros(len(LIMITS))
+    for values in series:
+        last = len(values) - 10
+        for t in range(_WARM, last, max(1, (last - _WARM) // most)):
+            history = judged(values[:t], values[t : t + 1])
+            level, number = float(np.median(values[t : t + 11])), number + 1
+            for k, factor in enumerate(LIMITS):
+                value = float(values[t])
+                met = value <= factor * level
+                outcome: Outcome = "met" if met else "missed"
+                row = SLORow("mean", factor * level, value, value, value, outcome)
+                if with_history(row, history).sure:
+                    right[k] += met == (factor > 1)
+                    wrong[k] += met != (factor > 1)
+    return number, right / number, wrong / number
+
+
+def checks(quick: bool, files: tuple[Path, ...]) -> list[list[str]]:
+    """Return how often `check --history` is sure, and how often that is wrong."""
+    real = load(files or FILES)
+    sides = {"histories": list(real.values())}
+    for name, world in WORLDS.items():
+        rng = np.random.default_rng(99)
+        sides[name] = [world(rng, 80) for _ in range(5 if quick else 30)]
+    rows = []
+    for name, series in sides.items():
+        number, *shares = checked(series, 4 if quick else 12 if name in WORLDS else 50)
+        cells = ("/".join(f"{100 * share:.1f}" for share in part) for part in shares)
+        rows.append([name, f"{number:,}", *cells])
+    return rows
+
+
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = list(header)
     lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
@@ -261,7 +304,7 @@ def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--quick", is_flag=True, help="A tenth of the simulated series.")
-@click.option("--only", default="histories,simulated,distributions", help="Tables.")
+@click.option("--only", default="histories,simulated,distributions,check", help="Tables.")
 def main(files: tuple[Path, ...], quick: bool, only: str) -> None:
     """Print the tables."""
     if "histories" in only:
@@ -288,6 +331,9 @@ def main(files: tuple[Path, ...], quick: bool, only: str) -> None:
         )
     if "distributions" in only:
         print(_table(["changed", *STATISTICS, "any"], distributions(5 if quick else 50)))
+    if "check" in only:
+        print(f"Limits at {', '.join(f'{factor:g}' for factor in LIMITS)} times the level, %\n")
+        print(_table(["runs of", "runs", "sure and right", "sure and wrong"], checks(quick, files)))
 
 
 if __name__ == "__main__":

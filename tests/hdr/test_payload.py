@@ -23,9 +23,14 @@ from hypothesis import strategies as st
 from latencykit import hdr as codec
 from latencykit._limits import Limits
 from latencykit.core.buckets import HdrBuckets
-from latencykit.errors import InputTooLargeError, InvalidArgumentError, LatencyKitError
+from latencykit.errors import (
+    InputTooLargeError,
+    InvalidArgumentError,
+    LatencyKitError,
+    PayloadError,
+    RowError,
+)
 from latencykit.hdr import payload as rows
-from latencykit.hdr.errors import PayloadError, RowError
 from latencykit.hdr.payload import Payload, counts_length, decode_rows, open_payload, open_payloads
 from latencykit.hdr.write import encode
 

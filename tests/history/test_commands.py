@@ -245,10 +245,15 @@ def test_check_is_sure_by_the_run_noise_of_a_history(run: Run, store: Path, valu
     assert [row["outcome"] for row in rows.values()] == ["met", "met", "missed", "missed"]
     assert [row["sure"] for row in rows.values()] == [True, False, False, True]
     assert "runs differ by" in rows["close"]["reason"]
-    noise = lk.History(store).run_noise("checkout", "p50")
+    noise = lk.History(store).latest("checkout", "p50").noise
     assert noise is not None
     low, high = (rows["met"][end] / rows["met"]["value"] for end in ("low", "high"))
-    assert (low, high) == pytest.approx((np.exp(-2 * noise), np.exp(2 * noise)))
+    assert (low, high) == pytest.approx((np.exp(-(8**0.5) * noise), np.exp(2 * noise)))
+    lucky = f"checkout={values(0.8)}"  # an outlier has to be met again
+    slo = f"50={0.95 * p50}ms"
+    (row,) = json.loads(run("check", lucky, "--slo", slo, *words)[1])["rows"]
+    assert (row["outcome"], row["sure"]) == ("met", False)
+    assert "earlier runs reach" in row["reason"]
     assert not json.loads(run("check", fast, "--slo", "50=1s", "--format", "json")[1])["rows"][0][
         "sure"
     ]

@@ -197,9 +197,9 @@ def test_a_summary_is_judged_by_its_mean(tmp_path: Path) -> None:
 
 def test_run_noise_is_what_runs_differ_by(store: Path) -> None:
     fill(store, 20, 20)
-    noise = lk.History(store).run_noise("checkout", "p50")
+    noise = lk.History(store).latest("checkout", "p50").noise
     assert noise == pytest.approx(0.03, rel=0.5)
-    assert lk.History(store).run_noise("cart", "p50") is None
+    assert lk.History(store).latest("cart", "p50") is None
 
 
 def test_a_trend_has_bands_and_the_runs_between_which_it_changed(store: Path) -> None:
@@ -357,7 +357,7 @@ def test_ten_thousand_runs_are_listed_and_judged(tmp_path: Path) -> None:
     runs, values = history.values("bench", "mean")
     assert values == pytest.approx(means, abs=0.001)
     assert [run.commit for run in runs[:2]] == ["0000000", "0000001"]
-    assert history.run_noise("bench", "mean") == pytest.approx(0.03, rel=0.4)
+    assert history.latest("bench", "mean").noise == pytest.approx(0.03, rel=0.4)
     (row,) = history.judge({"bench": lk.Summary({"mean": 3000.0})}).rows
     assert (row.verdict, row.runs) == ("same", 10_000)
     assert row.level == pytest.approx(3000, rel=0.02)
