@@ -14,7 +14,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.blocks import TotalsFold, feed
-from latencykit.core.histogram import Histogram, merge_histograms, reported
+from latencykit.core.histogram import Histogram, merge_histograms, of_interval, reported
 from latencykit.core.histogram_log import (
     HistogramLog,
     blocks_of,
@@ -126,7 +126,7 @@ def totals_of(data: Any) -> Totals | Summary:
     feed(blocks_of(data), (fold,))
     run = data.run.replace(unit=data.unit)
     parts = tuple(
-        Histogram(buckets, index, counts, data.unit, run)
+        of_interval(buckets, index, counts, data.unit, run)
         for _, buckets, index, counts in fold.totals()
     )
     if not parts:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from latencykit._text import format_items
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
-from latencykit.core.columns import Columns, Words, encoded
+from latencykit.core.columns import Columns, Words, coded, encoded
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
-from latencykit.hdr.errors import PayloadError, RowError
+from latencykit.errors import PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit._typing import AnySeries, Floats
+    from latencykit._typing import Floats
     from latencykit.core.columns import Cells
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, ReadOptions, Source
@@ -38,6 +39,9 @@ _Key = TypeVar("_Key")
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
 """Cells that stand for "nothing"."""
 
+_NUMBER = re.compile(
+    r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)\s*", re.IGNORECASE
+)
 _FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
 
 
@@ -182,24 +186,25 @@ def per_operation(
     return {free: together.with_run(aggregate=True)} | each
 
 
-def further_cells(pieces: Sequence[AnySeries]) -> Cells:
-    """Return the cells of a further column: numbers where all of its words are such."""
-    import pandas as pd
+def numbers_of(texts: Iterable[str]) -> NDArray[np.float64]:
+    """Return numbers as programs write them; NaN for other texts."""
+    return np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in texts])
 
-    parts = [encoded(piece) for piece in pieces]
+
+def further_cells(parts: Sequence[Cells]) -> Cells:
+    """Return the cells of a further column: numbers where all of its words are such."""
     numbers = [part for part in parts if not isinstance(part, Words)]
     if len(numbers) == len(parts):
         return np.concatenate(numbers) if numbers else np.zeros(0)
     places: dict[str, int] = {}
     codes = []
     for part in parts:
-        cells = part if isinstance(part, Words) else encoded(part.astype(str).astype(object))
-        assert isinstance(cells, Words)
-        words = [str(word).strip() for word in cells.names]
+        code, texts = coded(part)
+        words = [text.strip() for text in texts]
         table = [-1 if word in EMPTY else places.setdefault(word, len(places)) for word in words]
-        codes.append(np.array([*table, -1], np.int32)[cells.codes])
+        codes.append(np.array([*table, -1], np.int32)[code])
     names, code = np.array(list(places), object), np.concatenate(codes)
-    values = pd.to_numeric(pd.Series(names, dtype=object), errors="coerce").to_numpy(np.float64)
+    values = numbers_of(places)
     if not names.size or not np.isfinite(values).all():
         return Words(code, names)
     if (code >= 0).all() and (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
@@ -214,7 +219,7 @@ def further_columns(pieces: Sequence[pd.DataFrame]) -> dict[str, Cells]:
     if not pieces:
         return {}
     frame = pieces[0] if len(pieces) == 1 else pd.concat(pieces, ignore_index=True)
-    return {str(name): further_cells([frame[name]]) for name in frame.columns}
+    return {str(name): further_cells([encoded(frame[name])]) for name in frame.columns}
 
 
 # ------------------------------------------------------------

@@ -23,7 +23,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.hlog import own_comment, own_facts
+from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
 from latencykit.io.raw.cells import unit_in
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS
@@ -69,6 +69,8 @@ class Spectrum:
         Whether that comment says that the unit is a guess.
     supported : float or None
         Highest percentile that the data behind it supported, by that comment.
+    facts : dict
+        Fields of the run that it states.
     """
 
     def __init__(self) -> None:
@@ -79,6 +81,7 @@ class Spectrum:
         self.unit: str | None = None
         self.supported: float | None = None
         self.assumed = False
+        self.facts: dict[str, Any] = {}
 
     def histogram(self, unit: str, **known: Any) -> Histogram:
         """Return the histogram between the rows; raises ValueError where they do not ascend."""
@@ -123,6 +126,7 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
             own = own_facts(text)
             if "unit" in own:
                 spectrum.unit, spectrum.assumed = own["unit"], own.get("unit_from") == "assumed"
+            spectrum.facts |= run_facts(own)
             if "supported" in own:
                 spectrum.supported = _percentile(own["supported"])
             mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
@@ -199,6 +203,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         unit_from=unit_from,
         notes=tuple(notes),
         supported=spectrum.supported,
+        **spectrum.facts,
     )
     try:
         histogram = spectrum.histogram(unit, run=run)
@@ -314,6 +319,7 @@ def write_hgrm(
     facts = {"unit": unit} | (
         {"unit_from": "assumed"} if histogram.run.unit_from == "assumed" else {}
     )
+    facts |= stated_facts(histogram.run)
     if tails is not None:
         limit = tails.solid_up_to()[0]
         if limit < histogram.sample_limit():

@@ -34,11 +34,16 @@ from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
-from latencykit.core.run import Run
-from latencykit.errors import CorruptInputError, InputTooLargeError, InvalidArgumentError
+from latencykit.core.run import PROVENANCE, Run
+from latencykit.errors import (
+    CorruptInputError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    PayloadError,
+    RowError,
+)
 from latencykit.hdr.encoded import EncodedBlock
-from latencykit.hdr.errors import PayloadError, RowError
-from latencykit.hdr.payload import Payloads, between, open_payload, open_payloads
+from latencykit.hdr.payload import Payloads, between, open_between, open_payload
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS
 
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from latencykit._limits import Limits
     from latencykit._typing import AnyArray, Ints
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
@@ -193,15 +199,15 @@ class LineColumns(NamedTuple):
     offset: NDArray[np.int64]
     size: NDArray[np.int64]
 
-    def texts(self, chunk: bytes) -> list[bytes]:
-        """The payloads of the chunk that these are the columns of."""
-        return between(chunk, self.offset, self.offset + self.size)
+    def opened(self, chunk: bytes, limits: Limits) -> Payloads:
+        """The payloads of the chunk that these are the columns of; see `open_between`."""
+        return open_between(chunk, self.offset, self.offset + self.size, limits)
 
 
-def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> LineColumns | None:
+def columns_of(chunk: bytes, code: Callable[[bytes], int]) -> LineColumns | None:
     """Return the columns of complete lines, tagged or not; None if one is not an ordinary interval.
 
-    `split_line` parses those.
+    `split_line` parses those. `code` returns the number of a tag, or raises an error.
     """
     if b"\r" in chunk or b" " in chunk:
         return None
@@ -219,7 +225,7 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> LineColumns | None:
             names = between(chunk, starts, commas[:, 0])
             if not all(name.startswith(b"Tag=") for name in names):
                 return None
-            tags[:] = [codes[name[4:]] for name in names]
+            tags[:] = [code(name[4:]) for name in names]
             starts = commas[:, 0] + 1
         stamps, seconds = (
             _numbers(chunk, starts, commas[:, -3]),
@@ -235,6 +241,9 @@ def columns_of(chunk: bytes, codes: Mapping[bytes, int]) -> LineColumns | None:
 
 def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
     """Where lines end, and where commas are."""
+    compiled = kernel.lines_and_commas(chunk)
+    if compiled is not None:
+        return compiled
     data = np.frombuffer(chunk, np.uint8)
     if chunk.find(b"\n", 0, _LONG_LINE) < 0:  # looked for only where they are expected
         found = [-1]
@@ -365,6 +374,8 @@ SPAN = 124 * 1024
 """Bytes that are read at once while it is not known yet whether a log is large."""
 AHEAD = 4 * SPAN
 """The same of a large one."""
+AHEAD_BESIDE = 10 * SPAN
+"""The same where other threads read, too, and every call keeps them waiting."""
 THREADS_FROM = 4 << 20
 """Bytes of payloads that threads pay for."""
 AT_ONCE = 8 << 20
@@ -460,12 +471,12 @@ class HlogPart:
         def opened(span: _Span) -> tuple[list[T], _Span]:
             return work(list(self._opened(span))), span
 
-        for results, span in in_order(self._spans(rows), opened, threads):
+        for results, span in in_order(self._spans(rows, AHEAD_BESIDE), opened, threads):
             yield from results
             while span.rows.size:  # what expands very much
                 yield from work(list(self._opened(span)))
 
-    def _spans(self, rows: Ints) -> Iterator[_Span]:
+    def _spans(self, rows: Ints, size: int = 0) -> Iterator[_Span]:
         """Read the payloads of some rows, neighbours together."""
         begins = np.frombuffer(self._offset, np.int64)[rows]
         ends = begins + np.frombuffer(self._size, np.int32)[rows]
@@ -473,7 +484,9 @@ class HlogPart:
         with self._source.open() as stream:
             while first < rows.size:
                 low = int(begins[first])
-                last = int(np.searchsorted(ends[first : first + TOGETHER], low + AHEAD, "right"))
+                last = int(
+                    np.searchsorted(ends[first : first + TOGETHER], low + (size or AHEAD), "right")
+                )
                 some = slice(first, first + max(last, 1))
                 stream.seek(low)
                 data = stream.read(int(ends[some][-1]) - low)
@@ -483,10 +496,8 @@ class HlogPart:
     def _opened(self, span: _Span) -> Iterator[Block]:
         """Yield blocks of the first rows of a span, as many as memory allows, and take them off."""
         try:
-            texts = between(span.data, span.begins, span.ends)
-            payloads = open_payloads(
-                texts, replace(in_force(), block=min(in_force().block, AT_ONCE))
-            )
+            limits = replace(in_force(), block=min(in_force().block, AT_ONCE))
+            payloads = open_between(span.data, span.begins, span.ends, limits)
         except RowError as bad:
             self.refuse(int(span.rows[bad.row]), str(bad))
             raise
@@ -505,6 +516,7 @@ class HlogPart:
 
 _UNIT_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 _OWN = re.compile(r"^#\[latencykit ([^\]\n]*)\]", re.MULTILINE)
+_STATED = (*PROVENANCE, "measure")
 _BAD_IN_TAG = frozenset(", \r\n\t")
 
 
@@ -523,6 +535,21 @@ def own_facts(text: str) -> dict[str, str]:
             if colon
         }
     return found
+
+
+def stated_facts(run: Run) -> dict[str, str]:
+    """Return what is known of a measurement, for `own_comment`."""
+    facts = {name: getattr(run, name) or "unknown" for name in _STATED}
+    facts["tool"] = re.sub(r"[^\w .+/()-]+", "_", facts["tool"])
+    return {name: fact for name, fact in facts.items() if fact != "unknown"}
+
+
+def run_facts(own: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a run that `stated_facts` wrote."""
+    facts = {name: fact for name, fact in own.items() if name in _STATED}
+    if "tool" in facts:
+        facts["tool"] = printable(facts["tool"])
+    return facts
 
 
 class HlogWriter:
@@ -621,18 +648,9 @@ def write_hlog(data: Data, path: Path, *, comments: Iterable[str] = ()) -> None:
     unit = data.run.unit if both_timed else data.unit
     factor = 1.0 if unit == data.unit else NANOSECONDS[unit] / NANOSECONDS[data.unit]
     guessed = data.run.unit_from == "assumed"
-    reported_stats = {
-        "unit": unit if guessed or unit == "none" else "unknown",
-        "unit_from": "assumed" if guessed else "unknown",
-    }
-    reported_stats |= {
-        "corrected": data.run.corrected,
-        "measure": data.run.measure,
-        "loop": data.run.loop,
-        "tool": re.sub(r"[^\w.+/-]+", "_", data.run.tool or "unknown"),
-    }
-    known = {name: value for name, value in reported_stats.items() if value != "unknown"}
     run = data.run
+    known = {"unit": unit} if guessed or unit == "none" else {}
+    known |= ({"unit_from": "assumed"} if guessed else {}) | stated_facts(run)
     if not run.failures_known or run.failed + run.timeouts + run.dropped + run.unfinished:
         known["failures"] = "not in this log"
     with path.open("wb") as stream:
@@ -758,7 +776,9 @@ class _Scan:
         self.part = HlogPart(source, self.found, self._error, options.jobs)
         self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one
         self.blocks: list[Block] = []
-        self.kept_bytes, self.highest = 0, 0.0
+        self.kept_bytes = 0
+        self.highest: list[tuple[Ints, AnyArray]] = []  # rows, and their highest values
+        self.front = b""  # a line that was read after headers
         self.bad_rows: set[int] = set()
         self.offset = self.number = 0  # bytes and lines that were gone through
         self.limits = in_force()
@@ -780,14 +800,18 @@ class _Scan:
             yield chunk, self._columns(chunk)
             if not self.eager and self.source.size > THREADS_FROM:
                 break
+        else:
+            return
         if (threads := jobs(self.options.jobs)) > 1:
             yield from in_order(pieces, lambda chunk: (chunk, self._columns(chunk)), threads)
         yield from ((chunk, self._columns(chunk)) for chunk in pieces)
 
-    def _columns(self, chunk: bytes) -> LineColumns | None:
+    def _columns(
+        self, chunk: bytes, code: Callable[[bytes], int] | None = None
+    ) -> LineColumns | None:
         if chunk[:1] in b'#"' or not chunk.endswith(b"\n"):
             return None
-        return columns_of(chunk, self.tags.codes)
+        return columns_of(chunk, code or self.tags.codes.__getitem__)
 
     def _pieces(self, stream: IO[bytes]) -> Iterator[bytes]:
         """Read on, whole lines at a time."""
@@ -800,19 +824,28 @@ class _Scan:
             yield chunk
 
     def _next(self, stream: IO[bytes]) -> bytes:
-        """Read on: headers line by line, then as many intervals as are decoded together."""
+        """Read on: headers, then as many intervals as are decoded together."""
         if self.times.decided:
             return stream.read(SPAN if self.eager else AHEAD)
-        line = stream.readline(self.limits.line)
+        line, self.front = self.front or stream.readline(self.limits.line), b""
+        headers: list[bytes] = []
+        while line[:1] in (b"#", b'"') and line.endswith(b"\n") and len(headers) < _FEW_LINES:
+            headers.append(line)
+            line = stream.readline(self.limits.line)
+        if headers:
+            self.front = line
+            return b"".join(headers)
         return line if line[:1] in b'#"\r\n' else line + stream.read(SPAN)
 
     def _intervals(self, chunk: bytes, columns: LineColumns | None) -> bool:
         """Take whole lines in, if all of them are ordinary intervals."""
         begin = len(self.found)
+        if columns is None and chunk.startswith(b"Tag="):  # there may be new tags
+            columns = self._columns(chunk, self.tags.code)
         if columns is None or begin + len(columns.size) > self.limits.intervals:
             return False
         try:
-            payloads = open_payloads(columns.texts(chunk), self.limits) if self.eager else None
+            payloads = columns.opened(chunk, self.limits) if self.eager else None
         except RowError:
             return False
         if payloads is not None and len(payloads) < columns.size.size:
@@ -925,11 +958,10 @@ class _Scan:
     def _keep(self, rows: Ints, payloads: Payloads) -> None:
         """Check payloads, and keep them unless there is too much to keep."""
         for block in blocks_of_payloads(rows, payloads, self._row_reject):
-            top = int(block.folded()[1].max(initial=-1))
-            if top >= 0:
-                self.highest = max(self.highest, float(block.buckets.high(top)))
+            top = block.folded()[1][:, 1]
             if self.kept_bytes > KEEP:
                 continue
+            self.highest.append((block.rows, np.where(top < 0, 0.0, block.buckets.high(top))))
             self.kept_bytes += block.nbytes
             self.blocks.append(block.kept())
             # What is kept grows as the file does: of a log that will be too large in the end no
@@ -957,7 +989,6 @@ class _Scan:
         self._end_times(start, length)
         if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)
-            self.source.highest = self.highest
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin
@@ -972,6 +1003,11 @@ class _Scan:
                 f"{back} intervals begin before the one above them; they were sorted by time"
             )
         order = good[np.argsort(offsets[good], kind="stable")]
+        if self.kept_bytes <= KEEP:
+            highest = np.zeros(start.size)
+            for rows, values in self.highest:
+                highest[rows] = values
+            self.source.highest = highest[order]
         if self.times.restarts:
             self.notes.append(
                 f"StartTime occurs {self.times.restarts + 1} times: logs laid end to end, each on "
@@ -1018,11 +1054,7 @@ class _Scan:
             comment[2:].rstrip("]") for comment in self.comments if comment.startswith(f"#[{COST}")
         ]
         own = own_facts(text)
-        facts |= {
-            name: value for name, value in own.items() if name in ("corrected", "measure", "loop")
-        }
-        if "tool" not in facts and own.get("tool"):
-            facts["tool"] = printable(own["tool"].replace("_", " "))
+        facts |= run_facts(own)
         facts["failures_known"] = "failures" not in own
         if own.get("unit") in (*NANOSECONDS, "none") and self._stated_unit(text)[1] == "assumed":
             unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"

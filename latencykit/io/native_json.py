@@ -95,7 +95,8 @@ def layout_of(buckets: Buckets) -> JSONObject:
     if isinstance(buckets, HdrBuckets):
         return {"digits": buckets.digits, "lowest": buckets.lowest, "scale": buckets.scale}
     assert isinstance(buckets, EdgeBuckets)
-    return {"low": buckets.lows.tolist(), "high": buckets.highs.tolist()}
+    edges = {"low": buckets.lows.tolist(), "high": buckets.highs.tolist()}
+    return edges | ({"open_ended": True} if buckets.open_ended else {})
 
 
 def sniff(head: Head) -> Confidence:
@@ -263,7 +264,8 @@ def _numbers(values: Iterable[object]) -> bool:
 def _buckets(record: JSONObject) -> Buckets:
     if "digits" in record:
         return HdrBuckets(record["digits"], record["lowest"], record["scale"])
-    return EdgeBuckets(record["low"], record["high"])
+    open_ended = record.get("open_ended") is True
+    return EdgeBuckets(record["low"], record["high"], open_ended=open_ended)
 
 
 FORMATS = (

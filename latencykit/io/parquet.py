@@ -134,7 +134,7 @@ def write_parquet(series: Mapping[str, Data], path: Path) -> None:
                     "layout": np.full(row.size, layouts.index(layout), np.int32),
                     "index": index,
                     "low": buckets.low(index),
-                    "high": buckets.high(index),
+                    "high": buckets.upper_edge(index),
                     "count": counts,
                     "unit": pa.repeat(pa.scalar(data.unit, pa.string()), row.size),
                 }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from latencykit.core.blocks import Block
     from latencykit.core.histogram import Histogram
+    from latencykit.core.run import Run
     from latencykit.io.files import FileRange
     from latencykit.io.reading import Selection
 
@@ -54,6 +55,13 @@ class PartResult:
     restarted: bool = False
 
 
+@record()
+class NotAsked:
+    """A series that was not asked, for a table does not show it."""
+
+    run: Run
+
+
 def checked(result: PartResult) -> PartResult:
     """Return the result, or raise its error."""
     if result.error is not None:
@@ -69,13 +77,15 @@ def read_part(
     key: Literal["label", "tag", "all"] = "label",
     shown: bool = False,
     before: Callable[[int], None] | None = None,
+    most: float = math.inf,
 ) -> PartResult:
     """Read a file or range and ask each of its series; an error is part of the result.
 
     The `key` of each series is its label, its tag (of a single series), or the same for all but
     aggregates. With `shown`, all series are for one chart or page, and more than it shows are
     refused before their intervals are read. `before` learns the number of series before any of
-    them is asked.
+    them is asked. Behind a total, which has read all of the file, series after the first `most`
+    are `NotAsked`.
     """
     reports: list[str] = []
     is_part = place.end > 0
@@ -100,12 +110,15 @@ def read_part(
         if before is not None:
             before(len(named))
         with reporting(reports.append):
-            answers = []
+            answers: list[tuple[str, object]] = []
+            most = most if named and named[0][1].run.aggregate else math.inf
             rows.clear()
             named.reverse()
             while named:  # what a series caches is freed before the next
                 name, data = named.pop()
-                answers.append((name, data if ask is None else ask(data)))
+                asked = len(answers) < most
+                answer = NotAsked(data.run) if not asked else data if ask is None else ask(data)
+                answers.append((name, answer))
     except LatencyKitError as error:
         return PartResult((), tuple(reports), error)
     return PartResult(tuple(answers), tuple(reports), None, getattr(source, "restarted", False))

@@ -354,7 +354,7 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
                         options,
                     ).items()
                 }
-        return {name: settled(data, source) for name, data in series.items()}
+        return settled(series, source)
     except LatencyKitError as error:
         named = source.shown in str(error)
         refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError
@@ -410,16 +410,20 @@ def select(
     if selection.together and not selection.series:  # what sums up the others is enough
         series = {name: data for name, data in series.items() if data.run.aggregate} or series
     entries: list[tuple[str, str, Data]] = []
-    tags, known = set[str](), {TOTAL} if selection.totals else set[str]()
+    tags, total_of_all = set[str](), TOTAL in parts_named and _total_of(series)
     for name, data in series.items():
         whole = not selection.series or name in named
         if not (whole or parts_named):
             continue
         data = _with_measure(data, selection.measure)
         parts = _parts(data, selection)
-        total = selection.totals and len(parts) > 1 and not selection.tags
-        if total and (whole or TOTAL in parts_named):
+        split = len(parts) > 1 and not selection.tags
+        if split and (TOTAL in parts_named or (whole and selection.totals)):
             entries.append((name, TOTAL, _window(data.with_run(aggregate=True), selection)))
+            tags.add(TOTAL)
+        elif name == total_of_all:
+            entries.append((name, name, _window(data, selection)))
+            tags.add(TOTAL)
         for tag, part_data in parts.items():
             own = tag if selection.by else (part_data.run.tags or ("",))[0]
             tags.add(own)
@@ -428,7 +432,7 @@ def select(
                 entries.append((name, tag, _window(part_data, selection)))
     if selection.anywhere:
         return entries
-    missing = [name for name in chosen if name in parts_named - tags - known]
+    missing = [name for name in chosen if name in parts_named - tags]
     if missing:
         hint = did_you_mean(missing[0], {*series, *tags} - {""})
         raise InvalidArgumentError(f"{path}: has no series {missing[0]!r}{hint}")
@@ -438,6 +442,12 @@ def select(
             f"{path}: no line has the tag {unknown[0]!r}{did_you_mean(unknown[0], tags)}"
         )
     return entries
+
+
+def _total_of(series: dict[str, Data]) -> str | None:
+    """The only series, or the one that sums up the others."""
+    names = [name for name, data in series.items() if data.run.aggregate] or list(series)
+    return names[0] if len(names) == 1 else None
 
 
 def _parts(data: Data, selection: Selection) -> dict[str, Data]:
@@ -581,8 +591,8 @@ def read(
             f"{path}: has several series: {', '.join(entries)}; "
             "name one with series= (or use read_all)"
         )
-    if series == TOTAL and len(entries) == 1:  # of its tags
-        series = next(iter(entries))
+    if series == TOTAL and series not in entries:
+        series = _total_of(entries) or series
     if series is not None and series not in entries:
         raise InvalidArgumentError(
             f"{path}: has no series {series!r}{did_you_mean(series, entries)}"

@@ -1,9 +1,10 @@
-"""Large files of rows in pieces: delimited tables through pandas, lines for the rest."""
+"""Files of rows in pieces: small tables through numpy, large ones through pandas, and lines."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import warnings
 from dataclasses import field, replace
@@ -17,6 +18,8 @@ from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
+from latencykit.core.columns import Words, encoded
+from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InputTooLargeError
 from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lines
 
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from latencykit._typing import AnyArray, AnySeries, Ints
+    from latencykit.core.columns import Cells
     from latencykit.io.source import ReadOptions, Source
 
 CUT_LINE = "the last line is truncated; it was left out"
@@ -38,6 +44,11 @@ _ORDINARY = 8  # times the mean that the longest line of a table may have before
 _ROWS = 1 << 19  # of a piece
 _CELLS = 4 << 20  # that the rows of a piece may take, each as wide as the widest
 _SHOWN = 1000  # bytes of a row in a message
+_SMALL = 1 << 20  # bytes that numpy reads before pandas, which is faster, would be imported
+_FEW = 1 << 17  # rows, each of which takes some objects
+_ODD = re.compile(rb"\0|^[ \t]+\r?$", re.MULTILINE)
+_WIDEST = 1 << 24  # characters of a piece's cells, each as wide as the widest
+_DIGITS = b"+-.0123456789Ee \0"
 _WORKERS = 4
 
 
@@ -61,8 +72,6 @@ class RowLayout:
         Number columns that may be empty (NaN).
     comment : str or None
         A character that begins lines to be passed over.
-    ragged : bool
-        Whether rows may have fewer fields than columns.
     na : tuple of str
         What stands for "no number" beside an empty field.
     only : mapping of str to collection of str
@@ -72,10 +81,6 @@ class RowLayout:
     largest : mapping of str to float
         Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53
         where none is named.
-    decimal : str
-        Decimal point.
-    thousands : str or None
-        What groups the digits of numbers.
     padded : bool
         Whether blanks may follow separators: looked up in the head, for it takes pandas half as
         long again.
@@ -90,15 +95,59 @@ class RowLayout:
     skip: int = 0
     optional: tuple[str, ...] = ()
     comment: str | None = None
-    ragged: bool = False
     na: tuple[str, ...] = ()
     only: Mapping[str, Collection[str]] = field(default_factory=dict)
     loose: tuple[str, ...] = ()
     largest: Mapping[str, float] = field(default_factory=dict)
-    decimal: str = "."
-    thousands: str | None = None
     padded: bool = True
     exact: bool = False
+
+
+@record(eq=False)
+class Table:
+    """Rows of a table.
+
+    Attributes
+    ----------
+    columns : mapping of str to Cells
+        Numbers as int64 or float64, words as codes.
+    first : int
+        Number of the first row in the file.
+    unended : bool
+        Whether this is a last row without a line break: only the caller knows if its text is
+        truncated.
+    rows : ndarray of int64, optional
+        Numbers of the rows from `first` on, where some were left out.
+    """
+
+    columns: Mapping[str, Cells]
+    first: int = 0
+    unended: bool = False
+    rows: Ints | None = None
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, first: int = 0) -> Table:
+        """Return the rows of a DataFrame, whose index numbers them."""
+        columns = {str(name): cells_of(frame[name]) for name in frame.columns}
+        return cls(columns, first, rows=np.asarray(frame.index, np.int64))
+
+    def __len__(self) -> int:
+        return next((cells.shape[0] for cells in self.columns.values()), 0)
+
+    def __getitem__(self, name: str) -> Cells:
+        return self.columns[name]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame, words as categories."""
+        import pandas as pd
+
+        columns: Any = {
+            name: pd.Categorical.from_codes(cells.codes, cells.names.tolist())
+            if isinstance(cells, Words)
+            else cells
+            for name, cells in self.columns.items()
+        }
+        return pd.DataFrame(columns)
 
 
 @record()
@@ -118,7 +167,8 @@ def read_table(
 
     notes: list[str] = []
     frames = []
-    for frame in table_chunks(source, options, layout, notes):
+    for table in table_chunks(source, options, layout, notes):
+        frame = table.frame()
         for name, kinds in layout.only.items():
             frame = frame[frame[name].isin(kinds)].copy()
             frame[name] = frame[name].cat.remove_unused_categories()
@@ -138,11 +188,11 @@ def read_table(
 
 def table_chunks(
     source: Source, options: ReadOptions, layout: RowLayout, notes: list[str]
-) -> Iterator[pd.DataFrame]:
-    """Yield the table of `read_table` a piece at a time; the index numbers the rows.
+) -> Iterator[Table]:
+    """Yield the table of `read_table` a piece at a time.
 
     What was left out at the end of the file is appended to `notes`. A last row without a line break
-    comes alone, with ``attrs["unended"]``: only the caller knows if its text is truncated.
+    comes alone.
     """
     twice = next((name for name in layout.columns if layout.columns.count(name) > 1), None)
     if twice is not None:
@@ -158,11 +208,10 @@ def table_chunks(
     pieces = _pieces(source, layout, tail)
     # catch_warnings is not thread-safe
     threads = 1 if options.lenient else min(_WORKERS, jobs(options.jobs))
-    for frame, size in in_order(pieces, parse, threads):
-        frame.index = frame.index + done
+    for table, size in in_order(pieces, parse, threads):
+        if len(table):
+            yield replace(table, first=done)
         done += size
-        if len(frame):
-            yield frame
     if tail.strip(b"\0\r\n\t "):
         last = _tail_frame(bytes(tail), layout)
         if last is None:
@@ -170,9 +219,7 @@ def table_chunks(
             return
         if len(layout.columns) == 1:
             notes.append("the last line has no newline; its number may be incomplete")
-        last = last.set_axis(range(done, done + len(last)))
-        last.attrs["unended"] = True
-        yield last
+        yield replace(last, first=done, unended=True)
 
 
 def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Piece]:
@@ -202,6 +249,90 @@ def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
     yield _Piece(first, data[begin:] if begin else data, skip)
 
 
+def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
+    """The table as numpy reads it; None where not all of it is as expected, or it is large.
+
+    Pandas then reads it, reports what is wrong, and knows more spellings of numbers.
+    """
+    quotes = data.count(b'"')
+    if len(data) > _SMALL or data.count(b"\n") > _FEW or _ODD.search(data):
+        return None
+    if quotes and (layout.padded or quotes % 2):
+        return None
+    text = io.StringIO(data.decode("utf-8", "backslashreplace"), newline="")
+    lines = list(itertools.islice(text, skip, None))
+    begun = (line.strip()[:1] not in ("", layout.comment) for line in lines)
+    if not any(begun) or len(lines) * max(map(len, lines)) > _WIDEST:
+        return None
+    try:
+        rows = np.loadtxt(
+            lines, object, comments=layout.comment, ndmin=2, quotechar='"',
+            delimiter=None if layout.sep == " " else layout.sep,
+        )  # fmt: skip
+    except ValueError:
+        return None
+    if rows.shape[1] != len(layout.columns):
+        return None
+    columns: dict[str, Cells] = {}
+
+    def cells(name: str) -> NDArray[np.str_]:
+        texts = rows[:, layout.columns.index(name)].astype(np.str_)
+        return np.char.lstrip(texts) if layout.padded else texts
+
+    for name in layout.numbers:
+        values = _plain_numbers(cells(name), ("", *layout.na))
+        if values is None:
+            return None
+        unfit = _unfit(values, layout.largest.get(name, _LARGEST), name in layout.optional)
+        if np.any(unfit):
+            return None
+        columns[name] = values
+    for name in layout.words:
+        names, codes = np.unique(cells(name), return_inverse=True)
+        columns[name] = Words(codes.astype(np.int32), np.array(names.tolist(), object))
+    return Table(columns)
+
+
+def _plain_numbers(cells: NDArray[np.str_], none: Sequence[str]) -> AnyArray | None:
+    """Int64 where all are whole, else float64; None where one is spelled in another way."""
+    missing = np.isin(cells, none)
+    if len(cells) and missing.all():
+        return np.full(cells.size, np.nan)
+    cells = np.where(missing, "0", cells)
+    used = np.unique(cells.view(np.uint32))
+    if not np.isin(used, np.frombuffer(_DIGITS, np.uint8)).all():
+        return None
+    try:
+        if not missing.any() and not np.isin(used, np.frombuffer(b".Ee", np.uint8)).any():
+            return cells.astype(np.int64)
+        return np.where(missing, np.nan, cells.astype(np.float64))
+    except (ValueError, OverflowError):
+        return None
+
+
+def cells_of(column: AnySeries) -> Cells:
+    """Return a column of pandas as it is read from files, times as UTC."""
+    import pandas as pd
+
+    if column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype):
+        instants = as_nanoseconds(column)
+        if not (np.isnat(instants) & column.notna().to_numpy()).any():
+            coarse = instants.astype(f"{instants.dtype.kind}8[us]")  # which Python has, too
+            return coarse if np.array_equal(coarse, instants, equal_nan=True) else instants
+        column = column.astype(object)  # beyond 64 bits of nanoseconds
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        return column.to_numpy()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        names = column.cat.categories
+        if names.dtype.kind not in "iuf" or 2 * len(names) < len(column):
+            codes = column.cat.codes.to_numpy().astype(np.int32)
+            return Words(codes, np.array(list(map(str, names)), object))
+    mixed = ("boolean", "mixed", "mixed-integer")
+    if column.dtype == object and pd.api.types.infer_dtype(column) in mixed:  # true is not 1
+        column = column.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
+    return encoded(column)
+
+
 def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error") -> pd.DataFrame:
     import pandas as pd
 
@@ -224,8 +355,6 @@ def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error")
         skipinitialspace=layout.padded and not blanks,
         encoding_errors="backslashreplace",
         low_memory=False,
-        decimal=layout.decimal,
-        thousands=layout.thousands,
         **options,
     )
     return frame.astype(dict.fromkeys(layout.words, "category"))
@@ -233,8 +362,11 @@ def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error")
 
 def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
-) -> tuple[pd.DataFrame, int]:
+) -> tuple[Table, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
+    plain = _plain(piece.data, piece.skip, layout)
+    if plain is not None:
+        return plain, len(plain)
     import pandas as pd
 
     data = _without_wide_rows(piece, source, options, layout)
@@ -250,7 +382,7 @@ def _parsed(
         else:
             frame = _csv(data, piece.skip, layout)
     except pd.errors.EmptyDataError:
-        return pd.DataFrame(), 0
+        return Table({}), 0
     except pd.errors.ParserError as error:
         raise parser_error(source, str(error), piece.first) from None
     except IndexError:  # of rows that are wider than all names, where columns are picked
@@ -263,7 +395,7 @@ def _parsed(
         raise source.corrupt(
             piece.first, "the text is not UTF-8", "UTF-8", "convert it with iconv"
         ) from None
-    return _good_rows(frame, piece, source, options, layout), len(frame)
+    return Table.of(_good_rows(frame, piece, source, options, layout)), len(frame)
 
 
 def _without_wide_rows(
@@ -319,13 +451,8 @@ def _good_rows(
     bad = np.zeros(len(frame), np.bool_)
     for name in layout.numbers:
         if frame[name].dtype.kind not in "iuf":
-            cells = text = frame[name]
-            for sign, meant in ((layout.thousands, ""), (layout.decimal, ".")):
-                if sign not in (None, meant):
-                    cells = (
-                        cells.astype(str).str.replace(sign, meant, regex=False).where(cells.notna())
-                    )
-            frame[name] = pd.to_numeric(cells, errors="coerce")
+            text = frame[name]
+            frame[name] = pd.to_numeric(text, errors="coerce")
             bad |= (frame[name].isna() & text.notna()).to_numpy()
         bad |= _unfit(
             frame[name].to_numpy(), layout.largest.get(name, _LARGEST), name in layout.optional
@@ -374,18 +501,20 @@ def row_texts(
         return rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
 
 
-def _tail_frame(tail: bytes, layout: RowLayout) -> pd.DataFrame | None:
+def _tail_frame(tail: bytes, layout: RowLayout) -> Table | None:
     """The last line, which has no line break, as a row; None where it is truncated."""
-    import pandas as pd
-
     text = tail.decode("utf-8", "replace")
     fields = (
         text.split() if layout.sep == " " else next(csv.reader([text], delimiter=layout.sep), [])
     )
     if layout.comment and text.startswith(layout.comment):
         return None
-    if len(fields) < len(layout.columns) and not layout.ragged:
+    if len(fields) < len(layout.columns):
         return None
+    if (plain := _plain(tail, 0, layout)) is not None:
+        return plain
+    import pandas as pd
+
     try:
         chunk = _csv(tail, 0, layout)
     except (pd.errors.ParserError, pd.errors.EmptyDataError):
@@ -397,7 +526,7 @@ def _tail_frame(tail: bytes, layout: RowLayout) -> pd.DataFrame | None:
         ).any():
             return None
         chunk[name] = values
-    return chunk
+    return Table.of(chunk)
 
 
 def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,9 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from latencykit._typing import Flags, Floats, Ints
     from latencykit.core.run import Run
     from latencykit.core.samples import Samples
     from latencykit.io.source import Data, Source
@@ -261,8 +263,13 @@ def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> I
             yield _Flaw(name, value, f"{seen}: it was left out")
 
 
-def settled(data: Data, source: Source) -> Data:
-    """Return the data with statistics that can be true, and notes with the lines of the others."""
+def settled(series: Mapping[str, Data], source: Source) -> dict[str, Data]:
+    """Return series with statistics that can be true, and notes with the lines of the others."""
+    numbers = cache(partial(_numbers_of, source))
+    return {name: _settled(data, numbers) for name, data in series.items()}
+
+
+def _settled(data: Data, numbers: Callable[[], _Numbers]) -> Data:
     data = believed(data)
     changed: dict[str, Any] = {
         name: str(value)
@@ -286,23 +293,37 @@ def settled(data: Data, source: Source) -> Data:
     notes: list[str] = []
     for note in data.run.notes:
         if isinstance(note, _FlawNote):
-            line = _line_of(note.flaw, source)
+            line = _line_of(note.flaw, numbers())
             notes.append(str(note) if line is None else f"line {line}: {note}")
         else:
             notes.append(note)
     return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
 
 
-def _line_of(flaw: _Flaw, source: Source) -> int | None:
-    """The line of a value: the only one that states it, or the first that names the statistic."""
-    if source.is_dir or source.size > _LARGEST:
-        return None
+@record()
+class _Numbers:
+    """The text of a file, where its numbers begin, and what they are."""
+
+    text: str
+    begins: Ints
+    values: Floats
+
+
+def _numbers_of(source: Source) -> _Numbers:
+    """The numbers of a file; none where it is large or cannot be read."""
     try:
-        text = source.text() + "\n"
+        text = "" if source.is_dir or source.size > _LARGEST else source.text() + "\n"
     except LatencyKitError:
-        return None
-    places = [hit.start() for hit in re.finditer(_NUMBER, text) if _states(hit[0], flaw.value)]
-    starts = sorted({text.rfind("\n", 0, at) + 1 for at in places})
+        text = ""
+    hits = [(hit.start(), hit[0]) for hit in re.finditer(_NUMBER, text)]
+    values = [float(number.replace(",", "")) for _, number in hits]
+    return _Numbers(text, np.array([start for start, _ in hits], np.int64), np.array(values))
+
+
+def _line_of(flaw: _Flaw, numbers: _Numbers) -> int | None:
+    """The line of a value: the only one that states it, or the first that names the statistic."""
+    text, places = numbers.text, numbers.begins[_states(numbers.values, flaw.value)]
+    starts = sorted({text.rfind("\n", 0, at) + 1 for at in places.tolist()})
     name = flaw.name
     word = re.compile(
         _WORDS[name]
@@ -315,20 +336,16 @@ def _line_of(flaw: _Flaw, source: Source) -> int | None:
     return next((text.count("\n", 0, start) + 1 for start in naming or starts), None)
 
 
-def _states(text: str, value: float) -> bool:
-    try:
-        number = float(text.replace(",", ""))
-    except ValueError:
-        return False
-    if not math.isfinite(value) or not math.isfinite(number):
-        return repr(number) == repr(float(value)) or (
-            math.isinf(value) and math.isinf(number) and (number > 0) == (value > 0)
-        )
-    return (
-        any(math.isclose(number * factor, value, rel_tol=1e-9, abs_tol=1e-3) for factor in _FACTORS)
-        if value
-        else number == 0
-    )
+def _states(numbers: Floats, value: float) -> Flags:
+    """Which numbers are a value, in any unit of time."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled: Floats = numbers[:, None] * np.array(_FACTORS)
+        near = np.maximum(1e-9 * np.maximum(abs(scaled), abs(value)), 1e-3)
+        stated = np.isfinite(scaled) & (abs(scaled - value) <= near)
+        stating: Flags = np.asarray(stated.any(axis=1))
+    if not value or not math.isfinite(value):
+        stating = np.isnan(numbers) if math.isnan(value) else numbers == value
+    return stating
 
 
 # ------------------------------------------------------------
@@ -344,10 +361,10 @@ _SLACK = 10.0  # seconds; as long as wrk2 calibrates
 _MARGIN = 1.1
 
 
-def too_long(data: Data, highest: float | None = None) -> str | None:
+def too_long(data: Data, highest: Floats | None = None) -> str | None:
     """Return a note on latencies that last longer than the run, or None.
 
-    The `highest` value of a log, if it is known, saves the decoding of its first intervals.
+    The `highest` value of each interval of a log, if they are known, saves decoding the first.
     """
     if data.unit not in NANOSECONDS:
         return None
@@ -388,7 +405,7 @@ def _of_reported(data: Data) -> str | None:
     )
 
 
-def _of_log(log: HistogramLog, highest_of_all: float | None) -> str | None:
+def _of_log(log: HistogramLog, highest: Floats | None) -> str | None:
     """A latency longer than the log, or first intervals with latencies from before it began."""
     if not len(log):
         return None
@@ -402,19 +419,21 @@ def _of_log(log: HistogramLog, highest_of_all: float | None) -> str | None:
     assumed = log.run.unit_from == "assumed"
     if (
         assumed
-        and highest_of_all is not None
-        and highest_of_all * NANOSECONDS[log.unit] / 1e9 <= longest_allowed
+        and highest is not None
+        and float(highest.max()) * NANOSECONDS[log.unit] / 1e9 <= longest_allowed
     ):
         return None
-    first = log[:_LOOKED_AT]
-    highest = np.zeros(len(first))
-    try:
-        for block in blocks_of(first):
-            filled = np.flatnonzero(np.diff(block.indptr))
-            top_index = block.index[block.indptr[1:][filled] - 1]
-            highest[block.rows[filled]] = block.buckets.high(top_index)
-    except LatencyKitError:  # a large log reports corruption when it is decoded
-        return None
+    if highest is None:
+        first = log[:_LOOKED_AT]
+        highest = np.zeros(len(first))
+        try:
+            for block in blocks_of(first):
+                filled = np.flatnonzero(np.diff(block.indptr))
+                top_index = block.index[block.indptr[1:][filled] - 1]
+                highest[block.rows[filled]] = block.buckets.high(top_index)
+        except LatencyKitError:  # a large log reports corruption when it is decoded
+            return None
+    highest = highest[:_LOOKED_AT]
     filled = np.flatnonzero(highest)
     longest = highest[filled] * (NANOSECONDS[log.unit] / 1e9)
     if not filled.size:

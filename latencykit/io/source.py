@@ -35,6 +35,7 @@ from latencykit.units import checked_unit, format_count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from latencykit._typing import Floats
     from latencykit.core import Data as Data
     from latencykit.core.run import Measure, UnitFrom
 
@@ -634,14 +635,15 @@ class Source:
         Whether a compressed stream was found to end early.
     json : bool
         Whether JSON was read of it, where a value of any type may stand anywhere.
-    highest : float or None
-        Highest latency of a log that was decoded while it was read, in the log's unit.
+    highest : ndarray of float64, or None
+        Highest latency of each interval of a log that was decoded while it was read, in the
+        log's unit.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = without_secrets(str(path))
         self.cut = self.json = False
-        self.highest: float | None = None
+        self.highest: Floats | None = None
         self.path = Path(path)
         self._watch = FileWatch()
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path

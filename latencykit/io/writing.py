@@ -19,34 +19,53 @@ from latencykit.core.histogram_log import (
     interval_tags,
     merge_logs,
 )
-from latencykit.core.run import require_data
+from latencykit.core.run import PROVENANCE, require_data
 from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
+from latencykit.io.source import level_name
 from latencykit.units import format_percentile, parse_percentile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray
+    from latencykit.core.run import Run
     from latencykit.io.source import Data
 
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:
     """Write series of one kind as a table; the unit stands in the names of the columns."""
     columns = None if percentiles is None else list(map(parse_percentile, percentiles.split(",")))
-    tables = ((name, table) for name, data in series.items() for table in _tables(data, columns))
+    facts = _known_facts(series.values())
+    kinds = {(level_name(data), data.unit): name for name, data in series.items()}
+    if len(kinds) > 1:
+        named = ", ".join(f"{name}: {level} in {unit}" for (level, unit), name in kinds.items())
+        raise InvalidArgumentError(
+            f"series of several kinds or units do not fit into one table ({named}); choose one "
+            "with --series, or write .json"
+        )
+    requests = {name: data for name, data in series.items() if isinstance(data, Samples)}
+    tables: Iterable[tuple[str, dict[str, AnyArray]]] = requests_tables(requests, guarded).items()
+    if not requests:
+        tables = (
+            (name, table)
+            for name, data in series.items()
+            for table in _tables(data, columns, facts)
+        )
     with path.open("w", encoding="utf-8", newline="") as stream:
         for number, (name, table) in enumerate(tables):
             _rows(stream, table, guarded(name), header=number == 0)
 
 
-def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[str, AnyArray]]:
+def _tables(
+    data: Data, percentiles: Sequence[float] | None, facts: Sequence[str]
+) -> Iterator[dict[str, AnyArray]]:
     """The columns of a series; of a log's buckets a table per block."""
-    guess = "_assumed" if data.run.unit_from == "assumed" else ""
-    unit = "" if data.unit == "none" else f"_{data.unit}{guess}"
+    unit = _unit_suffix(data)
     if isinstance(data, HistogramLog) and percentiles is not None:
         series = interval_series(data, percentiles)
         values = dict(zip(series.percentiles, series.values.T, strict=True))
@@ -66,26 +85,76 @@ def _tables(data: Data, percentiles: Sequence[float] | None) -> Iterator[dict[st
                 "start_s": np.round(data.starts[row], 6),
                 "length_s": np.round(data.lengths[row], 6), "tag": tags[row],
                 "index": block.index, f"low{unit}": block.buckets.low(block.index),
-                f"high{unit}": block.buckets.high(block.index), "count": block.counts,
+                f"high{unit}": block.buckets.upper_edge(block.index), "count": block.counts,
+                **_provenance(data, facts, row.size),
             }  # fmt: skip
     elif isinstance(data, Histogram):
         low, high, counts = data.buckets.low(data.index), data.buckets.high(data.index), data.counts
         if data.censored:  # a last row without an upper edge
             low, high = np.append(low, data.censored_at), np.append(high, np.nan)
             counts = np.append(counts, data.censored)
-        yield {f"low{unit}": low, f"high{unit}": high, "count": counts}
-    elif isinstance(data, Samples):
-        yield requests_table(data, unit, guarded)
-    else:
-        names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
-        numbers = [*data.stats.values(), *data.reported_percentiles.values()]
-        yield {"statistic": _cells(names), f"value{unit}": np.array(numbers, np.float64)}
+        yield {
+            f"low{unit}": low, f"high{unit}": high, "count": counts,
+            **_provenance(data, facts, low.size),
+        }  # fmt: skip
+    elif isinstance(data, Summary):
+        numbers = {
+            **({} if data.count is None else {"count": data.count}),
+            **data.stats,
+            **{f"p{format_percentile(p)}": v for p, v in data.reported_percentiles.items()},
+        }
+        yield {
+            "statistic": _cells(list(numbers)),
+            f"value{unit}": np.array(list(numbers.values()), np.float64),
+            **_provenance(data, facts, len(numbers)),
+        }
 
 
-def requests_table(
-    data: Samples, unit: str, safe: Callable[[str], str] = str
+def _unit_suffix(data: Data) -> str:
+    return f"_{data.unit}{'_assumed' if data.run.unit_from == 'assumed' else ''}"
+
+
+def _known_facts(series: Iterable[Data]) -> list[str]:
+    """Facts about the measurement that some series states."""
+    runs = [data.run for data in series]
+    return [
+        name for name in PROVENANCE if any(_fact(run, name) not in ("", "none") for run in runs)
+    ]
+
+
+def _fact(run: Run, name: str) -> str:
+    fact = getattr(run, name)
+    return "" if fact in (None, "unknown") else str(fact)
+
+
+def _provenance(data: Data, facts: Sequence[str], size: int) -> dict[str, AnyArray]:
+    return {name: np.full(size, guarded(_fact(data.run, name)), object) for name in facts}
+
+
+def requests_tables(
+    series: Mapping[str, Samples], safe: Callable[[str], str] = str
+) -> dict[str, dict[str, AnyArray]]:
+    """A table per series, all with the same columns; empty where only others have them."""
+    facts = _known_facts(series.values())
+    tables = {name: _requests_table(data, facts, safe) for name, data in series.items()}
+    if any("outcome" in table for table in tables.values()):
+        for name, data in series.items():
+            tables[name].setdefault("outcome", np.full(len(data.duration), OUTCOMES[0], object))
+    names = list(dict.fromkeys(key for table in tables.values() for key in table))
+    return {
+        name: {
+            key: table[key] if key in table else np.full(len(series[name].duration), None, object)
+            for key in names
+        }
+        for name, table in tables.items()
+    }
+
+
+def _requests_table(
+    data: Samples, facts: Sequence[str], safe: Callable[[str], str]
 ) -> dict[str, AnyArray]:
     """The columns of samples, their own first, with texts made `safe`."""
+    unit = _unit_suffix(data)
     columns = {
         f"start{unit}": data.start,
         f"duration{unit}": data.duration,
@@ -101,6 +170,8 @@ def requests_table(
         cells = data.columns.cells(key)
         if isinstance(cells, Words):
             cells = np.array([*map(safe, cells.names), ""], object)[cells.codes]
+        table.setdefault(key, cells)
+    for key, cells in _provenance(data, facts, len(data.duration)).items():
         table.setdefault(key, cells)
     return table
 
@@ -156,8 +227,7 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
 
         samples = {name: data for name, data in series.items() if isinstance(data, Samples)}
         if len(samples) == len(series):
-            tables = {name: requests_table(one, f"_{one.unit}") for name, one in samples.items()}
-            parquet.write_requests(tables, path)
+            parquet.write_requests(requests_tables(samples), path)
         else:
             parquet.write_parquet(series, path)
 
@@ -168,12 +238,13 @@ def _together(series: Mapping[str, Data]) -> Data:
 
     if len(series) == 1:
         return next(iter(series.values()))
-    logs = []
-    for name, data in series.items():
-        log = as_log(data)
-        tagged = isinstance(data, HistogramLog) or log.run.tags
-        logs.append(log.with_tag(log.run.tags[0] if log.run.tags else None if tagged else name))
-    return merge_logs(logs)
+    logs = {name: as_log(data) for name, data in series.items()}
+    tagged = any(log.run.tags for log in logs.values())  # a series without one is the untagged rest
+    logs = {
+        name: log.with_tag(log.run.tags[0] if log.run.tags else None if tagged else name)
+        for name, log in logs.items()
+    }
+    return merge_logs(list(logs.values()))
 
 
 def checked_suffix(path: Path) -> str:

@@ -72,6 +72,15 @@ static long rows_and_sums(void)
                    counts, size, sums, places);
     if (done < 0 || done > rows) abort();
     free(total);
+    if (width) {
+        int64_t space = (int64_t)(dice() % 20), *lowest = buffer(width, 8);
+        int64_t *top = buffer(space, 8), *of_top = buffer(space, 8);
+        for (int64_t i = 0; i < width; i++) lowest[i] = dice() % 9 ? (int64_t)(dice() % 99) : wild();
+        done = lk_top(data, size, begins, ends, rows, slots, each, lowest, width, index, counts,
+                      size, indptr, top, of_top, space);
+        if (done < 0 || done > rows || indptr[done] > space) abort();
+        free(lowest), free(top), free(of_top);
+    }
     width = 0;
     entries = lk_rows(data, size, begins, ends, rows, slots, each, indptr, index, counts, size);
     for (int64_t i = 0; i < entries; i++)
@@ -118,12 +127,85 @@ static long values_and_measurements(void)
     return counted > 0;
 }
 
+static uint8_t digit(uint64_t value)
+{
+    return (uint8_t) "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[value & 63];
+}
+
+/* Lines of commas, digits and line feeds. */
+static long lines(void)
+{
+    int64_t size = (int64_t)(dice() % 50), width = (int64_t)(dice() % 5);
+    int64_t room = (int64_t)(dice() % 12), found;
+    int64_t *ends = buffer(room, 8), *commas = buffer(room * width, 8);
+    uint8_t *text = buffer(size, 1), some = dice() % 2 ? 4 : 9;
+    for (int64_t i = 0; i < size; i++) {
+        uint64_t x = dice() % some;
+        text[i] = x == 0 ? '\n' : x < 3 ? ',' : '7';
+        if (x > 3 && i % (width + 1) == width) text[i] = '\n';
+    }
+    if (size && dice() % 3) text[size - 1] = '\n';
+    found = lk_lines(text, size, width, ends, room, commas);
+    if (found < -1 || found > room) abort();
+    free(ends), free(commas), free(text);
+    return found > 0;
+}
+
+/* Texts whose first bytes are an envelope, and then anything: blocks of all types, wrong ones, ends
+   in the middle. */
+static long opened(void)
+{
+    int64_t rows = 1 + (int64_t)(dice() % 3), size = 0, done, begins[3], ends[3], stops[3];
+    int64_t room = dice() % 4 ? (int64_t)(dice() % 3000) : 0, space = 0;
+    uint8_t *texts = buffer(rows * 1200, 1), *data, *raw, *out;
+    for (int64_t r = 0; r < rows; r++) {
+        uint8_t bytes[640] = {0x1C, 0x84, 0x93, 0x14, 0, 0, 0, 0, 0x78, 0x9C};
+        int64_t length = dice() % 20 ? 14 + (int64_t)(dice() % 580) : (int64_t)(dice() % 14);
+        uint64_t first = dice() & 7, few = dice() % 3 ? 256 : 1 + dice() % 9;
+        for (int64_t i = 10; i < length; i++) bytes[i] = (uint8_t)(dice() % few);
+        bytes[6] = (uint8_t)((length - 8) >> 8), bytes[7] = (uint8_t)(length - 8);
+        if (dice() % 2) bytes[10] = (uint8_t)((bytes[10] & ~7u) | first);
+        if (dice() % 3 == 0) bytes[dice() % 640] ^= (uint8_t)dice();
+        begins[r] = size;
+        for (int64_t i = 0; i < length; i += 3, size += 4) {
+            uint64_t v = (uint64_t)bytes[i] << 16 | (uint64_t)bytes[i + 1] << 8 | bytes[i + 2];
+            if (i + 2 == length) v &= ~255u;
+            if (i + 1 == length) v &= ~65535u;
+            for (int k = 0; k < 4; k++) texts[size + k] = digit(v >> (18 - 6 * k));
+            if (i + 2 >= length) texts[size + 3] = '=';
+            if (i + 1 >= length) texts[size + 2] = '=';
+        }
+        if (dice() % 40 == 0 && size) texts[dice() % (uint64_t)size] = (uint8_t)dice();
+        ends[r] = dice() % 30 ? size : wild();
+        if (ends[r] - begins[r] > space && ends[r] <= size) space = ends[r] - begins[r];
+    }
+    space = space / 4 * 3 + AHEAD - (dice() % 9 ? 0 : 1);
+    data = buffer(size, 1), raw = buffer(space, 1), out = buffer(room + SLACK, 1);
+    memcpy(data, texts, (size_t)size);
+    done = lk_open(data, size, begins, ends, rows, dice() % 3 ? 1 << 20 : (int64_t)(dice() % 300),
+                   raw, space, out, room, stops);
+    if (done < 0 || done > rows || (done && (stops[done - 1] < 0 || stops[done - 1] > room))) abort();
+    { /* without checksums, which random bytes never have */
+        int64_t length = size < 600 ? size : 600;
+        uint8_t *bytes = calloc((size_t)length + AHEAD, 1), *to = buffer(room + SLACK, 1);
+        for (int64_t i = 0; i < length; i++) bytes[i] = (uint8_t)dice();
+        if (length && dice() % 2) bytes[0] = (uint8_t)((bytes[0] & ~7u) | (dice() & 5));
+        done += inflate(bytes, bytes + length, to, to + room) > 0;
+        free(bytes), free(to);
+    }
+    free(texts), free(data), free(raw), free(out);
+    return done > 0;
+}
+
 int main(int argc, char **argv)
 {
     long runs = argc > 1 ? atol(argv[1]) : 1000000, accepted = 0;
     state = 88172645463325252ULL + (argc > 2 ? (uint64_t)atol(argv[2]) * 7919 : 0);
     for (long run = 0; run < runs; run++)
-        accepted += run % 3 ? rows_and_sums() : values_and_measurements();
+        accepted += run % 4 == 0   ? values_and_measurements()
+                    : run % 4 == 1 ? rows_and_sums()
+                    : run % 4 == 2 ? opened()
+                                   : lines();
     printf("%ld wild calls, %ld accepted, no report\n", runs, accepted);
     return 0;
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
+import zlib
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +18,9 @@ import numpy as np
 
 from latencykit.core import kernel
 from latencykit.core.counting import count_values
-from latencykit.errors import LatencyKitError
+from latencykit.errors import LatencyKitError, RowError
 from latencykit.hdr import payload
+from latencykit.hdr.encoded import EncodedBlock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +32,7 @@ _SANITIZERS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recov
 
 
 def run(runs: int, seed: int) -> str:
-    """Make wild calls under the sanitizers, and a thirtieth as many comparisons; report both."""
+    """Make wild calls under the sanitizers, and a fifteenth as many comparisons; report both."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     calls = "no C compiler: no wild calls"
     if compiler is not None:
@@ -43,7 +47,8 @@ def run(runs: int, seed: int) -> str:
         return f"{calls}; no compiled kernel to compare with numpy"
     rng = np.random.default_rng(seed)
     accepted = sum(same(*_payload(rng)) for _ in range(runs // 30))
-    return f"{calls}; {runs // 30} mutated payloads alike in C and numpy, {accepted} accepted"
+    accepted += sum(opened_alike(rng) for _ in range(runs // 30))
+    return f"{calls}; {runs // 15} mutated payloads alike in C and numpy, {accepted} accepted"
 
 
 @contextmanager
@@ -69,6 +74,44 @@ def same(bodies: list[bytes], slots: int, values: np.ndarray) -> bool:
     return not isinstance(fast, str)
 
 
+def opened_alike(rng: np.random.Generator) -> bool:
+    """Open compressed payloads, sound or mutated, by both; return whether they were accepted."""
+    texts = []
+    for _ in range(int(rng.integers(1, 4))):
+        size, most = int(rng.integers(0, 3000)), int(rng.choice([2, 9, 60, 256]))
+        body = rng.integers(0, most, size, dtype=np.int64).astype(np.uint8).tobytes()
+        body = body[: size // 2] + body[: size - size // 2] * int(rng.integers(1, 3))
+        header = struct.pack(
+            ">IiiiqqI4x", 0x1C849303, len(body), 0, 2, 1, 3_600_000_000, 0x3FF00000
+        )
+        how = {"level": int(rng.integers(0, 10)), "strategy": int(rng.integers(0, 5))}
+        packer = zlib.compressobj(how["level"], zlib.DEFLATED, 15, 8, how["strategy"])
+        packed = bytearray(packer.compress(header + body) + packer.flush())
+        if rng.random() < 0.3:
+            packed[int(rng.integers(0, len(packed)))] ^= 1 << int(rng.integers(0, 8))
+        text = base64.b64encode(struct.pack(">Ii", 0x1C849314, len(packed)) + packed)
+        if rng.random() < 0.1:
+            text = text[:-1] + bytes([int(rng.integers(0, 256))])
+        texts.append(text)
+    data, ends = b",".join(texts), np.cumsum([len(text) + 1 for text in texts]) - 1
+    begins = ends - [len(text) for text in texts]
+
+    def opened() -> tuple[np.ndarray, ...]:
+        found: list[bytes] = []
+        while len(found) < ends.size:
+            rest = slice(len(found), None)
+            try:
+                found += [one.body for one in payload.open_between(data, begins[rest], ends[rest])]
+            except RowError as bad:
+                raise RowError(bad.row + len(found), str(bad)) from None
+        return tuple(np.frombuffer(body, np.uint8) for body in found)
+
+    fast = _outcome(opened)
+    with numpy_alone():
+        _assert_equal(fast, _outcome(opened))
+    return not isinstance(fast, str)
+
+
 def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
     ends = np.cumsum([len(body) for body in bodies])
     if not ends[-1]:
@@ -89,7 +132,10 @@ def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:
     index = np.append(arrays[1], -1)[entries]
     np.testing.assert_array_equal(fused[0][: fused[2]], sums[: fused[2]])
     np.testing.assert_array_equal(fused[1][: fused[2]], index[: fused[2]])
-    return *arrays, sums, entries, total, table
+    held = payload.Payloads(layouts, data, begins, ends)
+    with np.errstate(over="ignore"):  # in more buckets than 64 bits have
+        top = EncodedBlock(np.arange(ends.size), held, print).top(0.25)
+    return *arrays, sums, entries, total, table, top.rows, top.indptr, top.index, top.counts
 
 
 def _outcome(action: Callable[[], tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...] | str:

@@ -23,8 +23,7 @@ import numpy as np
 from latencykit.core.histogram_log import HistogramLog, interval_series, interval_tags
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.summary import Summary
-from latencykit.errors import LatencyKitError
-from latencykit.hdr.errors import PayloadError
+from latencykit.errors import LatencyKitError, PayloadError
 from latencykit.hdr.payload import Payload, decode_rows, open_payload, open_payloads
 from latencykit.hdr.write import encode
 from latencykit.io import hlog

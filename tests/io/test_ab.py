@@ -72,6 +72,16 @@ def test_failures_are_reported_as_far_as_ab_does(read_text):
     found = read_text(failing)["out.txt"]
     assert (found.count, found.run.failed) == (25585, 23)
     assert any("20 failed requests" in note for note in found.run.notes)
+    assert any("12 replies of another length" in note for note in found.run.notes)
+
+
+def test_pages_that_vary_in_length_have_not_failed(read_text):
+    varying = TEXT.replace(
+        "Failed requests:        0\n",
+        "Failed requests:        25604\n   (Connect: 0, Receive: 0, Length: 25604, Exceptions: 0)\n",
+    )
+    found = read_text(varying)["out.txt"]
+    assert (found.count, found.run.failed) == (25605, 0)
 
 
 def test_fewer_tables(read_text):

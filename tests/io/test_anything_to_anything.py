@@ -74,3 +74,35 @@ def test_what_cannot_be_joined_is_named(run, requests, tmp_path):
         status, _, err = run("-q", "merge", requests, path, "-o", tmp_path / "x.hlog")
         assert (status, path.name in err, reason in err) == (2, True, True)
         assert not (tmp_path / "x.hlog").exists()
+        assert "merge takes logs, requests and HDR histograms" in err
+        assert "write .csv" not in err  # not of a merge
+
+
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+def test_requests_are_merged_as_requests(run, requests, tmp_path, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    both = tmp_path / f"both{suffix}"
+    status, out, err = run("merge", requests, requests, "-o", both)
+    assert (status, "2,400 values" in out + err) == (0, True)
+    merged = lk.read(both, series=None if suffix == ".json" else "total")
+    assert isinstance(merged, lk.Samples)
+    assert merged.count == 2400
+    assert set(merged.tags) == {"/a", "/b"}
+
+
+def test_requests_stored_in_different_units_are_merged(run, requests, tmp_path):
+    seconds, both = tmp_path / "seconds.csv", tmp_path / "both.json"
+    seconds.write_text("start_s,latency_s\n0.1,0.25\n0.2,0.5\n")
+    assert run("merge", requests, seconds, "-o", both)[0] == 0
+    merged = lk.read(both)
+    assert (merged.count, merged.max) == (1202, 500e6)
+
+
+def test_histograms_are_merged_into_one(run, tmp_path):
+    path, both = next((DATA / "formats/wrk").glob("*/stdout.txt")), tmp_path / "both.json"
+    assert run("merge", path, path, "-o", both)[0] == 0
+    merged, one = lk.read(both), lk.read(path)
+    assert isinstance(merged, lk.Histogram)
+    assert merged.count == 2 * one.count
+    assert merged.max == one.max

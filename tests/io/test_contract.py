@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import gzip
 import inspect
+import itertools
 import json
 import math
 import random
@@ -75,7 +76,8 @@ class Case:
             path
             if path.is_file()
             else max(
-                (one for one in path.rglob("*") if one.is_file()), key=lambda f: f.stat().st_size
+                (one for one in path.rglob("*") if one.is_file()),
+                key=lambda f: (f.stat().st_size, f),  # of equal ones the same on every system
             )
         )
 
@@ -210,7 +212,7 @@ def test_the_marks_of_a_format_lose_no_candidate(case):
     """Whatever the recognisers of all formats know is among the few that are asked."""
     head, dice = Source(case.path).head, random.Random(3)
     heads = [head]
-    for n in range(0 if head.is_dir else 12):
+    for n in range(0, 0 if head.is_dir else 12, 2):
         mutated = bytearray(
             head.data[: dice.randrange(1, len(head.data) + 1)] if n > 7 else head.data
         )
@@ -238,11 +240,12 @@ def test_only_the_modules_of_candidates_are_imported():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["x", "x.txt", "x.json", "x.csv", "x.log"])
-def test_no_sample_of_any_format_is_known_by_its_name_only(name):
+@pytest.mark.parametrize("suffixes", [[""], [".txt", ".json", ".csv", ".log"]])
+def test_no_sample_of_any_format_is_known_by_its_name_only(suffixes):
+    """Without a suffix, and with another's: each suffix is offered a quarter of all samples."""
     mistaken = {}
-    for case, label in zip(CASES, NAMES, strict=True):
-        head = replace(Source(case.path).head, name=name)
+    for case, label, suffix in zip(CASES, NAMES, itertools.cycle(suffixes)):
+        head = replace(Source(case.path).head, name=f"x{suffix}")
         asked = [] if head.is_dir else [*candidates(head), *generic_formats(), *last_resort()]
         scores = {one.name: one.sniff(head) for one in asked}
         best = [one for one, score in scores.items() if score == max(scores.values())]
@@ -478,11 +481,11 @@ def mutations(data: bytes, seed: str, number: int) -> list[bytes]:
 @pytest.mark.slow
 @cases()
 def test_mutated_copies_raise_nothing_but_our_errors(case, tmp_path):
-    for content in mutations(case.data, case.folder.name, 12):
+    samples = sum(one.format == case.format for one in CASES)
+    for number, content in enumerate(mutations(case.data, case.folder.name, -(-12 // samples))):
         copy = case.corrupt(tmp_path, content)
-        for lenient in (False, True):
-            outcome = attempt(tally, case, copy, lenient)
-            assert "\n" not in outcome if isinstance(outcome, str) else outcome >= 0
+        outcome = attempt(tally, case, copy, lenient=number % 2 == 1)
+        assert "\n" not in outcome if isinstance(outcome, str) else outcome >= 0
         named = attempt(detect, Source(copy))
         assert not isinstance(named, str) or "\n" not in named
 

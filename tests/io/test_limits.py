@@ -10,8 +10,7 @@ import pytest
 import latencykit as lk
 from latencykit._limits import DEFAULT, in_force
 from latencykit.cli import main
-from latencykit.errors import InputTooLargeError, InvalidArgumentError
-from latencykit.hdr.errors import PayloadError
+from latencykit.errors import InputTooLargeError, InvalidArgumentError, PayloadError
 from latencykit.hdr.payload import open_payload, open_payloads
 from tests.conftest import DATA
 

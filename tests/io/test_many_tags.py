@@ -6,12 +6,16 @@ import pickle
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import latencykit as lk
 from latencykit.analysis.fan_out import fan_out
+from latencykit.cli import cli
 from latencykit.core import blocks
+from latencykit.errors import CorruptInputError
 from latencykit.io.hlog import HlogPart
 from latencykit.views.summary import series_record
+from latencykit.views.tables import MOST_ROWS
 
 TAGS = 40
 
@@ -132,3 +136,83 @@ def test_logs_of_unlike_tags_keep_them_when_merged(path):
     assert both.tagged("other").histogram() == log.tagged("/item/3").histogram().with_run(
         tags=("other",)
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [("summary", "latencykit.views.summary.series_record"),
+     ("fanout", "latencykit.views.fan_out.fan_out_record")],
+)  # fmt: skip
+def test_a_table_asks_only_the_series_that_it_shows(path, command, asked, monkeypatch):
+    """Its rows are those of a table for which all are asked."""
+    module, _, name = asked.rpartition(".")
+    made = getattr(__import__(module, fromlist=[name]), name)
+    names = []
+    monkeypatch.setattr(
+        asked, lambda name, *args, **kw: names.append(name) or made(name, *args, **kw)
+    )
+    few, every = (
+        CliRunner().invoke(cli, [command, str(path), "--unit", "ns", *more])
+        for more in ([], ["--notes"])
+    )
+    assert few.exit_code == every.exit_code == 0
+    assert len(names) == MOST_ROWS + TAGS + 1
+    rows = few.stdout.splitlines()[:MOST_ROWS]
+    assert rows == every.stdout.splitlines()[:MOST_ROWS]
+    assert "more series: --format csv has all" in few.stdout
+
+
+def test_a_corrupt_line_of_a_series_that_is_not_shown_is_an_error(path, tmp_path, monkeypatch):
+    monkeypatch.setattr("latencykit.io.hlog.KEEP", 0)
+    lines = path.read_bytes().splitlines(keepends=True)
+    last = max(k for k, line in enumerate(lines) if line.startswith(b"Tag=/item/39,"))
+    lines[last] = lines[last][:-40] + b"!" + lines[last][-39:]
+    bad = tmp_path / "bad.hlog"
+    bad.write_bytes(b"".join(lines))
+    for command in ("summary", "fanout", "diagnose"):
+        done = CliRunner().invoke(cli, [command, str(bad), "--unit", "ns"])
+        assert isinstance(done.exception, CorruptInputError)
+        assert f"bad.hlog:{last + 1}: " in str(done.exception)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tags_of_a_table_are_those_of_an_array(seed, tmp_path):
+    """Tags that a reader has numbered give what a search for them in the rows gives."""
+    rng = np.random.default_rng(seed)
+    names = np.array(["pay", "", "get", "Äpfel", "a b", "10", "9"])
+    tag = names[rng.integers(0, rng.integers(2, len(names) + 1), 400)]
+    status = np.where(rng.random(400) < 0.2, 503, 200)
+    start, took = np.sort(rng.integers(0, 60 * 10**9, 400)), rng.integers(1, 10**8, 400)
+    path = tmp_path / "rows.csv"
+    rows = zip(start, took, tag, status, strict=True)
+    lines = [f"{a},{b},{c},{d}\n" for a, b, c, d in rows]
+    path.write_text("start_ns,latency_ns,operation,status\n" + "".join(lines), encoding="utf-8")
+    read = lk.read(path)
+    own = lk.Samples(start=read.start, duration=took, tag=read.tag, outcome=read.outcome)
+    chosen = rng.random(400) < 0.3
+    for some, others in ((read, own), (read.select(chosen), own.select(chosen))):
+        assert some.tags == others.tags
+        assert list(some.by_tag()) == list(others.by_tag())
+        for one, other in zip(some.by_tag().values(), others.by_tag().values(), strict=True):
+            assert one.tags == other.tags
+            assert np.array_equal(one.duration, other.duration)
+            assert np.array_equal(one.tag, other.tag)
+        assert some.evidence().events([50, 90]) == others.evidence().events([50, 90])
+        assert len(some.where(tag="pay")) == len(others.where(tag="pay"))
+    again = pickle.loads(pickle.dumps(read.select(chosen)))
+    assert again.tags == own.select(chosen).tags
+
+
+def test_a_text_diagnoses_no_more_series_than_a_page_shows(path, monkeypatch):
+    asked, diagnose = [], lk.diagnose
+    monkeypatch.setattr(
+        "latencykit.analysis.omission.diagnose",
+        lambda data, **known: asked.append(data) or diagnose(data, **known),
+    )
+    words = ["diagnose", str(path), "--unit", "ns", "--limit", "series=5"]
+    for more, number in ([], 5), (["--fail"], TAGS + 1), (["--format", "csv"], TAGS + 1):
+        asked.clear()
+        done = CliRunner().invoke(cli, [*words, *more])
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        assert len(asked) == number
+        assert ("more series: --notes or --series NAME" in done.stdout) == ("csv" not in more)

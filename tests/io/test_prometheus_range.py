@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import CorruptInputError
 
@@ -44,9 +43,13 @@ def test_rates_are_scaled_by_the_step(read_text):
 
 
 def test_values_above_the_last_bucket_are_censored(read_text):
-    found = read_text(answer([bucket("0.1", [0, 8]), bucket("+Inf", [0, 10])]))["rpc_seconds"]
-    assert isinstance(found, Histogram)
-    assert (found.count, found.censored, found.censored_at) == (8, 2, 1e8)
+    rows = [bucket("0.1", [0, 8, 9]), bucket("+Inf", [0, 10, 14])]
+    found = read_text(answer(rows))["rpc_seconds"]
+    assert isinstance(found, HistogramLog)
+    assert [(one.count, one.censored, one.censored_at) for one in found] == [
+        (8, 2, 1e8),
+        (1, 3, 1e8),
+    ]
 
 
 def test_instants_and_labels(read_text):
@@ -172,6 +175,24 @@ def test_custom_buckets_without_an_outer_edge(read_text):
         (data,) = read_text(text).values()
         assert (data.count, data.censored, data.censored_at) == (8, 1, 5e8)
         assert data.percentile(50) == 1e8
+
+
+def test_custom_buckets_without_an_outer_edge_over_time(read_text):
+    samples = [
+        [
+            stamp,
+            {
+                "count": str(first + last),
+                "sum": "1",
+                "buckets": [[3, "-Inf", "0.1", str(first)], [0, "0.5", "+Inf", str(last)]],
+            },
+        ]
+        for stamp, first, last in ((1_000, 5, 1), (1_015, 9, 1), (1_030, 9, 4))
+    ]
+    row = {"metric": {"__name__": "rpc_seconds"}, "histograms": samples}
+    found = read_text(answer([row]))["rpc_seconds"]
+    assert [(one.count, one.censored) for one in found] == [(4, 0), (0, 3)]
+    assert found.histogram().censored_at == 5e8
 
 
 def test_a_rate_of_native_histograms_keeps_its_shape(read_text):

@@ -18,12 +18,14 @@ HEAD = "# TYPE rpc_seconds histogram\n"
 
 
 def scrape(counts, bounds=(0.01, 0.1, 1.0), labels=""):
-    """One exposition with the counts per bucket (none above the last)."""
+    """One exposition with the counts per bucket, one more than bounds: above the last."""
     cumulative = np.cumsum(counts).tolist()
     own = f"{labels}," if labels else ""
     rows = [
         f'rpc_seconds_bucket{{{own}le="{edge}"}} {count}'
-        for edge, count in zip([*bounds, "+Inf"], [*cumulative, cumulative[-1]], strict=True)
+        for edge, count in zip(
+            [*bounds, "+Inf"], [*cumulative[: len(bounds)], cumulative[-1]], strict=True
+        )
     ]
     shown = f"{{{labels}}}" if labels else ""
     return "\n".join([*rows, f"rpc_seconds_count{shown} {cumulative[-1]}", ""])
@@ -47,6 +49,40 @@ def test_intervals_are_what_was_counted_between_two_scrapes(tmp_path):
     assert (counts_of(log), log.start) == ([3, 4], 1_767_268_800.0)
     assert log.lengths.tolist() == [15, 15]
     assert log.histogram().max == 1e9
+
+
+def test_values_above_the_last_bound_stay_in_their_interval(tmp_path):
+    texts = [scrape(counts, (0.01, 0.1)) for counts in ([5, 0, 0], [7, 1, 2], [7, 1, 6])]
+    log = lk.read(folder(tmp_path, texts))
+    assert [(one.count, one.censored) for one in log] == [(3, 2), (0, 4)]
+    assert log.histogram().censored_at == 1e8
+
+
+def native(deltas, threshold=2.0**-128):
+    """One native histogram as protobuf's text; its buckets end at 1/32, 1/16, 1/8."""
+    listed = "\n".join(f"positive_delta: {delta}" for delta in deltas)
+    return (
+        'name: "rpc_seconds" type: HISTOGRAM metric { label { name: "op" value: "x" } histogram {\n'
+        f"sample_count: {sum(np.cumsum(deltas))} sample_sum: 1 schema: 0\n"
+        f"zero_threshold: {threshold} zero_count: 0\n"
+        f"positive_span {{ offset: -5 length: {len(deltas)} }}\n{listed} }} }}\n"
+    )
+
+
+def test_protobuf_scrapes_are_a_log(tmp_path):
+    for k, deltas in enumerate(([2], [5], [5, -1])):
+        (tmp_path / f"scrape-{1_767_268_800 + 15 * k}.txt").write_text(native(deltas))
+    log = lk.read(tmp_path)
+    assert isinstance(log, lk.HistogramLog)
+    assert ([one.count for one in log], log.lengths.tolist()) == ([3, 4], [15, 15])
+    assert log.histogram().max == 62.5e6
+    for k, path in enumerate(sorted(tmp_path.iterdir())):
+        path.write_text(
+            'name: "rpc_seconds" type: HISTOGRAM metric { histogram { sample_count: '
+            f"{k}\nbucket {{ cumulative_count: 0 upper_bound: 0.5 }} }} }}\n"
+        )
+    counted = lk.read(tmp_path).histogram()
+    assert (counted.count, counted.censored, counted.censored_at) == (0, 2, 5e8)
 
 
 def test_a_reset_counts_from_zero_and_is_noted(tmp_path):

@@ -129,10 +129,31 @@ def test_statistics_are_not_samples(name):
         "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
     ],
 )  # fmt: skip
-def test_one_table_in_every_dress(read_text, text):
+@pytest.mark.parametrize("small", [1 << 20, 0], ids=["numpy", "pandas"])
+def test_one_table_in_every_dress(read_text, monkeypatch, small, text):
+    monkeypatch.setattr("latencykit.io.rows._SMALL", small)
     data = only(read_text(text, "x.csv"))
     assert data.duration.tolist() == [1_500_000, 2_250_000]
     assert data.start.tolist() == [0, 500_000_000]
+
+
+CELLS = ("1", "-2.5", "+3", "4e2", "5.", ".5", "007", " 8", "9 ", "1_0", "0x1", "inf", "nan", "-", "", " ", "true", '"1.5"', '"1""5"',
+         "12345678901234567890", "0.1234567890123456789", "x", "\xe9", "#", "5ms", "1,5")  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_numpy_and_pandas_read_the_same(tmp_path, monkeypatch, cell, lenient):
+    path, readings = tmp_path / "x.csv", []
+    lines = "".join(f'{k},{cell if k % 5 == 4 else k / 7},"a, {cell}",{cell}\n' for k in range(40))
+    path.write_text(f"start_s,latency_ms,name,status\n{lines}")
+    for small in (1 << 20, 0):
+        monkeypatch.setattr("latencykit.io.rows._SMALL", small)
+        try:
+            readings.append(read_source(Source(path), ReadOptions(lenient=lenient, columns=True)))
+        except LatencyKitError as error:
+            readings.append(str(error))
+    assert readings[0] == readings[1]
 
 
 def test_digits_grouped_by_commas_need_quotes(read_text):

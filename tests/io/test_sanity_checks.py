@@ -119,3 +119,20 @@ def test_no_honest_file_gets_the_note():
         assert not any(doubts(data.run.notes) for data in found.values()), path
         seen += len(found)
     assert seen > 20
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("unit", ["ns", "ms", "s"])
+def test_what_was_decoded_while_reading_suffices(seed, unit, tmp_path, monkeypatch):
+    """The note of a log is the same whether or not its first intervals are decoded once more."""
+    rng = np.random.default_rng(seed)
+    lines = HLOG.read_bytes().splitlines(keepends=True)
+    some = [line for line in lines if line[:1].isdigit()]
+    rng.shuffle(some)
+    if seed % 2:
+        some.insert(int(rng.integers(20)), b"7.000,1.000,1.000,HISTF!\n")
+    path = tmp_path / "x.hlog"
+    path.write_bytes(b"".join([line for line in lines if not line[:1].isdigit()] + some))
+    read = lk.read(path, unit=unit, lenient=True)
+    monkeypatch.setattr("latencykit.io.reading.too_long", lambda data, _: too_long(data))
+    assert lk.read(path, unit=unit, lenient=True).run.notes == read.run.notes

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import signal
 import subprocess
 import sys
 import threading
+import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,7 +60,7 @@ def write(path, seed, rows=150, tags=1, layouts=1, large=False):
 
 def make_small(patch):
     """Have threads decode even small logs, a few lines at a time."""
-    sizes = {"KEEP": 0, "THREADS_FROM": 0, "SPAN": 2_000, "AHEAD": 8_000}
+    sizes = {"KEEP": 0, "THREADS_FROM": 0, "SPAN": 2_000, "AHEAD": 8_000, "AHEAD_BESIDE": 9_000}
     for name, size in sizes.items():
         patch.setattr(hlog, name, size)
 
@@ -278,3 +281,28 @@ class TestNumberOfThreads:
         assert lk.read(path, jobs=1).histogram().count
         monkeypatch.setenv(_threads.VARIABLE, "1")
         assert lk.read(path).histogram().count
+
+
+@pytest.mark.slow
+@compiled
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads in /proc")
+def test_ctrl_c_ends_a_threaded_decode(tmp_path):
+    path = tmp_path / "x.hlog"
+    counts = np.random.default_rng(3).integers(1, 60, 4000)
+    line = b"%d.000,1.000,1.000," + encode(HdrBuckets(3), np.arange(4000), counts) + b"\n"
+    with path.open("wb") as stream:
+        stream.writelines(line % second for second in range(20_000))
+    command = [sys.executable, "-m", "latencykit", "summary", str(path), "--jobs", "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        tasks = Path(f"/proc/{process.pid}/task")
+        until = time.monotonic() + 60
+        while len(list(tasks.iterdir())) < 3 and time.monotonic() < until:
+            time.sleep(0.005)
+        assert process.poll() is None, "it was over before"
+        process.send_signal(signal.SIGINT)
+        try:
+            printed, _ = process.communicate(timeout=30)  # far less; a hang fails
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert not printed

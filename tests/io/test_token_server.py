@@ -37,12 +37,17 @@ def ask(port):
 
 
 def check(found):
-    """Compare with the truth: a busy machine delays, but no token comes before it is due."""
+    """Compare with the truth: a busy machine delays, but no token comes before it is due.
+
+    Those behind a token that is read late follow at once, so that single gaps are shorter.
+    """
     failed = REQUESTS // FAILS
     for name, truth in (("ttft", FIRST), ("tpot", GAP), ("e2el", FIRST + (TOKENS - 1) * GAP)):
         total = found[name].histogram()
         assert (total.count, total.run.failed) == (REQUESTS - failed, failed)
-        assert truth * 0.8e9 <= total.min <= truth * 1.6e9
+        least = total.percentile(50) if name == "tpot" else total.min
+        assert truth * 0.8e9 <= least
+        assert total.min <= truth * 1.6e9
     assert found["itl"].histogram().count == (REQUESTS - failed) * (TOKENS - 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,16 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.columns import coded
 from latencykit.core.histogram import Histogram
+from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import EMPTY, data_from_points, data_from_values
+from latencykit.io.build import data_from_points, data_from_values, numbers_of
 from latencykit.io.raw.cells import (
     ColumnName,
     are_statistics,
+    emptied,
     kind_of,
     latency_columns,
+    matching,
     named,
     only_by_default,
+    present,
     roles_of,
     word_set,
 )
@@ -28,18 +34,16 @@ from latencykit.io.raw.outcomes import candidate, words_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnySeries
+    from latencykit.core.columns import Cells
     from latencykit.core.run import Run
-    from latencykit.io.raw.cells import Kind
+    from latencykit.io.raw.cells import Kind, Sample
     from latencykit.io.source import Data
 
     Columns = Mapping[str, NDArray[Any]]
 
-OPEN = ("inf", "+inf", "infinity", "+infinity", "∞")
-"""Cells of a bucket without an upper end."""
+_OPEN = ("inf", "+inf", "infinity", "+infinity", "∞")
 
 _SURE = word_set("count counts frequency frequencies freq weight weights occurrence occurrences")
 _MAYBE = word_set(
@@ -71,6 +75,7 @@ _WORDS: dict[str, float | str] = {
     "stddev": "std", "stdev": "std",
     "std dev": "std", "count": "count", "n": "count", "samples": "count", "requests": "count",
 }  # fmt: skip
+_OWN = (("low", "high", "count"), ("statistic", "value"))
 _FEW = 4  # rows; as many running numbers are not counts
 
 
@@ -95,6 +100,8 @@ class Shape:
     fraction : bool
         Whether those are 0 to 1.
     notes : tuple of str
+    own : bool
+        Whether latencykit wrote the table.
     """
 
     kind: Literal["counts", "percentiles"]
@@ -106,6 +113,7 @@ class Shape:
     level: str | None = None
     fraction: bool = False
     notes: tuple[str, ...] = ()
+    own: bool = False
 
 
 def looks_aggregated(columns: Iterable[str]) -> bool:
@@ -121,10 +129,19 @@ def looks_aggregated(columns: Iterable[str]) -> bool:
     return bool(values and (counts or levels)) or bool(levels and latency_columns(columns)[0])
 
 
-def shape_of(sample: pd.DataFrame, column: str | None, notes: list[str]) -> Shape | None:
+def shape_of(sample: Sample, column: str | None, notes: list[str]) -> Shape | None:
     """Return the shape of a table whose rows are not requests, by column names and first rows."""
-    parts = [named(str(name)) for name in sample.columns]
-    return _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
+    parts = list(map(named, sample))
+    shape = _percentiles(sample, parts, column) or _counts(sample, parts, column, notes)
+    if shape is not None and _is_own(parts):
+        return replace(shape, own=True, notes=())  # latencykit's own table needs no explanation
+    return shape
+
+
+def _is_own(parts: Sequence[ColumnName]) -> bool:
+    """True for a table that latencykit wrote."""
+    stems = {part.stem for part in parts}
+    return any({"series", *own} <= stems for own in _OWN)
 
 
 # ---------------------------------------------------------------- percentiles
@@ -143,17 +160,17 @@ def level_of(text: str) -> float | str | None:
     return value if 0 <= value <= 100 else None
 
 
-def _percentiles(
-    sample: pd.DataFrame, parts: Sequence[ColumnName], column: str | None
-) -> Shape | None:
+def _percentiles(sample: Sample, parts: Sequence[ColumnName], column: str | None) -> Shape | None:
 
     @cache  # of many columns that may hold percentiles, each asks all others
     def kind(name: str) -> Kind:
-        cells: AnySeries = sample[name]
+        cells: Cells = sample[name]
         return kind_of(cells)
 
     for level in parts:
-        fits = _levels_in(sample[level.column], level)
+        fits = _levels_in(
+            sample[level.column], level, own=level.stem == "statistic" and _is_own(parts)
+        )
         if fits is None:
             continue
         rest = [other for other in parts if other is not level]
@@ -182,24 +199,21 @@ def _percentiles(
 
 
 def _levels_in(
-    cells: AnySeries, name: ColumnName
+    cells: Cells, name: ColumnName, *, own: bool
 ) -> Literal["labels", "fraction", "percent"] | None:
     """How a column writes percentiles; None where it does not."""
-    import pandas as pd
-
-    text = cells.dropna().astype(str).str.strip()
-    text = text[~text.isin(EMPTY)]
-    if not len(text):
+    text = present(cells)
+    if not text:
         return None
-    labels = [level_of(cell) for cell in text.unique()]
-    if None not in labels and any(isinstance(label, float) for label in labels):
+    labels = [level_of(cell) for cell in dict.fromkeys(text)]
+    if own or (None not in labels and any(isinstance(label, float) for label in labels)):
         return "labels"
     if (
         not (set(words_of(name.stem)) & _LEVELS and set(words_of(name.stem)) <= _LEVELS | _FILL)
         or name.unit is not None
     ):
         return None
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+    numbers = numbers_of(text)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= 100).all()):
         return None
     sure = bool(set(words_of(name.stem)) & _SURE_LEVELS)
@@ -245,7 +259,9 @@ def percentile_data(
         labels, texts, columns["duration"].tolist(), numbers, strict=True
     ):
         level = level_of(label)
-        if level is None:
+        if level is None and shape.own:
+            level = label
+        elif level is None:
             level = float(label) * (100.0 if shape.fraction else 1.0)
             level = round(level, 9)
         if level == "count":
@@ -264,10 +280,18 @@ def percentile_data(
     if count is None and "count" in columns and beside:
         ascending = [beside[level] for level in ordered]
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
+    if shape.own:  # of a summary, and no more than it
+        stats |= {name: points.pop(p) for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
+        return Summary(stats, points, count, "none" if run.unit == "none" else "ns", run)
     return data_from_points(points, count, stats, run)
 
 
 # ---------------------------------------------------------------- counts
+
+
+def is_open(text: str) -> bool:
+    """True for the upper end of a bucket that has none."""
+    return text.strip().lower() in _OPEN
 
 
 def _counting(name: ColumnName) -> Literal["sure", "maybe"] | None:
@@ -291,11 +315,10 @@ def _edge(name: ColumnName) -> Literal["upper", "lower", "bin"] | None:
 
 
 def _counts(
-    sample: pd.DataFrame, parts: Sequence[ColumnName], column: str | None, notes: list[str]
+    sample: Sample, parts: Sequence[ColumnName], column: str | None, notes: list[str]
 ) -> Shape | None:
-    def has_numbers(cells: AnySeries) -> bool:
-        closed = cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]
-        return kind_of(closed) in ("number", "span")
+    def has_numbers(cells: Cells) -> bool:
+        return kind_of(emptied(cells, matching(cells, is_open))) in ("number", "span")
 
     counting = [
         part for part in parts if _counting(part) is not None and _are_counts(sample[part.column])
@@ -353,7 +376,7 @@ def _counts(
     return None
 
 
-def _may_be_a_clock(cells: AnySeries, name: ColumnName) -> bool:
+def _may_be_a_clock(cells: Cells, name: ColumnName) -> bool:
     """True if a column such as ``time_s`` advances in equal steps: counts may be per second."""
     steps = (
         np.diff(_floats(cells)) if name.stem == "time" and name.unit in (None, "s") else np.zeros(0)
@@ -372,15 +395,9 @@ def _counts_note(count: ColumnName, of: str) -> str:
     )
 
 
-def _are_counts(cells: AnySeries) -> bool:
+def _are_counts(cells: Cells) -> bool:
     """True if all cells are whole numbers from 0 on."""
-    import pandas as pd
-
-    if cells.dtype.kind == "b":
-        return False
-    text = cells.dropna()
-    text = text[~text.isin(EMPTY)] if text.dtype.kind not in "iuf" else text
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+    numbers = numbers_of(present(cells))
     return bool(
         numbers.size
         and np.isfinite(numbers).all()
@@ -396,12 +413,12 @@ def _timed(parts: Sequence[ColumnName], value: ColumnName) -> bool:
 
 
 def _against(
-    sample: pd.DataFrame, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
+    sample: Sample, parts: Sequence[ColumnName], value: ColumnName, count: ColumnName
 ) -> str | None:
     """Why a column named as counts has none; None where it has, ``""`` where no note is needed."""
     if _timed(parts, value):
         return "the table has times or connections of single rows"
-    cells, numbers = sample[value.column].map(str), _floats(sample[count.column])
+    numbers = _floats(sample[count.column])
     if numbers.size >= _FEW and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
         return "it numbers the rows"
     if "weight" in count.stem or "freq" in count.stem or "occurrence" in count.stem:
@@ -416,19 +433,16 @@ def _against(
         for part in parts
         if candidate(part.column) is not None and part not in (value, count)
     ]
-    keys = sample[[name for name in dict.fromkeys(groups) if name != count.column]].map(str)
-    if (keys.assign(__value=cells)).duplicated().any():
+    keys = [coded(sample[name])[0] for name in dict.fromkeys(groups) if name != count.column]
+    rows = np.stack([coded(sample[value.column])[0], *keys], axis=1)
+    if len(np.unique(rows, axis=0)) < len(rows):
         return "values occur more than once"
     if _counting(count) == "sure" or len(parts) == 2:
         return None
     values = (
         _floats(sample[value.column]) if kind_of(sample[value.column]) == "number" else np.zeros(0)
     )
-    place = (
-        keys.apply("\0".join, axis=1).factorize()[0]
-        if keys.shape[1]
-        else np.zeros(len(sample), np.int64)
-    )
+    place = np.unique(rows[:, 1:], axis=0, return_inverse=True)[1].reshape(-1)
     for group in np.unique(place).tolist():
         own, often = (
             array[place == group] if array.size == place.size else array
@@ -443,26 +457,20 @@ def _against(
     return None
 
 
-def _floats(cells: AnySeries) -> NDArray[np.float64]:
-    import pandas as pd
-
-    numbers: NDArray[np.float64] = pd.to_numeric(cells, errors="coerce").to_numpy(
-        np.float64, na_value=np.nan
-    )
-    return numbers
+def _floats(cells: Cells) -> NDArray[np.float64]:
+    codes, names = coded(cells)
+    return np.append(numbers_of(names), np.nan)[codes]
 
 
-def _edged(
-    sample: pd.DataFrame, bound: ColumnName, count: ColumnName, *, cumulative: bool
-) -> Shape:
+def _edged(sample: Sample, bound: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
     """Buckets of which one edge is stated."""
     edge, notes = _edge(bound), [_counts_note(count, "buckets")]
-    text = sample[bound.column].astype(str).str.strip().str.lower()
+    above = matching(sample[bound.column], is_open)
     numbers = _floats(sample[count.column])
     if edge == "bin":
         edges = _floats(sample[bound.column])
         lower = (
-            not text.isin(OPEN).any()
+            not above.any()
             and edges.size > 0
             and edges[np.argmin(edges)] == 0
             and numbers[np.argmin(edges)] > 0
@@ -470,9 +478,7 @@ def _edged(
         edge = "lower" if lower else "upper"
         notes.append(f"column {bound.column!r} is taken as the {edge} end of each bucket")
     if "le" in words_of(bound.stem) and not cumulative and numbers.size > 1:
-        order = np.argsort(
-            np.where(text.isin(OPEN), np.inf, _floats(sample[bound.column])), kind="stable"
-        )
+        order = np.argsort(np.where(above, np.inf, _floats(sample[bound.column])), kind="stable")
         cumulative = bool((np.diff(numbers[order]) >= 0).all())
         which = (
             "all requests up to an edge, as Prometheus counts them"

@@ -15,7 +15,8 @@ from latencykit._text import printable
 from latencykit.errors import LatencyKitError, MissingPackageError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.raw.columns import looked_at, plan_of
+from latencykit.io.raw.columns import looked_at, plan_of, refuse_twice
+from latencykit.io.rows import Table
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -50,17 +51,18 @@ def _data_of(
     notes: Sequence[str] = (),
 ) -> dict[str, Data]:
     """Series of a table whose chunks `frames` gives, for the columns that are wanted."""
-    plan = plan_of(sample, options, source, notes)
+    refuse_twice(map(str, sample.columns), source)
+    plan = plan_of(Table.of(sample).columns, options, source, notes)
     chunks = _numbered(frames(plan))
     return gathered(
         chunks, plan, options, source, lambda rows: [(None, f"row {row + 1}") for row in rows], []
     )
 
 
-def _numbered(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def _numbered(frames: Iterable[pd.DataFrame]) -> Iterator[Table]:
     done = 0
     for frame in frames:
-        yield frame.set_axis(range(done, done + len(frame)))
+        yield Table.of(frame.reset_index(drop=True), done)
         done += len(frame)
 
 
@@ -295,7 +297,7 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
             # What they show to be unusable is refused before the rest is decompressed.
             columns = _columns(rows, source)
             _check_units(columns, source)
-            plan_of(_sample_of(columns), options, source)
+            plan_of(Table.of(_sample_of(columns)).columns, options, source)
         file: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(file, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except LatencyKitError:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.columns import Columns as FurtherColumns
+from latencykit.core.columns import Words, coded, select
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.run import Run
+from latencykit.core.run import Corrected, Loop, Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import EMPTY, data_from_values, further_cells
-from latencykit.io.raw.aggregates import OPEN, counted_data, level_of, percentile_data
-from latencykit.io.raw.cells import Times, coded, times_of, unit_in
+from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
+from latencykit.io.raw.cells import Times, emptied, matching, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.source import refuse_rows
 from latencykit.units import NANOSECONDS
@@ -24,11 +26,12 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnyArray, AnySeries
+    from latencykit._typing import AnyArray
+    from latencykit.core.columns import Cells
     from latencykit.io.raw.columns import ColumnPlan
+    from latencykit.io.rows import Table
     from latencykit.io.source import Data, Locate, ReadOptions, Source
 
     Columns = dict[str, NDArray[Any]]
@@ -37,6 +40,7 @@ KEPT = 2_000_000
 """Rows that are kept as samples where a histogram would do."""
 
 _MOST_TAGS = 200
+_GUARD = re.compile(r"(^|;)'(?=[=+\-@＝＋－＠])")  # as `guarded` writes cells
 _FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
@@ -56,15 +60,15 @@ class _Words:
     names: list[str] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
 
-    def codes(self, cells: AnySeries) -> NDArray[np.int64]:
+    def codes(self, cells: Cells) -> NDArray[np.int64]:
         codes, distinct = coded(cells)
-        table = [self._code(str(word).strip()) for word in distinct] + (
+        table = [self._code(word.strip()) for word in distinct] + (
             [self._code("")] if (codes < 0).any() else []
         )
         return np.asarray(np.array(table or [0], np.int64)[codes])
 
     def _code(self, word: str) -> int:
-        name = "" if word in EMPTY else word
+        name = "" if word in EMPTY else _GUARD.sub(r"\1", word)
         if name not in self.known:
             self.known[name] = len(self.names)
             self.names.append(name)
@@ -82,8 +86,9 @@ class _Rows:
         self.lost: Counter[int] = Counter()  # outcome → requests without a latency
         self.strange: dict[str, None] = {}
         self.tags, self.series, self.connections = _Words(), _Words(), _Words()
+        self.stated: dict[tuple[str, str], set[str]] = {}  # series, fact → what rows say
 
-    def columns(self, frame: pd.DataFrame) -> Columns:
+    def columns(self, frame: Table) -> Columns:
         """Return the columns of `Samples` (tags and series as codes) of the usable rows."""
         plan, times = self.plan, self._times(frame)
         outcome = np.zeros(len(frame), np.int8)
@@ -95,6 +100,15 @@ class _Rows:
         bad = np.logical_or.reduce([column.corrupt for column in times.values()])
         empty, negative = times["duration"].missing, times["duration"].ns < 0
         unstamped = np.logical_or.reduce([column.missing for column in times.values()]) & ~empty
+        for name in plan.provenance:
+            keys, groups = (np.zeros(1, np.int64), [""])
+            if plan.series is not None:
+                keys, groups = coded(frame[plan.series])
+            codes, texts = coded(frame[name])
+            both = np.stack(np.broadcast_arrays(keys, codes), axis=1)
+            for key, code in np.unique(both, axis=0).tolist():
+                if min(key, code) >= 0:
+                    self.stated.setdefault((groups[key], name), set()).add(texts[code])
         out = bad | empty | negative | unstamped
         if not out.any():
             keep = slice(None)
@@ -125,14 +139,14 @@ class _Rows:
             if column is not None:
                 columns[name] = words.codes(frame[column])[keep]
         if plan.further:
-            table: Any = frame[list(plan.further)][keep]
-            columns[_FURTHER] = table
-        if _PLACE in frame:
-            columns[_PLACE] = frame[_PLACE].to_numpy(np.int64)[keep]
+            further: Any = {name: select(frame[name], keep) for name in plan.further}
+            columns[_FURTHER] = further
+        if plan.shape is not None:
+            columns[_PLACE] = np.arange(len(frame))[keep]
         self.tally["rows"] += len(columns["duration"])
         return columns
 
-    def _times(self, frame: pd.DataFrame) -> dict[str, Times]:
+    def _times(self, frame: Table) -> dict[str, Times]:
         """All columns of times; rows in which one cannot be read raise or are reported."""
         plan = self.plan
         times = {"duration": self._durations(frame)}
@@ -147,7 +161,7 @@ class _Rows:
         reported = np.zeros(len(frame), np.bool_)
         for role, column in times.items():
             wrong = np.flatnonzero(column.corrupt & ~reported)
-            if wrong.size and frame.attrs.get("unended", False):
+            if wrong.size and frame.unended:
                 self.tally["cut"] += 1
             elif wrong.size:
                 seen = (
@@ -155,7 +169,7 @@ class _Rows:
                 )
                 expected = "a duration" if role == "duration" else "a time"
                 refuse_rows(
-                    frame.index[wrong].tolist(),
+                    (frame.first + (wrong if frame.rows is None else frame.rows[wrong])).tolist(),
                     self.locate,
                     self.source,
                     self.options,
@@ -165,30 +179,27 @@ class _Rows:
             reported |= column.corrupt
         return times
 
-    def _durations(self, frame: pd.DataFrame) -> Times:
+    def _durations(self, frame: Table) -> Times:
         """Latencies, each in the unit of its row where a column has it; inf for open buckets."""
         plan = self.plan
         cells = frame[plan.duration]
         if plan.unit_column is not None:
             codes, distinct = coded(frame[plan.unit_column])
             factors = np.array(
-                [NANOSECONDS.get(unit_in(str(word)) or "", np.nan) for word in distinct] + [np.nan]
+                [NANOSECONDS.get(unit_in(word) or "", np.nan) for word in distinct] + [np.nan]
             )[codes]
             bare = times_of(cells, plan.kind, "none")
             ns = np.round(bare.ns * np.nan_to_num(factors), 3)
             return Times(ns, bare.missing, bare.corrupt | (np.isnan(factors) & ~bare.missing))
         if plan.shape is not None and plan.shape.level is not None:
-            counts = (
-                frame[plan.shape.level].astype(str).map(level_of).eq("count").to_numpy(np.bool_)
-            )
-            durations = times_of(cells.astype(object).mask(counts), plan.kind, plan.unit)
+            counts = matching(frame[plan.shape.level], lambda text: level_of(text) == "count")
+            durations = times_of(emptied(cells, counts), plan.kind, plan.unit)
             return durations._replace(missing=durations.missing & ~counts)
         if plan.shape is None or plan.shape.edge == "value":
             return times_of(cells, plan.kind, plan.unit)
-        text = cells.astype(object)
-        beyond = text.astype(str).str.strip().str.lower().isin(OPEN)
-        durations = times_of(text.mask(beyond), plan.kind, plan.unit)
-        beyond_rows = beyond.to_numpy(np.bool_) | (durations.missing & (plan.shape.edge == "both"))
+        beyond = matching(cells, is_open)
+        durations = times_of(emptied(cells, beyond), plan.kind, plan.unit)
+        beyond_rows = beyond | (durations.missing & (plan.shape.edge == "both"))
         return Times(
             np.where(beyond_rows, np.inf, durations.ns),
             durations.missing & ~beyond_rows,
@@ -221,6 +232,18 @@ class _Rows:
             notes.append(f"unknown outcomes count as failures: {words}")
         return notes
 
+    def provenance(self, series: str | None = None) -> dict[str, str]:
+        """Return the facts about the measurement on which all rows, or those of a series, agree."""
+        stated: dict[str, set[str]] = {}
+        for (key, name), words in self.stated.items():
+            if series in (None, key):
+                stated[name] = stated.get(name, set()) | words
+        single = {name: min(words) for name, words in stated.items() if len(words) == 1}
+        known = {"tool": printable(single.get("tool", ""), 60)}
+        for name, type_ in (("loop", Loop), ("corrected", Corrected)):
+            known[name] = single[name] if single.get(name) in get_args(type_) else ""
+        return {name: fact for name, fact in known.items() if fact}
+
     def no_latencies(self) -> Exception:
         """Return the error of a table without a usable row."""
         seen = [f"column {self.plan.duration!r} contains no latencies", *self.notes()]
@@ -228,7 +251,7 @@ class _Rows:
 
 
 def gathered(
-    frames: Iterable[pd.DataFrame],
+    frames: Iterable[Table],
     plan: ColumnPlan,
     options: ReadOptions,
     source: Source,
@@ -249,8 +272,9 @@ def gathered(
         raise rows.no_latencies()
     tables: list[Any] = [part.pop(_FURTHER) for part in kept] if plan.further else []
     further = {
-        name: further_cells([frame[name] for frame in tables if len(frame)])
+        name: further_cells([part[name] for part in tables if part[name].shape[0]])
         for name in plan.further
+        if name not in rows.provenance()
     }
     table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
@@ -262,7 +286,8 @@ def gathered(
     series_data: dict[str, Data] = {}
     for code in np.unique(series).tolist():
         own = series == code
-        data = _data({name: column[own] for name, column in table.items()}, run, rows)
+        own_run = run.replace(**rows.provenance(rows.series.names[code]))
+        data = _data({name: column[own] for name, column in table.items()}, own_run, rows)
         if isinstance(data, Samples):
             data = data.with_columns(FurtherColumns(further).select(own))
         series_data[rows.series.names[code]] = data
@@ -275,23 +300,22 @@ def _run(plan: ColumnPlan, rows: _Rows) -> Run:
     lost = {_FACTS[code - 1]: number for code, number in rows.lost.items() if single}
     return Run(
         unit=plan.unit, unit_from=plan.unit_from, failures_known=plan.failures_known
-    ).replace(**lost)
+    ).replace(**lost, **rows.provenance())
 
 
-def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -> dict[str, Data]:
+def _aggregated(frames: Iterable[Table], rows: _Rows, notes: list[str]) -> dict[str, Data]:
     """Tables of counts and of percentiles: one series per operation that a column names."""
     plan, shape = rows.plan, rows.plan.shape
     assert shape is not None
     kept: list[Columns] = []
     for frame in frames:
         columns = {_LEVEL: shape.level, _TEXT: plan.duration} if shape.level is not None else {}
-        texts = {
-            name: frame[column].astype(str).to_numpy(object) for name, column in columns.items()
-        }
-        place = np.arange(len(frame))
-        part = rows.columns(frame.assign(**{_PLACE: place}))
-        used = part.pop(_PLACE, place)
-        kept.append(part | {name: column[used] for name, column in texts.items()})
+        part = rows.columns(frame)
+        used = part.pop(_PLACE)
+        for name, column in columns.items():
+            codes, words = coded(frame[column])
+            part[name] = np.array([*words, "nan"], object)[codes[used]]
+        kept.append(part)
     if not kept or not rows.tally["rows"]:
         raise rows.no_latencies()
     table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
@@ -303,7 +327,8 @@ def _aggregated(frames: Iterable[pd.DataFrame], rows: _Rows, notes: list[str]) -
         place = divmod(code, _KEYS)
         label = _label(place, rows)
         own = {name: column[key == code] for name, column in table.items()}
-        series_data[label] = _aggregate(own, rows, run, label)
+        facts = rows.provenance(rows.series.names[place[0]] if rows.series.names else "")
+        series_data[label] = _aggregate(own, rows, run.replace(**facts), label)
     return series_data
 
 
@@ -359,9 +384,9 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
             return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
         if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
             return data_from_values(good, _with_outcomes(run, outcome))
-    arrays = dict(columns)
+    arrays: dict[str, Any] = dict(columns)
     if "tag" in arrays:
-        arrays["tag"] = np.asarray(rows.tags.names, np.str_)[arrays["tag"]]
+        arrays["tag"] = Words(arrays["tag"], np.array(rows.tags.names, object))
         if len(rows.tags.names) > _MOST_TAGS:
             del arrays["tag"]
             run = run.with_notes(
@@ -447,7 +472,7 @@ def _label(place: tuple[int, int], rows: _Rows) -> str:
     tag = (
         rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
     )
-    return f"{series}:{tag}" if series and tag else series or tag
+    return f"{series}:{tag}" if series and tag and series != tag else series or tag
 
 
 def _finished(

@@ -5,24 +5,29 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.columns import Words, coded
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import EMPTY
+from latencykit.io.build import EMPTY, numbers_of
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnyArray, AnySeries, Flags
+    from latencykit._typing import AnyArray, Flags
+    from latencykit.core.columns import Cells
 
+
+Sample: TypeAlias = "Mapping[str, Cells]"
+"""The first rows of a table, column by column."""
 
 Style = Literal["plain", "point", "grouped", "comma", "unclear", "mixed"]
 """How the numbers of a column are written: without or with a decimal point; with a decimal point
@@ -265,6 +270,8 @@ def named(column: str) -> ColumnName:
     bare = _FOREIGN_MICRO.sub("µ", bare)
     if bare.endswith("_assumed"):
         return replace(named(bare.removesuffix("_assumed")), column=column, assumed=True)
+    if bare.endswith("_none"):  # latencykit's plain numbers
+        return replace(named(bare.removesuffix("_none")), column=column, unit="none")
     bracket = _BRACKETS.match(bare) if len(bare) < _NAMES_LONGEST else None
     stated = unit_in(bracket[2]) if bracket else None
     if bracket and stated:
@@ -340,11 +347,14 @@ def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:
 
 Kind = Literal["number", "span", "moment", "word"]
 
+_KINDS: dict[str, Kind] = {"m": "span", "M": "moment"}
 _JUDGED = 60
 _LONGEST_WORD = 80
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
 _GROUPED_SPAN = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+|,\d{3})\s*[A-Za-zµμ]+$")
 _ZULU = re.compile(r"(\d) ?(?:UTC|GMT)$")
+_SPELLED_SPAN = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)")
+_DATED = re.compile(r"\s*[-+]?\[?\d")
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
 
 
@@ -366,39 +376,49 @@ class Times(NamedTuple):
     corrupt: Flags
 
 
-def kind_of(cells: AnySeries) -> Kind:
-    """Return what a column's cells are, judged by the first of them."""
-    import pandas as pd
+def present(cells: Cells) -> list[str]:
+    """Return the texts of the cells that have one; for the first rows of a table."""
+    codes, names = coded(cells)
+    words = [name.strip() for name in names]
+    return [words[code] for code in codes.tolist() if code >= 0 and words[code] not in EMPTY]
 
-    if cells.dtype.kind in "iufmM":
-        return (
-            "span" if cells.dtype.kind == "m" else "moment" if cells.dtype.kind == "M" else "number"
-        )
-    if isinstance(cells.dtype, pd.DatetimeTZDtype):
-        return "moment"
-    text = cells.dropna().astype(str)
-    text = text[~text.isin(EMPTY)].iloc[:_JUDGED]
-    if not len(text) or cells.dtype.kind == "b":
-        return "word"
-    readers: dict[Kind, Any] = {
-        "number": lambda: pd.to_numeric(text, errors="coerce"),
-        "span": lambda: _spans(text),
-        "moment": lambda: _moments(text),
-    }
+
+def matching(cells: Cells, fits: Callable[[str], object]) -> Flags:
+    """Return which cells have a text that fits."""
+    codes, names = coded(cells)
+    return np.array([*(bool(fits(name)) for name in names), False], np.bool_)[codes]
+
+
+def emptied(cells: Cells, rows: Flags) -> Cells:
+    """Return the cells without those of some rows."""
+    if isinstance(cells, Words):
+        return Words(np.where(rows, np.int32(-1), cells.codes), cells.names)
+    return np.where(rows, np.nan, cells)
+
+
+def kind_of(cells: Cells) -> Kind:
+    """Return what a column's cells are, judged by the first of them."""
+    if not isinstance(cells, Words):
+        return _KINDS.get(cells.dtype.kind, "number")
+    texts = present(cells)[:_JUDGED]
+    readers: dict[Kind, Any] = {"number": numbers_of, "span": _spans, "moment": _moments}
     for kind, read in readers.items():
-        if pd.notna(read()).mean() > 0.5:
+        values = read(texts) if texts else np.zeros(0)
+        if np.count_nonzero(values == values) > 0.5 * len(texts):  # neither NaN nor NaT
             return kind
     return "word"
 
 
-def times_of(cells: AnySeries, kind: Kind, unit: str, *, stamps: bool = False) -> Times:
+def times_of(cells: Cells, kind: Kind, unit: str, *, stamps: bool = False) -> Times:
     """Return cells as nanoseconds; numbers are of `unit` (``none``: they stay as they are).
 
     With `stamps`, fractional seconds since the epoch are meant to the microsecond, which is all
     that a float holds.
     """
-    import pandas as pd
-
+    if not isinstance(cells, Words) and cells.dtype.kind in _KINDS:
+        missing = np.isnat(cells)
+        ns = np.where(missing, 0, cells.astype(f"{cells.dtype.kind}8[ns]").astype(np.int64))
+        return Times(ns, missing, np.zeros(cells.size, np.bool_))
     if kind == "number":
         times = _numbers(cells, unit)
         ns = times.ns
@@ -411,55 +431,31 @@ def times_of(cells: AnySeries, kind: Kind, unit: str, *, stamps: bool = False) -
         ):
             return times._replace(ns=np.rint(ns / 1e3).astype(np.int64) * 1000)
         return times
-    if cells.dtype.kind in "mM" or isinstance(cells.dtype, pd.DatetimeTZDtype):
-        instants, missing = as_nanoseconds(cells), cells.isna().to_numpy()
-        corrupt = np.isnat(instants) & ~missing
-        return Times(np.where(missing | corrupt, 0, instants.astype(np.int64)), missing, corrupt)
-    codes, distinct = coded(cells)
-    text = pd.Series([str(cell).strip() for cell in distinct], dtype=object)
-    empty = np.append(text.isin(EMPTY).to_numpy(np.bool_), True)
-    parsed = _spans(text) if kind == "span" else _moments(text)
-    filled = np.append(parsed, np.nan if kind == "span" else np.datetime64("NaT", "ns"))
-    none = np.isnan(filled) if kind == "span" else np.isnat(filled)
-    ns = np.where(none, 0, filled if kind == "span" else filled.astype(np.int64))
-    return Times(ns[codes], empty[codes], (none & ~empty)[codes])
+    codes, names = coded(cells)
+    texts = [name.strip() for name in names]
+    empty = np.array([*(text in EMPTY for text in texts), True])
+    parsed = _spans(texts) if kind == "span" else _moments(texts)
+    none = np.append(parsed != parsed, True)
+    ns = np.append(parsed.astype(np.float64 if kind == "span" else np.int64), 0)
+    return Times(np.where(none, 0, ns)[codes], empty[codes], (none & ~empty)[codes])
 
 
-def coded(cells: AnySeries) -> tuple[AnyArray, list[object]]:
-    """Return a code per cell, -1 for empty ones, and the value of each code."""
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return cells.cat.codes.to_numpy(), cells.cat.categories.tolist()
-    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
-    return codes, list(distinct)
-
-
-def _numbers(cells: AnySeries, unit: str) -> Times:
-    import pandas as pd
-
+def _numbers(cells: Cells, unit: str) -> Times:
     factor = NANOSECONDS.get(unit, 1.0)
-    nothing = np.zeros(len(cells), np.bool_)
-    if cells.dtype.kind in "iu" and isinstance(cells.dtype, np.dtype):
-        integers = cells.to_numpy()
-        if (
-            not integers.size
-            or max(-float(integers.min()), float(integers.max())) * factor <= _LARGEST
-        ):
-            ns = integers.astype(np.int64, copy=False)
+    nothing = np.zeros(cells.shape, np.bool_)
+    if isinstance(cells, Words):
+        codes, names = coded(cells)
+        missing = matching(cells, lambda name: name.strip() in EMPTY) | (codes < 0)
+        reals = np.append(numbers_of(names), np.nan)[codes]
+    elif cells.dtype.kind in "iu":
+        if not cells.size or max(-float(cells.min()), float(cells.max())) * factor <= _LARGEST:
+            ns = cells.astype(np.int64, copy=False)
             return Times(ns if factor == 1 else ns * np.int64(factor), nothing, nothing)
-        large = np.abs(integers.astype(np.float64)) * factor > _LARGEST
-        return Times(
-            np.where(large, 0, integers).astype(np.int64) * np.int64(factor), nothing, large
-        )
-    missing = cells.isna().to_numpy(np.bool_)
-    if cells.dtype.kind not in "iuf":
-        # isin and to_numeric take true for 1
-        if pd.api.types.infer_dtype(cells) in ("boolean", "mixed", "mixed-integer"):
-            cells = cells.map(lambda cell: str(cell) if isinstance(cell, bool) else cell)
-        missing = missing | cells.isin(EMPTY).to_numpy(np.bool_)
-        cells = pd.to_numeric(cells.astype(object), errors="coerce")
-    reals = cells.to_numpy(np.float64, na_value=np.nan)
+        large = np.abs(cells.astype(np.float64)) * factor > _LARGEST
+        return Times(np.where(large, 0, cells).astype(np.int64) * np.int64(factor), nothing, large)
+    else:
+        reals = cells.astype(np.float64, copy=False)
+        missing = np.isnan(reals)
     if reals.size and not missing.any() and max(-reals.min(), reals.max()) <= _LARGEST / factor:
         return Times(np.round(reals * factor, 3) if unit != "none" else reals, nothing, nothing)
     size = np.abs(
@@ -474,42 +470,38 @@ _EPOCH = 1e17  # ns; 1973
 _LARGEST = 2.0**62  # a start and a duration of this size can still be added
 
 
-def _spans(text: AnySeries) -> NDArray[np.float64]:
+def _spans(texts: Sequence[str]) -> NDArray[np.float64]:
     """Spelled durations in ns; NaN where they are none."""
-    import pandas as pd
-
-    # longer ones are not durations, and slow to refuse
-    text = text.where(text.str.len() <= _LONGEST_WORD, "")
-    # 1,234.5 ms; in 1,234 ms the comma may group digits or be a decimal comma
-    text = text.where(~text.str.match(_GROUPED_SPAN), text.str.replace(",", ""))
-    parts = text.str.extract(r"^([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)$")
-    factor = parts[1].map(
-        {
-            word: NANOSECONDS[unit_in(word) or ""]
-            for word in parts[1].dropna().unique()
-            if unit_in(word)
-        }
-    )
-    spans = np.round(
-        pd.to_numeric(parts[0], errors="coerce").to_numpy(np.float64) * factor.to_numpy(np.float64),
-        3,
-    )
-    for at in np.flatnonzero(np.isnan(spans)).tolist():
-        word = str(text.iloc[at])  # 1m2.3s, PT0.5S or 00:00:01.5
-        with contextlib.suppress(ValueError, InvalidArgumentError, OverflowError):
-            spans[at] = (
-                float(pd.Timedelta(word.replace(",", ".")).value)
-                if _ISO_SPAN.fullmatch(word) or _CLOCK.fullmatch(word)
-                else parse_duration(word)
-            )
+    spans = np.array([_span(text) for text in texts], np.float64)
     return np.where(np.abs(spans) <= _LARGEST, spans, np.nan)
 
 
-def _moments(text: AnySeries) -> AnyArray:
+def _span(text: str) -> float:
+    if len(text) > _LONGEST_WORD:  # not a duration, and slow to refuse
+        return np.nan
+    # 1,234.5 ms; in 1,234 ms the comma may group digits or be a decimal comma
+    text = text.replace(",", "") if _GROUPED_SPAN.match(text) else text
+    parts = _SPELLED_SPAN.fullmatch(text)
+    if parts is not None:
+        unit = unit_in(parts[2])
+        if unit is not None:
+            return float(np.round(float(parts[1]) * NANOSECONDS[unit], 3))
+    with contextlib.suppress(ValueError, InvalidArgumentError, OverflowError):
+        if not (_ISO_SPAN.fullmatch(text) or _CLOCK.fullmatch(text)):
+            return parse_duration(text)  # 1m2.3s
+        import pandas as pd
+
+        return float(pd.Timedelta(text.replace(",", ".")).value)  # PT0.5S or 00:00:01.5
+    return np.nan
+
+
+def _moments(texts: Sequence[str]) -> AnyArray:
     """Dates, UTC unless they say otherwise; NaT where they are none."""
+    if not any(map(_DATED.match, texts)):
+        return np.full(len(texts), "NaT", "M8[ns]")
     import pandas as pd
 
-    text = text.str.replace(_ZULU, r"\1Z", regex=True)
+    text = pd.Series(texts, dtype=object).str.replace(_ZULU, r"\1Z", regex=True)
     moments = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
     if moments.isna().any():  # as web servers write them
         when = pd.to_datetime(

@@ -9,16 +9,20 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit.core.columns import coded
+from latencykit.core.run import PROVENANCE
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import EMPTY
-from latencykit.io.raw.aggregates import OPEN, shape_of
+from latencykit.io.raw.aggregates import is_open, shape_of
 from latencykit.io.raw.cells import (
     ColumnName,
     are_statistics,
+    emptied,
     kind_of,
     latency_columns,
+    matching,
     named,
     only_by_default,
+    present,
     roles_of,
     times_of,
     unit_in,
@@ -29,12 +33,10 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import pandas as pd
-
-    from latencykit._typing import AnySeries
+    from latencykit.core.columns import Cells
     from latencykit.core.run import UnitFrom
     from latencykit.io.raw.aggregates import Shape
-    from latencykit.io.raw.cells import Kind
+    from latencykit.io.raw.cells import Kind, Sample
     from latencykit.io.raw.outcomes import Reading
     from latencykit.io.source import ReadOptions, Source
 
@@ -98,6 +100,8 @@ class ColumnPlan:
         What rows are that are not requests.
     further : tuple of str
         Columns that are kept under their own names, if they are asked for.
+    provenance : tuple of str
+        Columns of facts about the measurement, which are the run's where every row agrees.
     """
 
     duration: str
@@ -115,6 +119,7 @@ class ColumnPlan:
     unit_column: str | None = None
     shape: Shape | None = None
     further: tuple[str, ...] = ()
+    provenance: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -156,7 +161,7 @@ class ColumnPlan:
         if self.shape is not None:
             names += [column for column in (self.shape.count, self.shape.level) if column]
             names += [self.shape.low.column] if self.shape.low is not None else []
-        names += self.further
+        names += (*self.further, *self.provenance)
         return tuple(column for column in dict.fromkeys(names) if column not in self.numbers)
 
 
@@ -171,13 +176,11 @@ def looked_at(columns: Iterable[str], options: ReadOptions) -> list[str]:
     return [name for name in names if name in kept]
 
 
-def plan_of(
-    sample: pd.DataFrame, options: ReadOptions, source: Source, notes: Sequence[str] = ()
-) -> ColumnPlan:
-    """Decide which column is what; `notes` are the reader's."""
+def refuse_twice(columns: Iterable[str], source: Source) -> None:
+    """Refuse two columns of one name, of which neither can be chosen."""
     places: dict[str, int] = {}
-    for k, name in enumerate(map(str, sample.columns), 1):
-        if name in places:  # of two columns of one name, neither can be chosen
+    for k, name in enumerate(columns, 1):
+        if name in places:
             raise source.corrupt(
                 1,
                 f"columns {places[name]} and {k} are both named {printable(name, 40)!r}",
@@ -185,14 +188,20 @@ def plan_of(
                 "rename one of them",
             )
         places[name] = k
-    columns = looked_at(places, options)
+
+
+def plan_of(
+    sample: Sample, options: ReadOptions, source: Source, notes: Sequence[str] = ()
+) -> ColumnPlan:
+    """Decide which column is what; `notes` are the reader's."""
+    columns = looked_at(sample, options)
     notes = list(notes)
-    if len(columns) < len(places):
+    if len(columns) < len(sample):
         notes.append(
-            f"of {len(places):,} columns {len(columns):,} are looked at; --limit columns=N "
+            f"of {len(sample):,} columns {len(columns):,} are looked at; --limit columns=N "
             "(lk.limits) allows more"
         )
-        sample = sample[columns]
+        sample = {name: sample[name] for name in columns}
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
     chosen = (
         shape.value if shape is not None else _latencies(sample, columns, options, source, notes)
@@ -200,10 +209,10 @@ def plan_of(
     cells = sample[chosen.column]
     if shape is not None:
         notes += shape.notes
-        cells = cells[~cells.astype(str).str.strip().str.lower().isin(OPEN)]
+        cells = emptied(cells, matching(cells, is_open))
     kind = kind_of(cells)
     if not _may_be_latencies(cells):
-        first = printable(str(cells.dropna().iloc[0]), 30)
+        first = printable(present(cells)[0], 30)
         raise InvalidArgumentError(
             f"{source.shown}: column {chosen.column!r} contains {first!r}, not latencies; name a "
             "column with --column"
@@ -219,7 +228,7 @@ def plan_of(
     )
     unit, unit_from = _unit(stated, kind, unit_column, options, source, notes)
     if unit_column is None and kind == "number" and _are_moments(cells, chosen, unit):
-        first = printable(str(cells.dropna().iloc[0]), 30)
+        first = printable(present(cells)[0], 30)
         seen = f"column {chosen.column!r} contains points in time ({first}), not latencies"
         raise InvalidArgumentError(
             f"{source.shown}: {seen}; name the column of latencies with --column, or another --unit"
@@ -235,6 +244,8 @@ def plan_of(
     taken: set[str | None] = {chosen.column, *(part.column for part in roles.values())}
     if shape is not None:
         taken |= {shape.count, shape.level, shape.low.column if shape.low else None}
+    provenance = tuple(name for name in PROVENANCE if name in columns and name not in taken)
+    taken |= {*provenance}
     outcomes, known = _understood(
         sample, [column for column in columns if column not in taken], notes
     )
@@ -247,7 +258,7 @@ def plan_of(
         further = tuple(column for column in columns if column not in used)
     return ColumnPlan(
         duration=chosen.column, kind=kind, unit=unit, unit_from=unit_from,
-        moments=moments, further=further,
+        moments=moments, further=further, provenance=provenance,
         outcomes=outcomes, failures_known=known,
         connection=connection.column if connection else None,
         connection_kind=kind_of(sample[connection.column]) if connection else "word",
@@ -275,7 +286,7 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _latencies(
-    sample: pd.DataFrame,
+    sample: Sample,
     columns: Sequence[str],
     options: ReadOptions,
     source: Source,
@@ -285,6 +296,9 @@ def _latencies(
         return named(_column(options.column, columns, source, "--column"))
     if len(columns) == 1:
         return named(columns[0])
+    own = [part for part in map(named, columns[:3]) if part.stem in ("series", "start", "duration")]
+    if len(own) > 1 and own[-1].stem == "duration" and own[-1].unit is not None:
+        return own[-1]  # in a table that latencykit wrote
     candidates, sure = latency_columns(columns)
     if "statistic" in columns or (
         are_statistics(columns) and all(only_by_default(part) for part in candidates)
@@ -314,12 +328,12 @@ def _latencies(
     return fitting[0]
 
 
-def _may_be_latencies(cells: AnySeries) -> bool:
+def _may_be_latencies(cells: Cells) -> bool:
     """True if a column holds numbers or durations; empty cells may be followed by some."""
-    return kind_of(cells) in ("number", "span") or bool(cells.dropna().isin(EMPTY).all())
+    return kind_of(cells) in ("number", "span") or not present(cells)
 
 
-def _are_moments(cells: AnySeries, stamp: ColumnName, unit: str | None) -> bool:
+def _are_moments(cells: Cells, stamp: ColumnName, unit: str | None) -> bool:
     """True if numbers are points in time: longer than any latency, or close together since 1970.
 
     Numbers close together are suspicious in a column such as ``time``, which may be either, and
@@ -340,7 +354,7 @@ def _are_moments(cells: AnySeries, stamp: ColumnName, unit: str | None) -> bool:
 
 
 def _unit_column(
-    sample: pd.DataFrame, chosen: ColumnName, columns: Sequence[str], notes: list[str]
+    sample: Sample, chosen: ColumnName, columns: Sequence[str], notes: list[str]
 ) -> str | None:
     """The column that names each row's unit, by its name and its cells."""
     for column in columns:
@@ -349,8 +363,7 @@ def _unit_column(
             continue
         if not set(words[:-1]) <= {"time", "of", "measurement"} | set(words_of(chosen.stem)):
             continue
-        cells = sample[column].dropna().astype(str).str.strip()
-        if any(unit_in(cell) for cell in cells.unique()):
+        if any(map(unit_in, present(sample[column]))):
             return column
         notes.append(f"column {column!r} does not name a unit of time and is ignored")
     return None
@@ -397,7 +410,7 @@ def _unit(
 
 
 def _moments(
-    sample: pd.DataFrame, roles: dict[str, ColumnName], unit: str, notes: list[str]
+    sample: Sample, roles: dict[str, ColumnName], unit: str, notes: list[str]
 ) -> dict[str, TimestampColumn]:
     """Columns of points in time that can be understood; a start makes an end needless."""
     moments: dict[str, TimestampColumn] = {}
@@ -420,7 +433,7 @@ def _moments(
     return moments
 
 
-def _stamp_unit(cells: AnySeries, stamp: ColumnName, unit: str, notes: list[str]) -> str:
+def _stamp_unit(cells: Cells, stamp: ColumnName, unit: str, notes: list[str]) -> str:
     """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
     times = times_of(cells, "number", "none")
     values = times.ns[~times.missing & ~times.corrupt]
@@ -438,7 +451,7 @@ def _stamp_unit(cells: AnySeries, stamp: ColumnName, unit: str, notes: list[str]
 
 
 def _understood(
-    sample: pd.DataFrame, columns: Sequence[str], notes: list[str]
+    sample: Sample, columns: Sequence[str], notes: list[str]
 ) -> tuple[tuple[Reading, ...], bool]:
     """Columns of outcomes, and whether all that look like such are understood."""
     readings, strange, others = [], [], []
@@ -465,12 +478,13 @@ def _understood(
     return tuple(readings), not strange and (bool(readings) or not others)
 
 
-def _tag(sample: pd.DataFrame, name: ColumnName | None, notes: list[str]) -> str | None:
+def _tag(sample: Sample, name: ColumnName | None, notes: list[str]) -> str | None:
     """The column of operations, unless nearly every row has another."""
     if name is None:
         return None
-    kinds = int(sample[name.column].nunique())
-    if kinds > _MOST_TAGS and kinds > len(sample) / 4:
+    cells = sample[name.column]
+    kinds = len(coded(cells)[1])
+    if kinds > _MOST_TAGS and kinds > cells.shape[0] / 4:
         notes.append(
             f"column {name.column!r} has too many different values for operations; it is left out"
         )

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from latencykit._records import record
 from latencykit._text import printable
+from latencykit.core.columns import Words, coded
 from latencykit.io import percentile_lines
 from latencykit.io import writing as csv_out
 from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import kind_of, latency_columns, styles_of, with_point
-from latencykit.io.raw.columns import plan_of
+from latencykit.io.raw.columns import plan_of, refuse_twice
 from latencykit.io.rows import RowLayout, row_texts, table_chunks
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pandas as pd
-
-    from latencykit.io.raw.cells import Style
+    from latencykit.core.columns import Cells
+    from latencykit.io.raw.cells import Sample, Style
+    from latencykit.io.rows import Table
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _SAMPLE = 400  # rows that the decisions are based on
@@ -80,24 +84,16 @@ class Dialect:
             name: style for name, style in self.styles[0].items() if style in ("comma", "grouped")
         }
 
-    def frame(self) -> pd.DataFrame:
+    def sample(self) -> Sample:
         """Return the first rows as text, numbers in the usual way."""
-        import pandas as pd
-
-        wide = [tuple((*row, *[""] * len(self.columns))[: len(self.columns)]) for row in self.rows]
-        local = [
-            style if (style := self.styles[0].get(name)) not in (None, "plain", "point") else None
-            for name in self.columns
-        ]
-        if any(local):
-            wide = [
-                tuple(
-                    with_point(cell, how) if how else cell
-                    for cell, how in zip(row, local, strict=True)
-                )
-                for row in wide
-            ]
-        return pd.DataFrame(wide, columns=list(self.columns), dtype=object).map(str.strip)
+        columns = {}
+        for k, name in enumerate(self.columns):
+            cells = [row[k] if k < len(row) else "" for row in self.rows]
+            style = self.styles[0].get(name, "plain")
+            if style not in ("plain", "point"):
+                cells = [with_point(cell, style) for cell in cells]
+            columns[name] = Words.of([cell.strip() for cell in cells])
+        return columns
 
 
 def dialect_of(head: Head) -> Dialect | None:
@@ -189,7 +185,7 @@ def _with_separator(first: str, body: list[str], at: int, comment: str | None) -
 def _headed(
     sep: str, names: list[str], rows: list[list[str]], at: int, comment: str | None
 ) -> Dialect:
-    header = not any(_NUMBER.fullmatch(name) for name in names)
+    header = names[0] == "series" or not any(_NUMBER.fullmatch(name) for name in names)
     if not header:
         rows, columns = [names, *rows], [str(k + 1) for k in range(len(names))]
     else:
@@ -213,8 +209,8 @@ def _share_of_numbers(dialect: Dialect) -> float:
 def _has_spelled_durations(dialect: Dialect) -> bool:
     """True if a column named as a latency holds ``PT0.5S``, ``00:00:00.5`` or the like."""
     names = [part.column for part in latency_columns(dialect.columns)[0]] if dialect.header else []
-    frame = dialect.frame() if names and dialect.rows else None
-    return frame is not None and any(kind_of(frame[name]) == "span" for name in names)
+    sample = dialect.sample() if names else {}
+    return any(kind_of(sample[name]) == "span" for name in names)
 
 
 def sniff_csv(head: Head) -> Confidence:
@@ -264,7 +260,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             seen = f"a header ({printable(', '.join(dialect.columns), 50)}) and no rows"
         expected = "a header and rows, or one number per line"
         raise source.corrupt(1, seen, expected, "did the measurement write any?")
-    plan = plan_of(dialect.frame(), options, source)
+    refuse_twice(dialect.columns, source)
+    plan = plan_of(dialect.sample(), options, source)
     used = (*plan.numbers, *plan.numbers_as_words)
     for name in used:
         style = dialect.styles[0].get(name)
@@ -300,22 +297,15 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
 
 
-def _pointed(frames: Iterator[pd.DataFrame], local: dict[str, Style]) -> Iterator[pd.DataFrame]:
+def _pointed(tables: Iterator[Table], local: dict[str, Style]) -> Iterator[Table]:
     """Chunks whose numbers are in the usual style."""
-    for frame in frames:
+    for table in tables:
+        usual: dict[str, Cells] = {}
         for name, style in local.items():
-            if len(frame):
-                frame[name] = (
-                    frame[name]
-                    .cat.rename_categories(str)
-                    .astype(object)
-                    .map(
-                        lambda cell, how=style: (
-                            with_point(cell, how) if isinstance(cell, str) else cell
-                        )
-                    )
-                )
-        yield frame
+            codes, words = coded(table[name])
+            names = np.array([with_point(word, style) for word in words], object)
+            usual[name] = Words(codes.astype(np.int32), names)
+        yield replace(table, columns={**table.columns, **usual})
 
 
 FORMATS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import looked_at, plan_of
-from latencykit.io.rows import line_chunks
+from latencykit.io.rows import Table, line_chunks
 from latencykit.io.source import Confidence, Format, refuse_rows
 
 if TYPE_CHECKING:
@@ -108,18 +109,18 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not records:
         raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
     _refuse_twice(records, source)
-    plan = plan_of(_sample_of(records, options), options, source)
+    plan = plan_of(_sample_of(records, options).columns, options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
 
 
-def _sample_of(records: Sequence[dict[str, object]], options: ReadOptions) -> pd.DataFrame:
+def _sample_of(records: Sequence[dict[str, object]], options: ReadOptions) -> Table:
     """The first objects as a table of the columns that are looked at."""
     import pandas as pd
 
     rows = [json_text.flat(record) for record in records]
-    return pd.DataFrame(rows, columns=looked_at(chain.from_iterable(rows), options))
+    return Table.of(pd.DataFrame(rows, columns=looked_at(chain.from_iterable(rows), options)))
 
 
 def _refuse_twice(records: Sequence[object], source: Source) -> None:
@@ -136,7 +137,7 @@ def _refuse_twice(records: Sequence[object], source: Source) -> None:
 
 def _frames(
     source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
-) -> Iterator[pd.DataFrame]:
+) -> Iterator[Table]:
     """Chunks of rows, by pyarrow where it is installed and can read them, else by json."""
     fast = _fast_parser(columns, source.head)
     done = 0
@@ -152,9 +153,8 @@ def _frames(
                 )  # fmt: skip
                 records = [record for record in records if isinstance(record, dict)]
             frame = _frame_of(records, columns, source)
-        frame.index = frame.index + done
+        yield Table.of(frame, done)
         done += len(frame)
-        yield frame
 
 
 def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.DataFrame | None]:
@@ -265,17 +265,16 @@ def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     first = next(pieces, ())
     if not len(first):
         raise source.corrupt(1, "it contains no list", "a list of objects or of numbers", "")
-    plan = plan_of(_table_of(first[:_SAMPLE], None, 0, source, options), options, source)
+    plan = plan_of(_table_of(first[:_SAMPLE], None, 0, source, options).columns, options, source)
     bare = isinstance(first, list) and not isinstance(first[0], dict)
     columns = None if bare else (*plan.numbers, *plan.words)
 
-    def frames() -> Iterator[pd.DataFrame]:
+    def frames() -> Iterator[Table]:
         done = 0
         for piece in chain([first], pieces):
-            frame = _table_of(piece, columns, done, source, options)
-            frame.index = frame.index + done
-            done += len(frame)
-            yield frame
+            table = _table_of(piece, columns, done, source, options)
+            yield replace(table, first=done)
+            done += len(table)
 
     def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
         return [(None, f"entry {row + 1}") for row in rows]
@@ -306,14 +305,14 @@ def _table_of(
     before: int,
     source: Source,
     options: ReadOptions,
-) -> pd.DataFrame:
+) -> Table:
     """A table of some entries of a list: of numbers, or of objects with all or some columns."""
     import pandas as pd
 
     if isinstance(entries, pd.DataFrame):
-        return entries
+        return Table.of(entries)
     if columns is None and not (isinstance(entries[0], dict) and not before):
-        return pd.DataFrame({"1": entries})
+        return Table.of(pd.DataFrame({"1": entries}))
     strange = next((k for k, entry in enumerate(entries) if not isinstance(entry, dict)), None)
     if strange is not None:
         shown = printable(repr(entries[strange]), 30)
@@ -322,7 +321,7 @@ def _table_of(
         )
     if columns is None:
         return _sample_of(entries, options)
-    return _frame_of(entries, columns, source)
+    return Table.of(_frame_of(entries, columns, source))
 
 
 FORMATS = (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.columns import coded
 from latencykit.core.samples import OUTCOMES
 from latencykit.io.raw.cells import word_set
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnySeries
+    from latencykit._typing import AnyArray
+    from latencykit.core.columns import Cells
 
 Sense = Literal["good", "bad", "late", "status", "other"]
 Style = Literal["flags", "counts", "text", "words", "http", "grpc", "exit"]
@@ -237,16 +239,13 @@ def candidate(column: str) -> Candidate | None:
 # ---------------------------------------------------------------- cells
 
 
-def _texts(cells: AnySeries) -> tuple[NDArray[np.int64], list[str]]:
-    """Position of each cell among the distinct texts (-1: missing), and these in small letters."""
-    import pandas as pd
-
-    codes, distinct = pd.factorize(cells, use_na_sentinel=True)
-    texts = [str(cell).strip()[:_LONGEST].lower().removesuffix(".0") for cell in distinct]
-    return codes, texts
+def _texts(cells: Cells) -> tuple[AnyArray, list[str]]:
+    """Position of each cell among the texts (-1: missing), and these in small letters."""
+    codes, names = coded(cells)
+    return codes, [name.strip()[:_LONGEST].lower().removesuffix(".0") for name in names]
 
 
-def reading_of(sample: AnySeries, column: Candidate) -> Reading | None:
+def reading_of(sample: Cells, column: Candidate) -> Reading | None:
     """Return how a column is read, judged by its first cells; None where it is not understood."""
     codes, texts = _texts(sample)
     rows = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
@@ -376,7 +375,7 @@ def _of_http(status: int) -> int:
     return _OK if 100 <= status < 400 else _ERROR
 
 
-def outcome_of(cells: AnySeries, reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
+def outcome_of(cells: Cells, reading: Reading) -> tuple[NDArray[np.int8], list[str]]:
     """Return positions in `OUTCOMES` (`UNKNOWN`: empty), and unknown words, which are failures."""
     codes, texts = _texts(cells)
     strange: list[str] = []

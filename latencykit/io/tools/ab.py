@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._text import printable
+from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io.build import (
@@ -51,7 +51,7 @@ _RUN = Run(
     tool="ab", loop="closed", measure="service", corrected="none", unit="ms", unit_from="file"
 )
 _ROUNDED = "ab rounds times to whole milliseconds"
-_HINT = "ab -g writes every request: the distribution"
+_HINT = "ab -g writes every request, and so the full distribution"
 
 
 def sniff_text(head: Head) -> Confidence:
@@ -84,7 +84,9 @@ def _report(part: Section) -> Data:
         raise part.corrupt(None, "the report is missing", expected, "did ab run to its end?")
     # Connections that failed are not among the complete requests.
     unconnected = fact(text, r"\(Connect: (\d+)", int) or 0
-    failures = int(facts.get("Failed requests", 0)) - unconnected
+    # Replies of another length than the first: pages that vary, unless their status says otherwise.
+    uneven = fact(text, r"^\s*\(.*\bLength: (\d+)", int) or 0
+    failures = int(facts.get("Failed requests", 0)) - unconnected - uneven
     mixed = max(failures, int(facts.get("Non-2xx responses", 0)))
     run = _RUN.replace(
         version=fact(text, r"ApacheBench, Version (\S+)", str), command=command_of(text, "ab"),
@@ -92,6 +94,12 @@ def _report(part: Section) -> Data:
         connections=int(facts["Concurrency Level"]) if "Concurrency Level" in facts else None,
         failed=unconnected + mixed, notes=mixed_note(mixed),
     )  # fmt: skip
+    if uneven:
+        replies = format_items(uneven, "reply", "replies")
+        run = run.with_notes(
+            f"{replies} of another length than the first not counted as failed, though ab does "
+            "so without -l"
+        )
     good = int(facts["Complete requests"]) - mixed
     if good <= 0:
         raise nothing_answered(part.source, run)

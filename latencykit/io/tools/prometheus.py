@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions
 
     Labels = tuple[tuple[str, str], ...]
+    _Families = tuple[dict[str, dict[Labels, "_Metric"]], dict[str, str], dict[str, str]]
 
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
 # In a sentence, these are units only behind "in", or in brackets.
@@ -230,6 +231,7 @@ class _Metric:
     sum: float = math.nan
     count: float = math.nan
     line: int = 0
+    native: JSONObject | None = None  # of protobuf
 
 
 def _run_of(name: str, options: ReadOptions, stated: str | None, description: str) -> Run | None:
@@ -245,7 +247,7 @@ def _run_of(name: str, options: ReadOptions, stated: str | None, description: st
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram and summary of a time; the runtime's own only without others."""
-    families, units, helps = _families(source, options)
+    families, units, helps = _families_of(source, options)
     own = {name: rows for name, rows in families.items() if not name.startswith(_RUNTIME)}
     series: dict[str, Data] = {}
     for name, members in (own or families).items():
@@ -259,10 +261,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
-def _families(
-    source: Source, options: ReadOptions
-) -> tuple[dict[str, dict[Labels, _Metric]], dict[str, str], dict[str, str]]:
-    """Families by name: labels → metric; and the units and descriptions that the text states."""
+def _families_of(source: Source, options: ReadOptions) -> _Families:
+    """Families by name: labels → metric; and the units and descriptions that are stated."""
+    if sniff_protobuf(source.head) is not Confidence.NO:
+        return _families_in_protobuf(source)
     stated: dict[str, dict[str, str]] = {"TYPE": {}, "UNIT": {}, "HELP": {}}
     types = stated["TYPE"]
     families: dict[str, dict[Labels, _Metric]] = {}
@@ -324,6 +326,8 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
     count = metric.count
     mean = metric.sum / count if count > 0 and math.isfinite(metric.sum) else None
     stats = in_nanoseconds({"mean": mean}, run.unit)
+    if metric.native is not None:
+        return _of_native(metric.native, count, stats, run, source)
     if metric.edges:
         return _from_cumulative(metric.edges, count, stats, run, source, metric.line)
     if not count > 0 or (mean is None and not metric.quantiles):
@@ -436,30 +440,24 @@ def sniff_protobuf(head: Head) -> Confidence:
     )
 
 
-def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every histogram, native where it is, and summary of a time."""
+def _families_in_protobuf(source: Source) -> _Families:
+    """The families of protobuf as text, as JSON, or behind lengths."""
     if _BEGIN.match(source.head.text):
-        families: Iterable[dict[str, Any]] = _families_in_text(source)
+        messages: Iterable[dict[str, Any]] = _families_in_text(source)
     elif source.head.text.lstrip()[:1] in ("{", "["):
-        families = _snake(json_text.documents(source)[0])
+        messages = _snake(json_text.documents(source)[0])
     else:
-        families = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
-    own = [family for family in families if not family.get("name", "").startswith(_RUNTIME)]
-    series: dict[str, Data] = {}
-    for family in own or families:
+        messages = [decode(part, _FAMILY) for part in delimited(memoryview(source.bytes()))]
+    families: dict[str, dict[Labels, _Metric]] = {}
+    units, helps = {}, {}
+    for family in messages:
         name = str(family.get("name"))
-        run = _run_of(name, options, family.get("unit"), family.get("help", ""))
-        if run is None:
-            continue
-        members = []
+        units[name], helps[name] = family.get("unit", ""), family.get("help", "")
         for metric in family.get("metric", ()):
-            data = _of_message(metric, run, source)
             pairs = metric.get("label", ())
-            labels = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
-            members += [] if data is None else [(labels, data)]
-        if members:
-            series |= family_series(name, members)
-    return series
+            own = tuple((pair.get("name", ""), pair.get("value", "")) for pair in pairs)
+            families.setdefault(name, {})[own] = _metric_of(metric)
+    return families, units, helps
 
 
 def _families_in_text(source: Source) -> list[JSONObject]:
@@ -509,34 +507,39 @@ def _by_name(schema: Schema) -> dict[str, tuple[bool, object]]:
     return {name.removesuffix("[]"): (name.endswith("[]"), kind) for name, kind in schema.values()}
 
 
-def _of_message(metric: JSONObject, run: Run, source: Source) -> Data | None:
-    """One metric: a native histogram, else classic buckets or quantiles."""
-    record = metric.get("histogram") or metric.get("summary") or {}
-    plain = _Metric(sum=float(record.get("sample_sum", math.nan)))
-    plain.count = float(record.get("sample_count_float") or record.get("sample_count", 0))
+def _metric_of(message: JSONObject) -> _Metric:
+    """A native histogram, else classic buckets or quantiles."""
+    record = message.get("histogram") or message.get("summary") or {}
+    metric = _Metric(sum=float(record.get("sample_sum", math.nan)))
+    metric.count = float(record.get("sample_count_float") or record.get("sample_count", 0))
     for bucket in record.get("bucket", ()):
         count = bucket.get("cumulative_count_float") or bucket.get("cumulative_count", 0)
-        plain.edges[float(bucket.get("upper_bound", 0.0))] = float(count)
+        metric.edges[float(bucket.get("upper_bound", 0.0))] = float(count)
+    if metric.edges:
+        metric.edges.setdefault(math.inf, metric.count)
     for row in record.get("quantile", ()):
         if not math.isnan(value := row.get("value", 0.0)):
-            plain.quantiles[row.get("quantile", 0.0) * 100] = value
+            metric.quantiles[row.get("quantile", 0.0) * 100] = value
     zero = float(record.get("zero_count") or 0)
-    if not (record.get("positive_span") or (zero and not plain.edges)):
-        return _data(plain, run, source)
+    if record.get("positive_span") or (zero and not metric.edges):
+        metric.native = record
+    return metric
+
+
+def _of_native(
+    record: JSONObject, count: float, stats: dict[str, float], run: Run, source: Source
+) -> Histogram | None:
     low, high, counts = _buckets(record, source)
     if not counts.any():
         return None
     if (counts != np.rint(counts)).any():
         run = run.with_notes("the counts are fractions, and rounded")
-    number = round(plain.count) - round(counts.sum())
+    number = round(count) - round(counts.sum())
     if number > 0:
         run = run.with_notes(f"{format_items(number, 'value')} below 0 or not a number left out")
-    stats = {}
-    if number == 0 and math.isfinite(plain.sum):
-        stats = in_nanoseconds({"mean": plain.sum / plain.count}, run.unit)
     return Histogram.from_buckets(
         nanoseconds_of(low, run.unit), nanoseconds_of(high, run.unit), np.rint(counts),
-        base_unit(run.unit), run=run, reported_stats=stats,
+        base_unit(run.unit), run=run, reported_stats=stats if number == 0 else {},
     )  # fmt: skip
 
 
@@ -665,7 +668,7 @@ _EPOCH = re.compile(r"(?<!\d)(1\d{9})(\d{3})?(?!\d)")
 
 
 def _is_scrape(head: Head) -> Confidence:
-    return FORMATS[0].sniff(head)
+    return max(FORMATS[0].sniff(head), sniff_protobuf(head))
 
 
 def sniff_scrapes(head: Head) -> Confidence:
@@ -710,7 +713,7 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
         if _is_scrape(scrape.head) is Confidence.NO:
             continue
         try:
-            scrapes.append((_time_of(path), _families(scrape, options)))
+            scrapes.append((_time_of(path), _families_of(scrape, options)))
         except CorruptInputError as error:
             options.reject(error)
     scrapes.sort(key=lambda scrape: scrape[0])
@@ -725,7 +728,7 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
         helps |= described
         for name, members in families.items():
             for own, metric in members.items():
-                if metric.edges:
+                if metric.edges or metric.native is not None:
                     moments = found.setdefault(name, {}).setdefault(own, [])
                     moments.append((moment, metric))
     own_families = {name: rows for name, rows in found.items() if not name.startswith(_RUNTIME)}
@@ -750,16 +753,20 @@ def _since_zero(
     """Moments from the scrape on that lacks the labels: nothing had been counted by then."""
     first, metric = moments[0]
     before = [moment for moment in times if moment < first]
-    zero = _Metric(edges=dict.fromkeys(metric.edges, 0.0))
+    zero = replace(metric, edges=dict.fromkeys(metric.edges, 0.0), native=metric.native and {})
     return [(before[-1], zero), *moments] if before else moments
 
 
 def _rows_of(name: str, own: Labels, moments: Sequence[tuple[float, _Metric]]) -> list[JSONObject]:
     """Scrapes of one set of labels as a range query answers: by the bounds that all have."""
+    labels = {"__name__": name, **dict(own)}
+    native = [[moment, metric.native] for moment, metric in moments if metric.native is not None]
+    if native:
+        return [{"metric": labels, "histograms": native}]
     common = set.intersection(*(set(metric.edges) for _, metric in moments))
     return [
         {
-            "metric": {"__name__": name, **dict(own), "le": str(edge)},
+            "metric": {**labels, "le": str(edge)},
             "values": [[moment, metric.edges[edge]] for moment, metric in moments],
         }
         for edge in sorted(common)
@@ -803,7 +810,7 @@ def _of_labels(rows: list[JSONObject], kind: str, run: Run, source: Source) -> D
     if native[0]:
         return _native(native, "__name__" in rows[0]["metric"], run, source)
     if kind == "matrix" and any(len(row["values"]) > 1 for row in rows):
-        return _classic(rows, run, source)
+        return _classic(rows, run)
     edges = {
         float(row["metric"]["le"]): float((row.get("value") or row["values"][0])[1]) for row in rows
     }
@@ -814,7 +821,7 @@ def _of_labels(rows: list[JSONObject], kind: str, run: Run, source: Source) -> D
     return _from_cumulative(edges, math.nan, {}, run, source, None)
 
 
-def _classic(rows: list[JSONObject], run: Run, source: Source) -> Data | None:
+def _classic(rows: list[JSONObject], run: Run) -> Data | None:
     """Buckets over time: differences of counters, or rates times the step."""
     rows = sorted(rows, key=lambda row: float(row["metric"]["le"]))
     limits = np.array([float(row["metric"]["le"]) for row in rows])
@@ -836,16 +843,9 @@ def _classic(rows: list[JSONObject], run: Run, source: Source) -> Data | None:
     # A rounding error must not make a count negative.
     cumulative = np.rint(np.maximum.accumulate(counts, axis=1)).astype(np.int64)
     per_bucket = np.diff(cumulative, prepend=0, axis=1)
-    if not math.isfinite(limits[-1]):
-        if per_bucket[:, -1].any():
-            # A log has no bound above which values are censored; a histogram does.
-            edges = dict(zip(limits.tolist(), cumulative.sum(axis=0).tolist(), strict=True))
-            run = run.replace(start=float(starts[0]), duration=float(lengths.sum())).with_notes(
-                "some values lie above the last bucket, so the range is one histogram, not a log"
-            )
-            return _from_cumulative(edges, math.nan, {}, run, source, None)
-        limits, per_bucket = limits[:-1], per_bucket[:, :-1]
-    return _log(EdgeBuckets(*_edges(limits, run.unit)), per_bucket, starts, lengths, run)
+    if not np.isfinite(limits).any():
+        return None
+    return _log(*_edges(limits, run.unit), per_bucket, starts, lengths, run)
 
 
 def _are_counters(table: Floats) -> bool:
@@ -870,8 +870,16 @@ def _increments(table: Floats, times: Floats, run: Run) -> tuple[Floats, Floats,
 
 
 def _log(
-    buckets: EdgeBuckets, counts: NDArray[np.int64], starts: Floats, lengths: Floats, run: Run
+    low: Floats, high: Floats, counts: NDArray[np.int64], starts: Floats, lengths: Floats, run: Run
 ) -> HistogramLog:
+    """Counts per interval and bucket as a log; buckets without an upper edge become one."""
+    closed = np.isfinite(high)
+    if not closed.all():
+        size = np.count_nonzero(closed) + 1
+        counts = np.column_stack((counts[:, closed], counts[:, ~closed].sum(axis=1)))
+        low = low[:size]
+        high = np.append(high[closed], max(low[-1], *high[closed][-1:]))
+    buckets = EdgeBuckets(low, high, open_ended=not closed.all())
     row, index = np.nonzero(counts)
     indptr = np.searchsorted(row, np.arange(len(counts) + 1)).astype(np.int64)
     index = index.astype(np.int64)
@@ -930,21 +938,9 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     if not counts.any():
         return None
     # An outermost bucket may have no edge: below the first, or above the last.
-    open_ = np.isinf(edges[:, 0])
-    above = int(counts[:, open_].sum())
-    bound = float(nanoseconds_of(edges[open_, 1].max(), run.unit)) if above else math.inf
-    edges, counts = edges[~open_], counts[:, ~open_]
     low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
-    if times.size > 1 and not above:
-        return _log(EdgeBuckets(low, high), counts.astype(np.int64), starts, lengths, run)
-    if above and times.size > 1:
-        run = run.replace(start=float(starts[0]), duration=float(lengths.sum())).with_notes(
-            "some values lie above the last bucket, so the range is one histogram, not a log"
-        )
-    return Histogram.from_buckets(
-        low, high, counts.sum(axis=0), base_unit(run.unit), run=run, reported_stats=stats,
-        censored=above, censored_at=bound,
-    )  # fmt: skip
+    log = _log(low, high, counts.astype(np.int64), starts, lengths, run)
+    return log if times.size > 1 else replace(log[0], run=run, reported_stats=stats)
 
 
 FORMATS = (
@@ -966,7 +962,7 @@ FORMATS = (
     ),
     Format(
         "prometheus-protobuf", "Prometheus protobuf exposition, native histograms", "histogram",
-        (".pb", ".txt"), sniff_protobuf, read_protobuf,
+        (".pb", ".txt"), sniff_protobuf, read,
         example="curl -s -H 'Accept: application/vnd.google.protobuf; "
         "proto=io.prometheus.client.MetricFamily; encoding=delimited' HOST/metrics > scrape.pb",
     ),
