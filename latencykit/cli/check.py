@@ -75,8 +75,8 @@ def command(
     """Check latencies against limits, in a pipeline: exit status 1 if one is missed.
 
     The outcome is that of this run. It is sure if it holds for traffic like it, by the dependence
-    between requests that the run shows; with --history, if the limit is also farther away than two
-    standard deviations from run to run. Failed requests count as slower than any limit. A file of
+    between requests that the run shows; with --history, if the limit is also farther away than
+    runs of the history differ by. Failed requests count as slower than any limit. A file of
     requests has one row per limit; --by splits it. A file with the SLO may also contain gnuplot
     steps or the XML of HistogramLogAnalyzer. A limit that names a series applies to that series
     only; --joint judges goodput, the share of the requests whose latencies are all within limits.
@@ -167,7 +167,7 @@ def _checked(
 
 def _by_history(checked: Mapping[str, SLOResult], store: str) -> dict[str, SLOResult]:
     """Let the run noise of a history decide what is sure, where it shows some."""
-    from latencykit.analysis.slo import SLOResult, with_run_noise
+    from latencykit.analysis.slo import SLOResult, with_history
     from latencykit.history.history import History
 
     history, judged = History(store), {}
@@ -182,7 +182,7 @@ def _by_history(checked: Mapping[str, SLOResult], store: str) -> dict[str, SLORe
                 "runs, so that this run decides what is sure"
             )
         judged[name] = SLOResult(
-            with_run_noise(row, noise[row.statistic]) if row.statistic in noise else row
+            with_history(row, noise[row.statistic]) if row.statistic in noise else row
             for row in rows
         )
     return judged

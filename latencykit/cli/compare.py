@@ -155,7 +155,7 @@ def _noise(store: str, series: str) -> float:
             f"{store}: shows no run noise of {name or 'one series'}; it takes eleven runs "
             f"(series: {', '.join([*known][:4]) or 'none'})"
         )
-    noise = max(found.values())
+    noise = max(min(verdict.noise, 0.99) for verdict in found.values())
     note(f"run noise {100 * noise:.3g} %, from the history of {name}")
     return noise
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,8 @@ def command(
     latencykit diagnose 'host*.hlog' --merge
     latencykit diagnose hey.csv --connections 4 -o diagnosis.png --fail
     """
+    from latencykit._limits import in_force
+    from latencykit.io.part_results import NotAsked
     from latencykit.views.diagnosis import diagnosis_record, diagnosis_text
 
     known = {
@@ -77,10 +80,13 @@ def command(
     }
     local = out is not None and given.dask is None  # a chart needs all data here anyway
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
-    loaded = [] if given.merge else load(given, ask)
+    every = given.notes or fail or style != "table"
+    loaded = [] if given.merge else load(given, ask, most=math.inf if every else in_force().series)
     with progress("diagnosing"):
         diagnoses = {
-            entry.name: _diagnosed(entry.data, known) if local else entry.data for entry in loaded
+            entry.name: _diagnosed(entry.data, known) if local else entry.data
+            for entry in loaded
+            if not isinstance(entry.data, NotAsked)
         }
         if given.merge:
             diagnoses = {"all": _diagnosed(_together(given), known)}
@@ -93,7 +99,13 @@ def command(
     print_result(
         style,
         lambda: {"schema_version": 1, "series": records},
-        lambda: diagnosis_text(records, style, given.out_unit, every=given.notes),
+        lambda: diagnosis_text(
+            records,
+            style,
+            given.out_unit,
+            every=given.notes,
+            left_out=len(loaded) - len(records) if loaded else 0,
+        ),
         {name: diagnosis.run for name, diagnosis in diagnoses.items()},
     )
     return int(fail and any(diagnosis.verdict == "omits" for diagnosis in diagnoses.values()))

@@ -99,9 +99,8 @@ def command(
         return
     print_assumed_units({entry.name: entry.data.run for entry in loaded}, style)
     print_text(explanation_text(records, style, given.out_unit), style)
-    for result in explanations.values():
-        for text in result.notes:
-            note(text)
+    for text in dict.fromkeys(text for result in explanations.values() for text in result.notes):
+        note(text)
 
 
 def _load(given: Inputs) -> list[Input]:

@@ -94,6 +94,7 @@ def command(
     """
     from latencykit.units import parse_percentile
     from latencykit.views.fan_out import fan_out_record, fan_out_text, fan_out_words
+    from latencykit.views.tables import MOST_ROWS
 
     numbers_of_calls = counts(calls if sequential is None else sequential)
     hedge = None if hedge_after is None else parse_percentile(hedge_after)
@@ -106,7 +107,9 @@ def command(
     shown, loaded = numbers(percentiles), load(given)
     records: list[FanOutRecord] = []
     sentences: list[str] = []
-    for entry in with_buckets(loaded):
+    shown_series = with_buckets(loaded)
+    most = MOST_ROWS if style == "table" and not given.notes else len(shown_series)
+    for entry in shown_series[:most]:
         data = entry.data if len(loaded) == 1 else entry.data.with_run()  # frees what it caches
         with progress("drawing calls"):
             answers, bounds = _answers(
@@ -130,7 +133,9 @@ def command(
     print_result(
         style,
         lambda: {"schema_version": 1, "series": records},
-        lambda: fan_out_text(records, style, given.out_unit),
+        lambda: fan_out_text(
+            records, style, given.out_unit, left_out=len(shown_series) - len(records)
+        ),
         {entry.name: entry.data.run for entry in loaded},
     )
     for text in sentences:

@@ -93,18 +93,20 @@ def load(
     shown: bool = False,
     notes: bool = True,
     totals: bool = True,
+    most: float = math.inf,
 ) -> list[Input]:
     """Read the series that the options select, or what `ask` answers of each.
 
     Before the parts of a file comes its total, unless `totals` is false. Without `notes`, the
     caller prints those of the series. With `shown`, all are for one chart or page; too many are
-    refused before they are read.
+    refused before they are read. Behind the total of a file, no more than `most` series are
+    asked; the others are `NotAsked`.
     """
     from latencykit.io.reading import unique_names
 
     entries = [
         entry
-        for series in load_files(given, ask, counted=counted, shown=shown, totals=totals)
+        for series in load_files(given, ask, counted=counted, shown=shown, totals=totals, most=most)
         for entry in series
     ]
     if given.merge and ask is None and len(entries) > 1:
@@ -136,6 +138,7 @@ def load_files(
     counted: bool = False,
     shown: bool = False,
     totals: bool = True,
+    most: float = math.inf,
 ) -> list[list[Input]]:
     """Read as `load` does, and return the series file by file, under their names in the file."""
     files: list[list[Input]] = []
@@ -146,7 +149,7 @@ def load_files(
     paths = [path for _, path in labelled]
     if shown and not given.selection.lenient:  # each file has a series, or is an error
         check_series(len(paths))
-    each = read_each(given, paths, ask, counted=counted, shown=shown)
+    each = read_each(given, paths, ask, counted=counted, shown=shown, most=most)
     for (label, path), series in zip(labelled, each, strict=True):
         names = [
             name if label is None else label if len(series) == 1 else f"{label}:{name}"
@@ -223,6 +226,7 @@ def read_each(
     *,
     counted: bool = False,
     shown: bool = False,
+    most: float = math.inf,
 ) -> list[list[tuple[str, object]]]:
     """Return the series of every file, or the results of `ask`."""
     from latencykit.io.files import FileRange, pays_processes, size_of
@@ -241,6 +245,7 @@ def read_each(
         selection=given.selecting(counted=counted, jobs=threads).selection,
         ask=ask,
         shown=shown,
+        most=most,
     )
     if spread:
         results = _read_elsewhere(given, paths, read, travels=ask is None)
@@ -425,6 +430,12 @@ def pairs_of(
         return {"": ([run[0].data for run in sides[0]], [run[0].data for run in sides[1]])}
     runs = [{entry.name: entry.data for entry in run} for side in sides for run in side]
     common = [name for name in runs[0] if all(name in run for run in runs)]
+    wholes = [[_whole(run) for run in side] for side in sides]
+    if not common and all(len(run) == 1 for side in wholes for run in side):
+        for run in (run for side in sides for run in side if len(run) > 1):
+            note(f"{Path(without_secrets(run[0].path)).name}: its total is compared")
+        base_runs, new_runs = ([run[0].data for run in side] for side in wholes)
+        return {"": (base_runs, new_runs)}
     if not common:
         raise InvalidArgumentError(
             f"the files share no series: {' and '.join(', '.join(run) for run in runs[:2])}; "
@@ -437,6 +448,11 @@ def pairs_of(
     }
 
 
+def _whole(series: list[Input]) -> list[Input]:
+    """The series that sum up the others of a file, or all."""
+    return [entry for entry in series if entry.data.run.aggregate] or series
+
+
 def runs_of(given: Inputs) -> dict[str, object]:
     """Name → one series per file: the only one, or the one that sums up the others."""
     runs: list[tuple[str, str, object]] = []
@@ -444,7 +460,7 @@ def runs_of(given: Inputs) -> dict[str, object]:
     for (label, path), series in zip(
         named, _each_file(replace(given, files=tuple(path for _, path in named))), strict=True
     ):
-        chosen = [entry for entry in series if entry.data.run.aggregate] or series
+        chosen = _whole(series)
         if len(chosen) > 1:
             names = ", ".join(entry.name for entry in chosen[:6])
             raise InvalidArgumentError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,7 +24,7 @@ from latencykit.units import interval_seconds
     "out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Log to write (.hlog).",
+    help="File to write: .hlog, .json or .parquet.",
 )
 @click.option(
     "--align",
@@ -42,21 +43,24 @@ def command(
 ) -> None:
     """Merge logs, requests and histograms into one log, sorted by time; tags are kept.
 
-    Requests become intervals of a second, and a histogram one interval of its run's length.
+    Requests become intervals of a second, and a histogram one interval of its run's length. In
+    .json and .parquet, requests stay requests, and histograms become one.
 
     \b
     latencykit merge 'host*.hlog' -o all.hlog
     latencykit merge a.hlog b.hlog -o both.hlog --align relative --interval 10s
     """
     from latencykit.analysis.compare import unit_doubts
-    from latencykit.core.histogram_log import HistogramLog, merge_logs
-    from latencykit.io.hlog import as_log, write_hlog
+    from latencykit.core import is_summary
+    from latencykit.core.histogram_log import HistogramLog, merge
+    from latencykit.io.hlog import as_log
     from latencykit.io.part_results import carried
+    from latencykit.io.writing import write_series
 
-    if out.suffix.lower() != ".hlog":
+    if out.suffix.lower() not in (".hlog", ".json", ".parquet"):
         raise InvalidArgumentError(
-            f"{out.name}: a merged log is written as .hlog; `latencykit convert` makes other "
-            "formats of it"
+            f"{out.name}: a merged log is written as .hlog, .json or .parquet; `latencykit "
+            "convert` makes other formats of it"
         )
     if given.out_unit is not None:
         raise InvalidArgumentError(
@@ -65,31 +69,41 @@ def command(
     warn_duplicate_files(given.files)
     if given.dask is not None and interval is not None and not tag_by_file:
         # Only sums are transferred.
-        merged = time_bins_of_all(given, interval_seconds(interval), align).log
+        merged: Any = time_bins_of_all(given, interval_seconds(interval), align).log
     else:
         loaded = without_aggregates(
             load(given, carried if given.dask is not None else None, totals=False)
         )
-        logs = []
+        parts = []
+        over_time = out.suffix.lower() == ".hlog" or interval is not None or tag_by_file
+        over_time |= any(isinstance(entry.data, HistogramLog) for entry in loaded)
         for entry in loaded:
+            if not over_time and not is_summary(entry.data):
+                parts.append(entry.data)
+                continue
             try:
                 log = as_log(entry.data)
             except InvalidArgumentError as error:
-                raise InvalidArgumentError(f"{entry.path}: {error}") from None
+                reason = str(error).partition(";")[0]
+                hint = "merge takes logs, requests and HDR histograms"
+                raise InvalidArgumentError(f"{entry.path}: {reason}; {hint}") from None
             tag = Path(without_secrets(entry.path)).stem if tag_by_file else None
             if tag is None and len(log.run.tags) == 1 and not isinstance(entry.data, HistogramLog):
                 tag = log.run.tags[0]
-            logs.append(log.with_tag(tag))
+            parts.append(log.with_tag(tag))
         if any(entry.data.run.unit_note is not None for entry in loaded):
             totals = [entry.data.histogram() for entry in loaded]
             medians = [total.percentile(50) if total.count else math.nan for total in totals]
             for text in unit_doubts([entry.data.run for entry in loaded], medians):
                 note(text)
-        merged = merge_logs(logs, align)
+        merged = merge(parts, align)
         merged = merged if interval is None else merged.resample(interval)
     with atomic(out, given.files) as temporary:
-        write_hlog(merged, temporary)
-    count = merged.histogram().count
-    record = {"output": str(out), "intervals": len(merged), "count": count}
+        write_series({out.stem: merged}, temporary)
+    count, intervals = merged.histogram().count, 0
+    text = f"wrote {out}: {count:,} values"
+    if isinstance(merged, HistogramLog):
+        intervals = len(merged)
+        text = f"wrote {out}: {intervals:,} intervals, {count:,} values"
     print_assumed_units({out.name: merged.run})
-    print_written(record, style, f"wrote {out}: {len(merged):,} intervals, {count:,} values")
+    print_written({"output": str(out), "intervals": intervals, "count": count}, style, text)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from latencykit.analysis.judge import RunVerdict
     from latencykit.history.history import History
 
 
 def noise_of(
     history: History, name: str, statistics: Iterable[str]
-) -> tuple[str, dict[str, float]]:
-    """Return the series of a history, and the run noise of those statistics that show one.
+) -> tuple[str, dict[str, RunVerdict]]:
+    """Return the series of a history, and level, band and noise of the statistics that show some.
 
     The series is the only one where none has the name; the runs are those of the latest one's
     labels.
@@ -21,5 +22,5 @@ def noise_of(
     known = list(dict.fromkeys(series for run in history.runs for series in run.series))
     series = name if name in known or len(known) != 1 else known[0]
     labels = history.runs[-1].labels if history.runs else None
-    found = {word: history.run_noise(series, word, labels) for word in statistics}
-    return series, {word: min(noise, 0.99) for word, noise in found.items() if noise is not None}
+    found = {word: history.latest(series, word, labels) for word in statistics}
+    return series, {word: verdict for word, verdict in found.items() if verdict is not None}

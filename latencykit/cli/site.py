@@ -26,9 +26,13 @@ def command(folder: str, runtime: str | None) -> None:
     latencykit site public/try
     latencykit site public/try --runtime downloads/pyodide
     """
+    import shutil
+
     from latencykit.views.site import write_site
 
     with progress("writing the page"):
         index = write_site(Path(folder), runtime)
     note("any web server can serve it: python3 -m http.server -d " + folder)
+    if shutil.which("node") is None:
+        note("node is not installed, so Python's modules were not compiled: the page starts slower")
     click.echo(index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,6 +72,7 @@ def command(
     latencykit summary run.hlog --interval 10s --format csv
     """
     from latencykit.views.summary import intervals_text, summary_text
+    from latencykit.views.tables import MOST_ROWS
 
     options = {
         "percentiles": None if percentiles in (None, "all") else numbers(percentiles),
@@ -79,6 +81,7 @@ def command(
         "brief": style != "json",
     }
     records: list[SeriesRecord]
+    left_out = 0
     if given.merge:
         warn_duplicate_files(given.files)
         merged = _merged(given, interval, options)
@@ -86,8 +89,12 @@ def command(
     else:
         ask = functools.partial(_record, interval=interval, options=options)
         once = interval is None
-        loaded = load(given, ask, counted=once, notes=style != "table" or not once)
-        records = [entry.data.record | {"name": entry.name} for entry in loaded]
+        notes = style != "table" or not once
+        most = math.inf if notes or given.notes else MOST_ROWS
+        loaded = load(given, ask, counted=once, notes=notes, most=most)
+        made = [entry for entry in loaded if isinstance(entry.data, _Record)]
+        records = [entry.data.record | {"name": entry.name} for entry in made]
+        left_out = len(loaded) - len(made)
         runs = {entry.name: entry.data.run for entry in loaded}
     print_assumed_units(runs, style)
     if style == "json":
@@ -96,7 +103,12 @@ def command(
         print_text(intervals_text(records, style, given.out_unit), style)
     else:
         text = summary_text(
-            records, style, given.out_unit, percentiles=percentiles is None, notes=given.notes
+            records,
+            style,
+            given.out_unit,
+            percentiles=percentiles is None,
+            notes=given.notes,
+            left_out=left_out,
         )
         print_text(text, style)
 
@@ -130,7 +142,9 @@ def _record(data: Any, interval: str | None, options: dict[str, Any]) -> _Record
     log = data.to_log(interval)
     percentiles = [p for p in options["percentiles"] or STANDARD_PERCENTILES if p < 100]
     expect(log, percentiles, keep=False)
-    record, series = series_record(name, log, **options), interval_series(log, percentiles)
+    record = series_record(name, log, **options)
+    together = log.with_tag("").resample(interval) if len(log.tags) > 1 else log
+    series = interval_series(together, percentiles)
     intervals = interval_records(series, options["confidence"])
     return _Record(record | {"intervals": intervals}, data.run)
 

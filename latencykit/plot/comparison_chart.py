@@ -13,7 +13,7 @@ from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import LineLabels, head
 from latencykit.plot.series import percentile_text
-from latencykit.plot.style import BLUE, GREY, GROUND, INK, MUTED, RED, current_axes, tidy
+from latencykit.plot.style import AMBER, BLUE, GREY, GROUND, INK, MUTED, current_axes, tidy
 from latencykit.units import format_change, format_count
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def compare(
     for k, row in enumerate(rows):
         _draw_change(ax, row, labels, below=k % 2 == 1)  # by turns, so that names find places
     bottom, high_end = ax.get_ylim()
-    ax.axhspan(1.0, high_end, color="#fdf3f2", zorder=0, linewidth=0)
+    ax.axhspan(1.0, high_end, color="#fdf6ec", zorder=0, linewidth=0)
     ax.axhspan(bottom, 1.0, color=GROUND, zorder=0, linewidth=0)
     words: Look = {"transform": ax.transAxes, "ha": "left", "fontsize": 9, "color": MUTED}
     ax.text(0.006, 0.985, "slower", va="top", **words)
@@ -197,7 +197,7 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> N
     """
     bottom, top = ax.get_ylim()
     at, ratio = row.percentile or 0.0, 1 + row.change
-    colour = MUTED if not row.significant else RED if row.low > 0 else BLUE
+    colour = MUTED if not row.significant else AMBER if row.low > 0 else BLUE
     low = 1 + row.low if row.low > -1 else bottom
     high = 1 + row.high if math.isfinite(row.high) else top
     bounded = row.low > -1 or math.isfinite(row.high)

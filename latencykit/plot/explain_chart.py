@@ -19,12 +19,12 @@ from latencykit.plot.axes import time_axis
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.style import (
+    AMBER,
     BLUE,
     COLOURS,
     GREY,
     INK,
     MUTED,
-    RED,
     current_axes,
     plain,
     shorten,
@@ -59,7 +59,7 @@ def explanation(
 
     Attributes come in the order of what they explain, each with its most telling values: the upper
     bar is the share of the slow requests, the lower one the share of all. Significant values are in
-    red. Beside them is the percentile curve of all requests, and that of the requests without the
+    amber. Beside them is the percentile curve of all requests, and that of the requests without the
     significant values. Events, if there are any, follow beneath as `plot.coincidence` draws them;
     where requests have no attributes, they are all there is.
 
@@ -157,7 +157,7 @@ def _draw_bars(ax: Axes, bars: list[tuple[str, list[Any]]]) -> None:
             color=INK, va="bottom",
         )  # fmt: skip
         for row in rows:
-            strong = RED if row.significant else INK
+            strong = AMBER if row.significant else INK
             ax.barh(place - 0.19, row.share_above, 0.36, color=strong)
             ax.barh(place + 0.19, row.share, 0.36, color=BLUE, alpha=0.55)
             ticks.append(place)

@@ -15,7 +15,7 @@ from latencykit.plot.axes import DecadeLocator, ShareFormatter, fit_values
 from latencykit.plot.curves import curve_of, cut, draw_curve, end_words, nines_of
 from latencykit.plot.label_layout import LineLabels, colour_bar, head, outside_legend
 from latencykit.plot.series import joined, only_series, series_title
-from latencykit.plot.style import FEW, INK, RED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.style import FEW, INK, current_axes, plain, series_styles, shorten, tidy
 from latencykit.units import format_count, format_value
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _heat_map(
     image = ax.contourf(*grid, levels=fine, zorder=1, cmap=blues, vmin=0.0, vmax=1.0)
     few = [0.01, 0.1, 0.9, 0.99]
     thin = ax.contour(*grid, levels=few, colors=INK, linewidths=0.7, zorder=2)
-    half = ax.contour(*grid, levels=[0.5], colors=RED, linewidths=2.0, zorder=3)
+    half = ax.contour(*grid, levels=[0.5], colors=INK, linewidths=2.4, zorder=3)
     for lines, size in ((thin, 8), (half, 9.5)):
         ax.clabel(lines, fmt=ShareFormatter(), fontsize=size, inline_spacing=4)
     ax.xaxis.set_major_locator(DecadeLocator())
@@ -216,6 +216,6 @@ def _heat_map(
     colour_bar(ax, image, shown, lambda share, _: f"{100 * share:.0f} %", quarters)
     tidy(ax, "calls that a user waits for", "percentile of one call")
     ax.grid(visible=False)
-    finding = "Most users fare worse than any percentile of one call below the red line"
+    finding = "Most users fare worse than any percentile of one call below the bold line"
     head(ax, finding, " · ".join(filter(None, (plain(shorten(label, 60)), model))), title, subtitle)
     return ax

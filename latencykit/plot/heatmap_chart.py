@@ -11,12 +11,12 @@ from matplotlib.transforms import IdentityTransform
 
 from latencykit._records import record
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram_log import blocks_of
+from latencykit.core.histogram_log import blocks_of, merge_logs
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import ShareFormatter, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, colour_bar, head
-from latencykit.plot.series import joined, only_series
-from latencykit.plot.style import GAP, RED, current_axes, tidy
+from latencykit.plot.series import as_series, joined
+from latencykit.plot.style import GAP, INK, current_axes, tidy
 from latencykit.plot.timeline_chart import as_log, clock, log_title, slo_line
 from latencykit.units import format_value
 
@@ -35,6 +35,9 @@ _CODE = 1 << 16
 _LOWEST, _HIGHEST = -6, 16
 """Powers of ten between which values have rows of their own."""
 
+_SPREAD = 2
+"""Series were measured at once if they span at most this multiple of what they recorded."""
+
 
 @record()
 class Grid:
@@ -52,6 +55,8 @@ class Grid:
         The maximum of each column.
     zeros : bool
         True where the lowest row is that of zeros.
+    beyond : bool
+        True where the highest maximum is only a lower bound.
     """
 
     times: Floats
@@ -59,6 +64,7 @@ class Grid:
     counts: Floats
     top: Floats
     zeros: bool
+    beyond: bool
 
 
 def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
@@ -72,7 +78,7 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
     column = np.clip(np.floor((start - begin) / width + 1e-3).astype(np.int64), 0, number - 1)
     shape = ((_HIGHEST - _LOWEST) * _A_DECADE + 2, number)
     counts, change = np.zeros(shape), np.zeros(shape)
-    top = np.full(number, -np.inf)
+    top, beyond = np.full(number, -np.inf), False
     codes_of: dict[Buckets, Ints] = {}
     for block in blocks_of(log):
         highest = int(block.index.max(initial=0))
@@ -95,8 +101,9 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
         np.add.at(counts, (first[narrow], at[narrow]), share[narrow])
         np.add.at(change, (first[~narrow], at[~narrow]), share[~narrow])
         np.add.at(change, ((first + wide + 1)[~narrow], at[~narrow]), -share[~narrow])
-        last = block.buckets.high(block.index[block.indptr[filled + 1] - 1])
-        np.maximum.at(top, column[block.rows[filled]], last)
+        last = block.index[block.indptr[filled + 1] - 1]
+        np.maximum.at(top, column[block.rows[filled]], block.buckets.high(last))
+        beyond |= bool(np.isnan(block.buckets.upper_edge(last)).any())
     counts += np.cumsum(change, axis=0)
     counts[counts < 1e-6] = 0.0
     if not counts.any():
@@ -104,10 +111,10 @@ def grid(log: HistogramLog, columns: int = _COLUMNS) -> Grid:
             "nothing was counted, so there is nothing to draw; was the range too narrow?"
         )
     times = np.asarray(begin + width * np.arange(number + 1), np.float64)
-    return _cropped(times, counts, np.where(np.isfinite(top), top, np.nan), column)
+    return _cropped(times, counts, np.where(np.isfinite(top), top, np.nan), column, beyond)
 
 
-def _cropped(times: Floats, counts: Floats, top: Floats, column: Ints) -> Grid:
+def _cropped(times: Floats, counts: Floats, top: Floats, column: Ints, beyond: bool) -> Grid:
     """Keep only the rows with values, fewer and taller ones where counts are small, and zeros."""
     used = np.flatnonzero(counts.any(axis=1))
     zeros = bool(used[0] == 0)
@@ -125,7 +132,7 @@ def _cropped(times: Floats, counts: Floats, top: Floats, column: Ints) -> Grid:
         values = np.concatenate((values[0] / 10.0 ** (np.array([2.0, 1.0]) * gap), values))
         shown = np.concatenate((counts[:1], np.zeros((1, shown.shape[1])), shown))
     shown[:, np.setdiff1d(np.arange(times.size - 1), column)] = np.nan
-    return Grid(times, values, shown, top, zeros)
+    return Grid(times, values, shown, top, zeros, beyond)
 
 
 def _rows_of(buckets: Buckets, highest: int) -> Ints:
@@ -212,7 +219,9 @@ def heatmap(
 
     Parameters
     ----------
-    data : HistogramLog or Samples, or mapping of one label to such
+    data : HistogramLog or Samples, or mapping of label to such
+        Of several series the total is drawn: by the clock, or each from its start where they are
+        of different times.
     ax : Axes, optional
         Where to draw; the current axes by default.
     unit : str, optional
@@ -232,10 +241,10 @@ def heatmap(
 
     Raises
     ------
-    InvalidArgumentError
-        For more than one series.
     DataNotAvailableError
         Where a source has no times.
+    IncompatibleDataError
+        For series that cannot be added: unlike units, latency types or corrections.
 
     Examples
     --------
@@ -247,8 +256,7 @@ def heatmap(
     'log'
     """
     ax = current_axes(ax)
-    label, timed = only_series(data, "a heat map")
-    log = as_log(label, timed)
+    label, log = _total(data)
     cells = grid(log)
     total, shown = np.nansum(cells.counts, axis=0), cells.counts
     if share:
@@ -279,6 +287,27 @@ def heatmap(
     return ax
 
 
+def _total(data: Drawable) -> tuple[str, HistogramLog]:
+    """Return the one series over time, or the total of several, with a label that says so."""
+    series = as_series(data)
+    parts = {label: values for label, values in series.items() if not values.run.aggregate}
+    totals = [values for values in series.values() if values.run.aggregate]
+    name = f"total of {len(parts or series)} series"
+    if len(series) == 1:
+        ((name, only),) = series.items()
+        return name, as_log(name, only)
+    if len(totals) == 1 and len({values.run.source for values in series.values()}) == 1:
+        return name, as_log(name, totals[0])
+    logs = [as_log(label, values) for label, values in (parts or series).items()]
+    begins = [log.start for log in logs if log.start is not None]
+    ends = [log.start + log.duration for log in logs if log.start is not None]
+    recorded = sum(log.duration for log in logs)
+    at_once = not begins or max(ends) - min(begins) <= _SPREAD * recorded
+    if len(begins) in (0, len(logs)) and at_once:
+        return name, merge_logs(logs)
+    return f"{name}, each from its start", merge_logs(logs, "relative")
+
+
 def _scale(ax: Axes, cells: Grid, stored: str, unit: str | None) -> None:
     """Scale both axes to the cells; zeros are below the logarithmic scale, labelled 0."""
     first = 2 if cells.zeros else 0
@@ -296,15 +325,16 @@ def _scale(ax: Axes, cells: Grid, stored: str, unit: str | None) -> None:
 
 
 def _draw_maximum(ax: Axes, cells: Grid, unit: str) -> None:
-    """Draw the maximum of each column as a thin red line, and label the highest of all."""
+    """Draw the maximum of each column as a thin line, and label the highest of all."""
     known = np.isfinite(cells.top)
     x = np.repeat(cells.times, 2)[1:-1]
     y = np.repeat(np.where(known, np.maximum(cells.top, cells.values[0]), np.nan), 2)
-    (line,) = ax.plot(x, y, color=RED, linewidth=0.9, zorder=3, label="max")
+    (line,) = ax.plot(x, y, color=INK, linewidth=0.9, zorder=3, label="max")
     top = float(np.nanmax(cells.top))
     at = float(x[np.flatnonzero(y == max(top, cells.values[0]))[:2]].mean())
     labels = LineLabels()
     cell = np.searchsorted(cells.values, top).clip(0, cells.values.size - 1)
     edge = float(cells.values[cell])  # the upper one of its cell
-    labels.point(ax, f"max {format_value(top, unit)}", (at, edge), [line], above=True)
+    words = f"max {'≥ ' * cells.beyond}{format_value(top, unit)}"
+    labels.point(ax, words, (at, edge), [line], above=True)
     ax.add_artist(labels)

@@ -11,7 +11,17 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from latencykit.analysis.judge import SETTINGS
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import head
-from latencykit.plot.style import BLUE, COLOURS, INK, MUTED, RED, current_axes, plain, shorten, tidy
+from latencykit.plot.style import (
+    AMBER,
+    BLUE,
+    COLOURS,
+    INK,
+    MUTED,
+    current_axes,
+    plain,
+    shorten,
+    tidy,
+)
 from latencykit.units import format_value
 
 if TYPE_CHECKING:
@@ -99,7 +109,7 @@ def _machine(trend: Trend) -> str:
 
 
 def _colour(change: Any) -> str:
-    return RED if change.after > change.before else COLOURS[2]
+    return AMBER if change.after > change.before else COLOURS[2]
 
 
 def _end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
@@ -188,7 +198,7 @@ def history_heatmap(
     bar = ax.figure.colorbar(image, ax=ax, pad=0.01)
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
     bar.ax.tick_params(labelsize=8, labelcolor=INK)
-    for p, colour in ((50.0, BLUE), (99.0, RED)):
+    for p, colour in ((50.0, BLUE), (99.0, AMBER)):
         values = [float(h.percentile(p)) for h in histograms]
         ax.plot(range(len(runs)), values, color=colour, linewidth=1.2)
         ax.annotate(

@@ -15,7 +15,7 @@ from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import percentile_text, slo_pairs
-from latencykit.plot.style import BLUE, COLOURS, FEW, GREY, INK, RED, current_axes, tidy
+from latencykit.plot.style import AMBER, BLUE, COLOURS, FEW, GREY, INK, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
 from latencykit.units import format_count, format_value
 
@@ -125,11 +125,11 @@ def load_curve(
     labels = LineLabels(lower=_STRIP + _GAP)
     for k, p in enumerate(lines):
         boldest = p == max(lines)
-        colour = RED if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
+        colour = INK if boldest and len(lines) > 1 else COLOURS[k % len(COLOURS)]
         look: Look = {"color": colour, "linewidth": 2.2 if boldest else 1.4}
         _draw_line(ax, curve, p, lines[p], labels, confidence, look, line_kwargs)
     ends = np.array([_interval(row, max(lines), confidence) for row in curve.rows])
-    ax.vlines(rates, *ends.T, color=RED, alpha=0.35, linewidth=4, zorder=2)
+    ax.vlines(rates, *ends.T, color=INK, alpha=0.35, linewidth=4, zorder=2)
     _draw_slo(ax, curve, pairs, labels, stored)
     _draw_throughput(ax, curve)
     ax.add_artist(labels)
@@ -236,7 +236,7 @@ def _draw_slo(
 
 
 def _draw_throughput(ax: Axes, curve: LoadCurve) -> None:
-    """Draw the throughput of each run as bars at the foot; red where less than was offered."""
+    """Draw the throughput of each run as bars at the foot; amber where less than was offered."""
     rows = [row for row in curve.rows if not math.isnan(row.achieved)]
     if not rows:
         return
@@ -244,7 +244,7 @@ def _draw_throughput(ax: Axes, curve: LoadCurve) -> None:
     strip = foot_strip(ax, _STRIP, top, top * 1.05, f"{_rate(top)}/s")
     left, right = ax.get_xlim()
     width = 0.022 * (right - left)
-    bars: dict[str, Any] = {"color": [RED if row.saturated else GREY for row in rows]}
+    bars: dict[str, Any] = {"color": [AMBER if row.saturated else GREY for row in rows]}
     heights = [row.achieved for row in rows]
     strip.bar([row.rate for row in rows], heights, width, alpha=0.7, label="achieved", **bars)
     for row in rows:
@@ -295,14 +295,14 @@ def _conditions(curve: LoadCurve, *, hollow: bool) -> str:
         f"SLO {curve.slo}; limited by {curve.limited_by}" if curve.slo is not None else "",
         curve.capacity.reason if curve.capacity is not None else "",
         "bars: throughput achieved"
-        + (", red where it fell short of what was offered" if lost else ""),
+        + (", amber where it fell short of what was offered" if lost else ""),
         "hollow: the sample is too small" if hollow else "",
         *(f"values assumed to be {unit}" for unit in assumed),
     ]
     return " · ".join(filter(None, parts))
 
 
-_VERDICTS = {"met": BLUE, "missed": RED, "unknown": GREY}
+_VERDICTS = {"met": BLUE, "missed": AMBER, "unknown": GREY}
 
 
 def sweep(
@@ -351,7 +351,7 @@ def sweep(
     if percentiles is None:
         percentiles = sorted({50.0, *(p for p, _ in _tightest(drawn) if p < 100)})
     spec = _left_out(drawn) or data.slo
-    order = "numbers: order of the runs; blue met, red missed, grey undecided"
+    order = "numbers: order of the runs; blue met, amber missed, grey undecided"
     load_curve(
         drawn, ax=ax, percentiles=percentiles, confidence=data.confidence, unit=unit,
         title=title, subtitle=f"{spec} · {order}" if subtitle is None else subtitle,

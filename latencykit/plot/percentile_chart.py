@@ -201,6 +201,8 @@ def percentiles(
         finding = two_stories(shown, curves) or key_finding(shown)
     default = chart_title(shown, "runs" if runs else "")
     dashes = dashes_note({label: weak[label] for label in curves if label in weak})
+    if finding and len(shown) == 1:  # which names it
+        default = chart_title({"": next(iter(shown.values()))})
     notes = (default if finding else "", empty, dashes, shaded(curves))
     head(ax, finding or default, joined(shown, *notes), title, subtitle)
     return ax

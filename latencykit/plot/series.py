@@ -18,7 +18,7 @@ from latencykit.errors import (
     IncompatibleDataError,
     InvalidArgumentError,
 )
-from latencykit.plot.style import plain, shorten
+from latencykit.plot.style import plain, role_of, shorten
 from latencykit.units import (
     NANOSECONDS,
     format_count,
@@ -175,7 +175,7 @@ def dashes_note(weak: Mapping[str, tuple[float, str]]) -> str:
 
 
 _DOUBTS = {
-    "drift": "few independent slow periods",
+    "drift": "drift (few independent slow periods)",
     "one stall": "based on one stall",
     "few intervals": "few intervals",
     "few requests": "few slow requests",
@@ -308,17 +308,25 @@ def series_title(label: str, run: object, count: int | None) -> str:
 
 
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
-    """Return the title of a chart where no finding is known."""
+    """Return the title of a chart where no finding is known.
+
+    Measured and corrected values of one run are not added: they are the same requests; nor are a
+    total and its parts.
+    """
     if len(series) == 1:
         ((label, data),) = series.items()
         return series_title(label, data.run, requests_of(data))
-    counts = [requests_of(data) for data in series.values()]
+    parts = [data for data in series.values() if not data.run.aggregate] or [*series.values()]
+    counts = [requests_of(data) for data in parts]
     total = f"{format_count(sum(filter(None, counts)))} requests" if any(counts) else ""
+    if {"raw", "honest"} <= {role_of(label, data) for label, data in series.items()}:
+        total = ""
     if kind == "runs":
         return " · ".join(filter(None, (f"{len(series)} runs", total)))
     names = [plain(shorten(label, 24)) for label in series]
     few = f"{', '.join(names[:-1])} and {names[-1]}"
-    named = few if len(names) <= 3 else f"{len(names)} series"
+    whole = " and their total" if len(parts) == len(series) - 1 else ""
+    named = few if len(names) <= 3 else f"{len(parts) if whole else len(names)} series{whole}"
     return " · ".join(filter(None, (named, kind, total)))
 
 

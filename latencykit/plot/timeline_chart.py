@@ -76,6 +76,8 @@ class Intervals:
     unit : str
     lows : dict of float to ndarray of float64, shape (intervals,)
         The least that these can be: the lower edges of their buckets.
+    beyond : bool
+        True where the highest is only a lower bound.
     """
 
     start: Floats
@@ -84,6 +86,7 @@ class Intervals:
     values: dict[float, Floats]
     unit: str
     lows: dict[float, Floats] = field(default_factory=dict)
+    beyond: bool = False
 
     @property
     def gap(self) -> NDArray[np.bool_]:
@@ -159,14 +162,14 @@ def intervals_of(
 ) -> Intervals:
     """Return maxima and percentiles of a log by interval, in one pass over its payloads.
 
-    Intervals of one time (of several hosts) are summed; `until` is the end of a measurement that
-    ended within the last interval.
+    Intervals of one time (of several hosts or tags) are summed; `until` is the end of a
+    measurement that ended within the last interval.
     """
     order = np.argsort(log.starts, kind="stable")
     start, length = log.starts[order], log.lengths[order]
     typical = float(np.median(length)) or 1e-3
     if start.size > 1 and np.mean(start[1:] < (start + length)[:-1] - 0.5 * typical) > 0.02:
-        log = log.resample(typical)
+        log = log.with_tag("").resample(typical)
     series = interval_series(log, percentiles)
     order = np.argsort(series.start, kind="stable")
     start = series.start[order]
@@ -179,7 +182,8 @@ def intervals_of(
     values |= {p: series.values[order, k] for k, p in enumerate(series.percentiles)}
     lows = dict(zip(values, series.lows[order].T, strict=True))
     count = series.count[order].astype(np.float64)
-    return Intervals(start, end, count, values, series.unit, lows)
+    beyond = bool(series.beyond[:, 0].any())
+    return Intervals(start, end, count, values, series.unit, lows, beyond)
 
 
 def envelope(intervals: Intervals, value: Floats, columns: int) -> Envelope:
@@ -311,7 +315,7 @@ def foot_strip(ax: Axes, height: float, top: float, limit: float, text: str) -> 
 _COARSE = 90
 """Columns of more than a few series, which share one line for their maxima."""
 
-_RAMP = (RED, AMBER, BLUE, "#00876c", GREY)
+_RAMP = (INK, AMBER, BLUE, "#00876c", GREY)
 
 
 def timeline(
@@ -528,7 +532,7 @@ def _draw_rate(
     styles: Mapping[str, Look],
     columns: int,
 ) -> None:
-    """Draw requests per second of each interval along the foot, the failed ones in red."""
+    """Draw requests per second of each interval along the foot, the failed ones in amber."""
     rates = {label: envelope(part, part.rate, columns) for label, part in timed.items()}
     top = max(float(np.nanmax(shown.high, initial=0.0)) for shown in rates.values())
     text = f"{top:,.0f}/s" if top >= 10 else f"{top:.2g}/s"
@@ -544,7 +548,7 @@ def _draw_rate(
         failed = failures(series[label], timed[label])
         if failed is not None:
             worst = envelope(timed[label], failed, columns)
-            look: Look = {"color": RED, "alpha": 0.75, "linewidth": 0, "label": "failed"}
+            look: Look = {"color": AMBER, "alpha": 0.75, "linewidth": 0, "label": "failed"}
             x, y = worst.line(worst.high)
             strip.fill_between(x, 0, y, **look)
 
@@ -586,7 +590,8 @@ def _name(
         line, top = maxima[int(np.argmax(tops))], max(tops)
         at = np.flatnonzero(line.get_ydata() == top)
         x = float(np.mean(np.asarray(line.get_xdata())[at][:2]))
-        words = f"max {format_value(top, next(iter(timed.values())).unit)}"
+        bound = "≥ " if any(one.beyond for one in timed.values()) else ""
+        words = f"max {bound}{format_value(top, next(iter(timed.values())).unit)}"
         labels.point(ax, words, (x, top), [line])
     ax.add_artist(labels)
 

@@ -195,17 +195,13 @@ def comparisons_text(
         table, show = Table(style), partial(value_text, out_unit=out_unit)
         for row in _usual(comparison.changes) if brief else comparison.changes:
             base, new = side_texts(row, partial(show, unit=comparison.unit))
-            ends = [
-                format_change(row.low) if row.low > _UNBOUNDED else "",
-                format_change(row.high) if math.isfinite(row.high) else "",
-            ]
             table.add(
                 {
                     "statistic": "max" if row.percentile == 100 else row.statistic,
                     "base": base,
                     "new": new,
                     "change": format_change(row.change),
-                    "interval": " to ".join(ends) if any(ends) else "",
+                    "interval": _interval(row),
                     "changed": significance(row),
                     **({} if comparison.run_noise is not None or comparison.basis == "runs"
                        else {"tolerates": _tolerance(row)}),
@@ -273,6 +269,16 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
 _UNBOUNDED = -0.99
 """A lower end so far down is none."""
 
+
+def _interval(row: Change) -> str:
+    """The interval of a change; empty where neither end is known."""
+    high = format_change(row.high) if math.isfinite(row.high) else ""
+    low = format_change(row.low) if row.low > (_UNBOUNDED if high else -1) else ""
+    if low and high:
+        return f"{low} to {high}"
+    return f"from {low}" if low else f"up to {high}" if high else ""
+
+
 _NAMED = (50.0, 99.0, 99.9)
 """Percentiles that a headline names, where they changed."""
 
@@ -313,19 +319,16 @@ def _against(
     name = f"<b>{esc(other.name, 60)}</b>"
     if isinstance(comparison, LatencyKitError):
         return f"<p>{name}: {esc(comparison)}</p>"
-    rows = []
-    for row in comparison.changes:
-        low = format_change(row.low) if row.low > -1 else "unknown"
-        high = format_change(row.high) if math.isfinite(row.high) else "unknown"
-        rows.append(
-            [
-                esc("max" if row.percentile == 100 else row.statistic),
-                *map(esc, side_texts(row, lambda value: format_value(value, comparison.unit))),
-                format_change(row.change),
-                f"{low} to {high}" if {low, high} != {"unknown"} else "",
-                significance(row),
-            ]
-        )
+    rows = [
+        [
+            esc("max" if row.percentile == 100 else row.statistic),
+            *map(esc, side_texts(row, lambda value: format_value(value, comparison.unit))),
+            format_change(row.change),
+            _interval(row),
+            significance(row),
+        ]
+        for row in comparison.changes
+    ]
     notes = [
         *comparison.warnings,
         *dict.fromkeys(row.note for row in comparison.changes if row.note),

@@ -210,10 +210,12 @@ def diagnosis_text(
     out_unit: str | None = None,
     *,
     every: bool = False,
+    left_out: int = 0,
 ) -> str:
     """Return a paragraph per diagnosis, or a row each as CSV or Markdown.
 
-    Of several series the first one has a paragraph, the others a sentence, unless all is wanted.
+    Of several series the first one has a paragraph, the others a sentence, unless all is wanted;
+    `left_out` more series have no records.
     """
     if style == "table" and (every or len(records) == 1):
         return "\n\n".join(_paragraph(record, out_unit, every=every) for record in records)
@@ -224,8 +226,8 @@ def diagnosis_text(
             text = f"{record['verdict']}: {record['summary']}"
             sentences.setdefault(text, []).append(printable(record["name"], 40))
         lines = [f"{brief_list(names)}: {text}" for text, names in sentences.items()]
-        if len(lines) > _BRIEFLY:
-            rest = sum(map(len, [*sentences.values()][_BRIEFLY - 1 :]))
+        if left_out or len(lines) > _BRIEFLY:
+            rest = left_out + sum(map(len, [*sentences.values()][_BRIEFLY - 1 :]))
             lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
         brief = _paragraph(first, out_unit, evidence=_EVIDENCE // 2)
         return "\n\n".join([brief, "\n".join(lines)])
@@ -275,7 +277,10 @@ def _paragraph(
         if piece["test"] in tests and record["unit"] == "ns"  # plain numbers have no unit of time
     ]
     notes = [text for text in record["notes"] if UNSTATED not in text]
-    stalls = record["stalls"] if every else record["stalls"][:_SHOWN_STALLS]
+    stalls = record["stalls"]
+    if len(stalls) > _SHOWN_STALLS and not every:  # the worst alone, so that a screen has it all
+        stalls = [max(stalls, key=lambda stall: stall["worst"] or 0.0)]
+        evidence -= 1
     found, notes = (found, notes) if every else (found[:evidence], notes[:1])
     lines += [*found, *record["doubts"], *notes]
     for stall in stalls:

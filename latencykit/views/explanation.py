@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 from latencykit._text import markdown_text
 from latencykit.analysis.explain import Explanation, condition_text
 from latencykit.views.markup import bullets, esc, section, table
-from latencykit.views.tables import Table
+from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, percent
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def explanation_record(name: str, explanation: Explanation) -> ExplanationRecord
 
 def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) -> str:
     """Return what slow requests have in common as sentences and tables; empty without findings."""
-    parts = []
+    names: dict[str, list[str]] = {}  # by what is said of them
     for name, explanation in explanations.items():
         record = explanation_record(name, explanation)
         # The page has its own sections on stalls.
@@ -129,8 +129,7 @@ def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) 
         rows = [row for row in record["attributes"] if row["significant"]]
         if not texts:
             continue
-        parts.append(f"<p><b>{esc(name)}</b></p>" if several else "")
-        parts.append(bullets(texts))
+        html = bullets(texts)
         if rows:
             cells = [
                 [
@@ -147,8 +146,12 @@ def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) 
                 f"of those above {esc(explanation.above)}",
                 "lift (95 %)",
             )
-            parts.append(table(header, cells))
-    return "".join(parts)
+            html += table(header, cells)
+        names.setdefault(html, []).append(esc(name))
+    return "".join(
+        (f"<p><b>{', '.join(named)}</b></p>" if several else "") + html
+        for html, named in names.items()
+    )
 
 
 def explanation_section(explanations: Mapping[str, Explanation], *, several: bool) -> str:
@@ -188,19 +191,31 @@ def explanation_text(
             for row in record["attributes"]:
                 table.add({"series": record["name"], **cast("dict[str, Cell]", row)})
         return table.render()
-    return "\n\n".join(_explanation_text(record, style, out_unit) for record in records)
+    texts: dict[str, str] = {}  # heads, by what follows them
+    for record in records:
+        head, rest = _explanation_text(record, style, out_unit)
+        texts[rest] = f"{texts[rest]}\n{head}" if rest in texts else head
+    return "\n\n".join(f"{head}\n\n{rest}" if rest else head for rest, head in texts.items())
 
 
-def _explanation_text(record: ExplanationRecord, style: str, out_unit: str | None) -> str:
+_FEWEST_ROWS = 4
+"""Rows of a table below many findings."""
+
+
+def _explanation_text(
+    record: ExplanationRecord, style: str, out_unit: str | None
+) -> tuple[str, str]:
+    """What is explained, and how."""
     rows = _attribute_table(record, style, out_unit)
     lines, name = record["findings"], record["name"]
     if style == "markdown":
         lines, name = [f"- {markdown_text(text)}" for text in lines], markdown_text(name)
     limit = rows.value(record["threshold"], "ns")
     head = f"{name}: requests above {record['above']} ({limit})"
-    parts = [head, "\n".join(lines)]
+    parts = ["\n".join(lines)]
     if record["attributes"]:
-        parts.append(rows.render(left=2))
+        most = max(_FEWEST_ROWS, MOST_ROWS + 1 - 3 * len(lines))  # a finding takes three lines
+        parts.append(rows.render(left=2, most=most))
         star = "* goes with slow requests, adjusted for all comparisons; "
         parts.append(
             f"{star if any(row['significant'] for row in record['attributes']) else ''}"
@@ -221,4 +236,4 @@ def _explanation_text(record: ExplanationRecord, style: str, out_unit: str | Non
                 }
             )
         parts.append(events.render())
-    return "\n\n".join(part for part in parts if part)
+    return head, "\n\n".join(part for part in parts if part)

@@ -53,6 +53,7 @@ def resolution(series: PageSeries) -> str:
         how = "Each time bin is one interval of the file"
         if slots.width is not None:
             count = format_count(len(data))
+            count += f" of {len(data.tags)} tags" if len(data.tags) > 1 else ""
             how = f"Each time bin sums up the intervals that start within {width}, {count} in all"
     return f"{how}: {close}."
 
@@ -63,7 +64,7 @@ _SENTENCES = 4
 _LINES = (
     "<p class='quiet'>How long the fastest n % of the requests took at most. "
     "<span class='key'><i class='swatch'></i>supported by the sample</span> "
-    "<span class='key'><i class='swatch few'></i>uncertain: few independent slow periods</span> "
+    "<span class='key'><i class='swatch few'></i>uncertain: few requests, one stall, drift</span> "
     "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
 """Legend of the lines of the percentile curve."""
@@ -145,7 +146,7 @@ def page_title(series: Sequence[PageSeries]) -> str:
     counts = [requests_of(part) for part in parts]
     if len(series) == 1:
         return " · ".join(filter(None, (names[0], measured(series[0].counted.run, counts[0]))))
-    listed = f"{len(names)} series"
+    listed = f"{len(parts)} series"
     if len(names) <= 3:
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
     total = sum(count or 0 for count in counts)
@@ -174,8 +175,8 @@ def header_html(
             f"<p class='headline {own.look[0]}'>{name}{sentence}"
             f"<span class='verdict'>{verdict_badge(entry)}</span></p>"
         )
-        # Of many series the pictures come first, and what is wrong with one.
-        if len(diagnosed) <= _SENTENCES or entry.omits:
+        # Of many series the pictures come first, but for the total, and what is wrong with one.
+        if len(diagnosed) <= _SENTENCES or entry.omits or own.counted.run.aggregate:
             sentences += words
         else:
             folded += words
@@ -282,6 +283,6 @@ def _heat_map(series: Sequence[PageSeries]) -> str:
     return (
         f"<div class='heat' id='heat'><h2>Distribution over time{_only(series)}</h2>{choice}"
         "<p class='quiet'>Share of each time bin's requests: small <i class='ramp'></i> large; "
-        "the red line is the maximum. <span class='hint'>Drag across it to select a time and a "
+        "the line is the maximum. <span class='hint'>Drag across it to select a time and a "
         "range of latencies.</span></p><div id='plot-heat' class='plot'></div></div>"
     )

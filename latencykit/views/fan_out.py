@@ -148,9 +148,16 @@ def _users_record(answer: FanOut, percentiles: Sequence[float]) -> UsersRecord:
 
 
 def fan_out_text(
-    records: Sequence[FanOutRecord], style: str = "table", out_unit: str | None = None
+    records: Sequence[FanOutRecord],
+    style: str = "table",
+    out_unit: str | None = None,
+    *,
+    left_out: int = 0,
 ) -> str:
-    """Return one row per number of calls, and another one if the calls were independent."""
+    """Return one row per number of calls, and another one if the calls were independent.
+
+    `left_out` more series have no records.
+    """
     table = Table(style, out_unit)
     for record in records:
         for row in record["rows"]:
@@ -182,7 +189,10 @@ def fan_out_text(
                     }
                 )
     return table.render(
-        optional=("p99.9", "p90", "worse than p99 of one"), most=MOST_ROWS, causes=True
+        optional=("p99.9", "p90", "worse than p99 of one"),
+        most=MOST_ROWS,
+        causes=True,
+        left_out=left_out,
     )
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 _ADVICE = "what to use instead"
+_NOT_RUN = "not run"
+"""An error that begins so says why a mode was not tested; it takes the place of the advice."""
 
 
 def league_text(record: LeagueRecord, style: str = "table") -> str:
@@ -44,7 +46,9 @@ def modes_text(entries: Sequence[Entry], style: str = "table") -> str:
 def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
     """Return a result as a row of the table: text by heading, spreads over the runs."""
     row = {"tool": result["tool"], "verdict": "no result", "mode": result["mode"]}
-    cells = [""] * 5
+    cells, advice = [""] * 5, result["advice"]
+    if result["error"] is not None and result["error"].startswith(f"{_NOT_RUN}: "):
+        row["verdict"], advice = _NOT_RUN, result["error"].removeprefix(f"{_NOT_RUN}: ")
     if result["error"] is None:
         runs = result["runs"]
         says_so = result["verdict"] == "omits" and any(
@@ -59,7 +63,7 @@ def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
             _spread([run["reported"].get("100") for run in runs]) or "not reported",
         ]
     headings = ("model", "requests sent of due", "reported p99", "true p99", "reported max")
-    last = {"version": result["version"] or "", _ADVICE: result["advice"]}
+    last = {"version": result["version"] or "", _ADVICE: advice}
     return row | dict(zip(headings, cells, strict=True)) | last
 
 

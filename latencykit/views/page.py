@@ -121,8 +121,12 @@ def _diagnosed_series(
 def _reliability(diagnosed: Sequence[Diagnosed]) -> list[str]:
     """What limits the numbers, beneath the names of the series of which the same is said."""
     texts: dict[str, list[str]] = {}
+    of_all: list[str] = []
     for entry in diagnosed:
-        text = bullets([*trust(entry.series.counted, entry.series.numbers), *doubts(entry)])
+        lines = [*trust(entry.series.counted, entry.series.numbers), *doubts(entry)]
+        text = bullets([line for line in lines if line not in of_all])
+        if entry.series.counted.run.aggregate:  # what is said of a total is not repeated
+            of_all += lines
         texts.setdefault(text, []).append(entry.series.short or entry.series.name)
     if len(diagnosed) == 1:
         return list(texts)

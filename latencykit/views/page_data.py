@@ -31,7 +31,7 @@ from latencykit.core.histogram_log import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import Floats, Ints
     from latencykit.core.buckets import Buckets
@@ -77,6 +77,8 @@ class PageBins:
         Number of counts of the slots at the log's full resolution.
     rough : ndarray of float64, shape (buckets, 2), or None
         Edges of the bucket of two digits that contains each; None where the buckets are these.
+    open_ended : ndarray of bool, shape (buckets,)
+        True where values are known only to be at least the bucket's lower edge.
     """
 
     start: Floats
@@ -90,6 +92,7 @@ class PageBins:
     high: Floats
     width: float | None
     decoded: int
+    open_ended: NDArray[np.bool_]
     rough: Floats | None = None
 
     def log(self, unit: str) -> HistogramLog:
@@ -99,7 +102,7 @@ class PageBins:
             self.indptr,
             self.index,
             self.counts,
-            EdgeBuckets(self.low, self.high),
+            EdgeBuckets(self.low, self.high, open_ended=bool(self.open_ended[-1:].any())),
         )
         return HistogramLog(self.start, self.end - self.start, [MemoryPart([block])], unit=unit)
 
@@ -107,7 +110,8 @@ class PageBins:
         """Return the same slots with buckets of two digits."""
         if self.rough is None:
             return self
-        table, column = np.unique(self.rough, axis=0, return_inverse=True)
+        edges: Floats = np.column_stack((self.rough, self.open_ended))
+        table, column = np.unique(edges, axis=0, return_inverse=True)
         row = np.repeat(np.arange(self.start.size), as_positions(np.diff(self.indptr)))
         indptr, index, counts = _summed(
             row, column.reshape(-1)[self.index], self.counts, self.start.size
@@ -119,6 +123,7 @@ class PageBins:
             counts=counts,
             low=table[:, 1],
             high=table[:, 0],
+            open_ended=table[:, 2] > 0,
             rough=None,
         )
 
@@ -172,7 +177,7 @@ def page_bins(log: HistogramLog, most: int = MOST, fine: int = FINE) -> tuple[Pa
     width = None  # each interval is a slot: they are few, and none overlaps another
     if len(view) > most or overlaps:
         width = nice_width(max(view.duration / most, typical if overlaps else 0.0))
-        view = view.resample(width)
+        view = view.with_tag("").resample(width)
         expect(view, evidence=False, keep=False)
     fold = _SlotsFold(len(view), fine)
     expect(log, (50,))
@@ -239,14 +244,14 @@ class _SlotsFold:
     def slots(self, start: Floats, end: Floats, width: float | None) -> PageBins:
         """Return the slots, the buckets of all layouts side by side."""
         rows, columns, counts = ([np.zeros(0, np.int64)] for _ in range(3))
-        edges, size = [np.zeros((0, 4))], 0
+        edges, size = [np.zeros((0, 5))], 0
         for layout, parts in self._parts.items():
             used, place = np.unique(
                 np.concatenate([index for _, index, _ in parts]), return_inverse=True
             )
             rough, coarse = _coarser(layout, used)
             ends = (layout.high(used), layout.low(used), rough.high(coarse), rough.low(coarse))
-            edges.append(np.stack(ends, 1))
+            edges.append(np.column_stack((*ends, np.isnan(layout.upper_edge(used)))))
             rows += [row for row, _, _ in parts]
             columns.append(place.reshape(-1) + size)
             counts += [number for _, _, number in parts]
@@ -268,7 +273,8 @@ class _SlotsFold:
             high=table[:, 0],
             width=width,
             decoded=self._decoded,
-            rough=None if self._rough else table[:, 2:],
+            open_ended=table[:, 4] > 0,
+            rough=None if self._rough else table[:, 2:4],
         )
 
 
@@ -332,6 +338,7 @@ def packed(slots: PageBins) -> dict[str, object]:
         "sum": numbers(slots.sum),
         "width": slots.width,
         "buckets": int(slots.low.size),
+        "open": np.flatnonzero(slots.open_ended).tolist(),
         "entries": int(slots.index.size),
         "widths": widths,
         "bytes": base64.b64encode(zlib.compress(b"".join(parts))).decode("ascii"),

@@ -165,7 +165,12 @@ def checked_limits(slo: Any, series: Sequence[PageSeries]) -> list[SLOResult]:
 def comparisons(
     series: Sequence[PageSeries],
 ) -> list[tuple[PageSeries, Comparison | LatencyKitError]]:
-    """Compare the first series with the others, or return the reasons why that is impossible."""
+    """Compare the first series with the others, or return the reasons why that is impossible.
+
+    Parts are not compared with their total: that they differ from it is neither better nor worse.
+    """
+    if series[0].counted.run.aggregate:
+        return []
     compared: list[tuple[PageSeries, Comparison | LatencyKitError]] = []
     for other in series[1 : 1 + _COMPARED]:
         try:

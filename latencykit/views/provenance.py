@@ -47,12 +47,12 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         ]
         for file in files
     ]
-    sources = []
+    sources: dict[tuple[str, ...], list[str]] = {}
     for name, run in ((name, data.run) for name, data in series.items()):
         tool = " ".join(filter(None, (run.tool, run.version)))
         facts = [esc(fact or "not known") for fact in (run.source, run.format, tool)]
         code = f"<code>{esc(run.command, 1000)}</code>" if run.command else ""
-        sources.append([esc(name or "all requests", 80), *facts, code])
+        sources.setdefault((*facts, code), []).append(esc(name or "all requests", 80))
     page = [
         ["made by", f"latencykit {__version__}"],
         ["made at", f"{_today():%Y-%m-%d %H:%M:%S} UTC"],
@@ -61,7 +61,8 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         page.append(["command", f"<code>{esc(without_secrets(command), 2000)}</code>"])
     header = ["series", "source", "format", "tool", "its command"]
     parts = [table(["file", "size", "SHA-256"], inputs, words=True)] if inputs else []
-    parts.append(table(header, sources, words=True))
+    rows = [[", ".join(names), *facts] for facts, names in sources.items()]
+    parts.append(table(header, rows, words=True))
     parts.append(table(["this page", ""], page, words=True))
     return "".join(parts)
 

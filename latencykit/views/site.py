@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import os
+import shutil
+import subprocess
+import sys
 import zipfile
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from latencykit import __version__
 from latencykit._files import whole
 from latencykit._records import record
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.views.document import allowed
 from latencykit.views.markup import esc
 
@@ -53,7 +59,19 @@ RUNTIME = Runtime(
     packages=(("numpy", "click"), ("pandas", "scipy")),
 )
 
+_ENGINE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")
+_LIBRARY = "python_stdlib.zip"
 _SUFFIXES = {".py", ".js", ".css", ".json", ".html"}
+_FLAGS = (
+    *("-target", "wasm32-wasi", "-std=c99", "-O3", "-ffp-contract=off"),
+    *("-fPIC", "-fvisibility=hidden"),
+)
+_LINKED = (
+    *("-shared", "--experimental-pic", "--no-entry"),
+    "--unresolved-symbols=import-dynamic",  # Pyodide has the C library
+)
+_UNUSED = {".pyi", ".pxd", ".h", ".hpp", ".c", ".f", ".a"}
+"""Files of packages for type checkers and compilers."""
 
 _EXAMPLES = {
     "a server that froze": "ctrlz-uncorrected.hlog",
@@ -68,7 +86,8 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
     Parameters
     ----------
     folder : Path
-        Made if need be; files of the same names are replaced.
+        Made if need be; files of the same names are replaced. Its ``pyodide`` has Python itself,
+        its ``python`` the packages, which start sooner if node is there to compile them.
     runtime : str, optional
         Folder or address of Pyodide's files; by default where Pyodide publishes them. Every file
         is checked by its SHA-256.
@@ -83,12 +102,10 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
     InvalidArgumentError
         A file of the runtime is missing, or is not the one that was tested.
     """
-    start, later = RUNTIME.packages
-    files = {f"pyodide/{name}": data for name, data in runtime_files(start + later, runtime)}
-    lock = json.loads(files["pyodide/pyodide-lock.json"])["packages"]
-    once_needed = _names(lock, later) - _names(lock, start)
-    first = sorted(files.keys() - {f"pyodide/{name}" for name in once_needed})
-    files["latencykit.zip"] = _package()
+    fetched = dict(runtime_files(itertools.chain(*RUNTIME.packages), runtime))
+    files = {f"pyodide/{name}": fetched[name] for name in _ENGINE}
+    python, needed = _python(fetched)
+    files |= {f"python/{name}": content for name, content in python.items()}
     examples = _examples()
     files |= {f"examples/{name}": data for name, data in examples.values()}
     links = ", ".join(
@@ -99,15 +116,12 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
     files["index.html"] = page.replace("@POLICY@", _policy("'self'")).encode()
     files["open.html"] = page.replace("@POLICY@", _policy("'self' https:")).encode()
     files |= {name: _asset(name).encode() for name in ("app.css", "app.js", "worker.js")}
-    kept = [".", *first, *sorted(name for name in files if not name.startswith("pyodide/"))]
+    later = {f"python/{name}" for name in python.keys() - needed}
     version = hashlib.sha256(b"".join(files[name] for name in sorted(files))).hexdigest()[:16]
     offline = _asset("offline.js").replace("@VERSION@", f"{__version__}-{version}")
+    kept = [".", *sorted(files.keys() - later)]
     files["offline.js"] = offline.replace("@FIRST@", json.dumps(kept)).encode()
-    for name, content in files.items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with whole(target) as temporary:
-            temporary.write_bytes(content)
+    _write(folder, files)
     return folder / "index.html"
 
 
@@ -168,7 +182,7 @@ def _fetched(place: str, name: str, digest: str) -> bytes:
     from latencykit.io.files import is_url, opening, storage
 
     path = f"{place.rstrip('/')}/{name}"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "latencykit", digest)
+    cache = _cache(digest)
     if not is_url(path):
         if not Path(path).is_file():
             raise InvalidArgumentError(
@@ -187,30 +201,133 @@ def _fetched(place: str, name: str, digest: str) -> bytes:
             "is it of another release of Pyodide?"
         )
     if is_url(path) and not cache.is_file():
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        with whole(cache) as temporary:
-            temporary.write_bytes(content)
+        _keep(cache, content)
     return content
 
 
-def _package() -> bytes:
-    """The package itself, without lessons and without what was compiled for this machine."""
+def _cache(digest: str) -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "latencykit", digest)
+
+
+def _keep(target: Path, content: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with whole(target) as temporary:
+        temporary.write_bytes(content)
+
+
+def _python(fetched: Mapping[str, bytes]) -> tuple[dict[str, bytes], set[str]]:
+    """Archives of Python and all packages, their lock, and which of them the page starts with."""
+    whole_lock = json.loads(fetched["pyodide-lock.json"])
+    first, later = (_names(whole_lock["packages"], names) for names in RUNTIME.packages)
+    start = {name: _members(fetched[name]) for name in (_LIBRARY, *sorted(first))}
+    start["latencykit.zip"] = _package()
+    archives = _compiled(start, later - first, fetched)
+    packages = {
+        name: entry | {"sha256": hashlib.sha256(archives[entry["file_name"]]).hexdigest()}
+        for name, entry in whole_lock["packages"].items()
+        if entry["file_name"] in archives
+    }
+    packages["latencykit"] = {
+        "name": "latencykit",
+        "version": __version__,
+        "file_name": "latencykit.zip",
+        "sha256": hashlib.sha256(archives["latencykit.zip"]).hexdigest(),
+        "package_type": "package",
+        "install_dir": "site",
+        "imports": ["latencykit"],
+        "depends": list(RUNTIME.packages[0]),
+        "unvendored_tests": False,
+    }
+    lock = json.dumps(whole_lock | {"packages": packages}).encode()
+    return {"lock.json": lock, **archives}, {"lock.json", *start}
+
+
+def _members(archive: bytes) -> dict[str, bytes]:
+    """The files of a package, without its tests and what only compilers and type checkers read."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        files = {
+            name: opened.read(name)
+            for name in opened.namelist()
+            if not {"tests", "f2py"} & set(PurePosixPath(name).parts)
+            and PurePosixPath(name).suffix not in _UNUSED
+            and not name.endswith("/")
+        }
+        left_out = "numpy/f2py/__init__.py"  # "from numpy import *", as scipy has it, imports it
+        return files | ({left_out: b""} if left_out in opened.namelist() else {})
+
+
+def _package() -> dict[str, bytes]:
+    """Files of latencykit, without lessons and without what was compiled for this machine."""
     root = Path(__file__).resolve().parents[1]
+    files = {
+        path.relative_to(root.parent).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.suffix in _SUFFIXES and "_lessons" not in path.parts
+    }
+    return files | kernel_for_page()
+
+
+def kernel_for_page() -> dict[str, bytes]:
+    """Return the compiled loops for WebAssembly, by their name; nothing where zig is not there."""
+    source = Path(__file__).resolve().parents[1] / "core" / "kernel.c"
+    if find_spec("ziglang") is None or not source.is_file():
+        return {}
+    zig = [sys.executable, "-m", "ziglang"]
+    with TemporaryDirectory() as folder:
+        made, library = Path(folder, "kernel.o"), Path(folder, "kernel.so")
+        for words in (
+            ["cc", *_FLAGS, "-c", str(source), "-o", str(made)],
+            ["wasm-ld", *_LINKED, str(made), "-o", str(library)],
+        ):
+            subprocess.run([*zig, *words], check=True)  # noqa: S603
+        return {"latencykit/core/_kernel.so": library.read_bytes()}
+
+
+def _compiled(
+    start: Mapping[str, Mapping[str, bytes]], later: set[str], fetched: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """Archives as ``assets/site/compile.mjs`` makes them; of sources where node is missing.
+
+    Those that are loaded later depend on nothing else, and are kept.
+    """
+    node, script = shutil.which("node"), _asset("compile.mjs")
+    kept = {
+        name: _cache(hashlib.sha256(script.encode() + fetched[name]).hexdigest()) for name in later
+    }
+    made = {name: path.read_bytes() for name, path in kept.items() if node and path.is_file()}
+    with TemporaryDirectory() as temporary:
+        folder, runtime = Path(temporary, "packages"), Path(temporary, "pyodide")
+        for name, members in start.items():
+            _write(folder / "start" / name, members)
+        for name in later - made.keys():
+            _write(folder / "later" / name, _members(fetched[name]))
+        if node:
+            _write(runtime, {**fetched, "compile.mjs": script.encode()})
+            command = [node, str(runtime / "compile.mjs"), str(runtime), str(folder)]
+            done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+            if done.returncode:
+                raise LatencyKitError(f"node could not compile the packages: {done.stderr[-500:]}")
+        archives = {place.name: _archive(place) for place in sorted(folder.glob("*/*"))}
+    if node:
+        for name in archives.keys() & kept.keys():
+            _keep(kept[name], archives[name])
+    return archives | made
+
+
+def _archive(folder: Path) -> bytes:
+    """A zip file of a folder: the same bytes whenever and wherever it is written."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(root.rglob("*")):
-            name = PurePosixPath("latencykit", path.relative_to(root).as_posix())
-            left_out = {"_lessons", "__pycache__"} & set(name.parts)
-            if (
-                path.is_file()
-                and not left_out
-                and path.suffix in (".py", ".js", ".css", ".json", ".html")
-            ):
-                # the same bytes whenever and wherever it is written
-                archive.writestr(
-                    zipfile.ZipInfo(str(name)), path.read_bytes(), zipfile.ZIP_DEFLATED
-                )
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return made.getvalue()
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        _keep(folder / name, content)
 
 
 def _examples() -> dict[str, tuple[str, bytes]]:

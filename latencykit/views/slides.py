@@ -126,7 +126,10 @@ def _code(cell: dict[str, Any], source: str) -> str:
     from nbconvert.filters.highlight import Highlight2HTML
 
     highlighter: Any = Highlight2HTML  # untyped
-    parts = [str(highlighter(pygments_lexer="python")(source))]
+    code = str(highlighter(pygments_lexer="python")(source))
+    if cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        code = f"<details><summary>Code</summary>{code}</details>"
+    parts = [code]
     for output in cell.get("outputs", ()):
         data = {name: _joined(value) for name, value in output.get("data", {}).items()}
         if _LIVE in data:

@@ -113,7 +113,7 @@ def check_text(
                 columns = {
                     "limit": limit,
                     "this run": value,
-                    "for such traffic": _interval(low, high),
+                    "for such traffic": _interval(row, low, high),
                     "outcome": row.outcome,
                     "sure": "" if row.outcome == "unknown" else "yes" if row.sure else "no",
                 }
@@ -141,9 +141,10 @@ _REASONS = 4
 """Reasons below a table for a terminal."""
 
 
-def _interval(low: str, high: str) -> str:
-    """The interval for such traffic: "12 ms to 19 ms", one end where only that is known."""
-    if not (low or high):
+def _interval(row: SLORow, low: str, high: str) -> str:
+    """The interval for such traffic: "12 ms to 19 ms"; empty where only the value is known."""
+    alone = (row.low, row.high) in ((row.value,) * 2, (row.bucket_low, row.bucket_high))
+    if alone or not (low or high):
         return ""
     if low and high:
         return low if low == high else f"{low} to {high}"

@@ -208,10 +208,24 @@ class SummaryRecord(TypedDict):
 _ROWS, _SLOW_STEP, _EXACTLY = 20, 5e9, 1e-6  # times (ns) that no load keeps so exactly
 
 
+def _mean_alarm(histogram: Histogram) -> list[str]:
+    """A mean above twice the p99.99: what lies beyond took more than half of the total time."""
+    if not histogram.count or histogram.bracket("mean")[0] <= 2 * (
+        p := histogram.percentile(99.99)
+    ):
+        return []
+    show = partial(format_value, unit=histogram.unit)
+    alarm = (
+        f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
+        f"into requests that no percentile shows; the maximum is {show(histogram.max)}"
+    )
+    return [alarm]
+
+
 def _findings(data: object, evidence: Any) -> list[str]:
     """Signs that the numbers are not what they seem, a sentence each."""
     histogram: Histogram = evidence.whole
-    sentences = []
+    sentences = _mean_alarm(histogram)
     if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
         moved = drift(evidence)
         sentences += [] if moved is None else [moved.words]
@@ -275,7 +289,7 @@ def series_record(
         "std": number(counted.std),
         # Of some requests only a lower bound is known.
         "max_is_lower_bound": counted.requests > counted.count,
-        "highest_supported_percentile": number(highest_pinned_down(counted, 0.0)),
+        "highest_supported_percentile": 0,
         "supported_up_to": 0,
     }
     if counted.count + counted.censored:
@@ -507,9 +521,10 @@ class IntervalRecords(Sequence[IntervalRecord]):
         )
         lows = series.lows[rows]
         ranges: list[dict[str, Span]] = [{} for _ in values]
-        wide = ~is_resolved(lows, values) & np.isfinite(values)
+        highs = np.where(series.beyond[rows], np.inf, values)
+        wide = ~is_resolved(lows, highs) & np.isfinite(values)
         for row, column in zip(*np.nonzero(wide), strict=True):
-            low, high = number(lows[row, column]), number(values[row, column])
+            low, high = number(lows[row, column]), number(highs[row, column])
             ranges[row][("max", *names)[column]] = {"low": low, "high": high}
         columns = (
             *map(_numbers, (series.start[rows], series.length[rows])),
@@ -548,6 +563,9 @@ _FEW = 6
 _TOUCH_ALL = (DOUBTED_UNIT, " skipped: ", "incomplete", "truncated")
 """Words of the notes that touch all numbers of a series: a doubted unit, what could not be read."""
 
+_INCIDENT = " fall into "
+"""Words of the finding on slow requests that lie within seconds."""
+
 _OPTIONAL = (
     "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "p90", "mean",
     "p99.9",
@@ -562,12 +580,14 @@ def summary_text(
     *,
     percentiles: bool = True,
     notes: bool = False,
+    left_out: int = 0,
 ) -> str:
     """Return one row per series: counts, percentiles, maximum and means.
 
     A percentile in brackets is not supported by the sample: it is one of its largest values. Where
     the source gives a range, CSV has its upper end. People see the usual `percentiles`, as many as
-    fit, unless they asked for others, and one footnote per series unless they asked for all.
+    fit, unless they asked for others, and one footnote per series unless they asked for all;
+    `left_out` more series have no records.
     """
     columns = {row["percentile"] for record in records for row in record["percentiles"]}
     if percentiles and style != "csv":
@@ -611,10 +631,10 @@ def summary_text(
             }
         )
     optional = _OPTIONAL if percentiles else ("highest supported", "tm99", "mean")
-    text = table.render(optional=optional, most=MOST_ROWS, causes=True)
+    text = table.render(optional=optional, most=MOST_ROWS, causes=True, left_out=left_out)
     if style != "table":
         return text
-    return "\n".join([text, *_footnotes(records, out_unit, every=notes)])
+    return "\n".join([text, *_footnotes(records, out_unit, every=notes, left_out=left_out)])
 
 
 def _csv_unit(records: Sequence[SeriesRecord], style: str, out_unit: str | None) -> str:
@@ -628,7 +648,9 @@ def _csv_unit(records: Sequence[SeriesRecord], style: str, out_unit: str | None)
     return f" ({'/'.join(sorted(unit if unit in NANOSECONDS else 'no unit' for unit in units))})"
 
 
-def _footnotes(records: Sequence[SeriesRecord], out_unit: str | None, *, every: bool) -> list[str]:
+def _footnotes(
+    records: Sequence[SeriesRecord], out_unit: str | None, *, every: bool, left_out: int
+) -> list[str]:
     """The trimmed statistics that were asked for, and what to know of each series."""
     lines = []
     for record in records:
@@ -642,18 +664,23 @@ def _footnotes(records: Sequence[SeriesRecord], out_unit: str | None, *, every: 
                     f"leaves out {trim['leaves_out']}"
                 )
     messages: dict[str, list[str]] = {}
+    totals = [record for record in records if record["aggregate"]]
+    of_all = {note for record in totals for note in record["notes"]}
+    incident = any(_INCIDENT in text for record in totals for text in record["findings"])
     for record in records:
         texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
+        if not (record["aggregate"] or every):  # the total's line says it of its parts, too
+            texts = [t for t in texts if t not in of_all and not (incident and _INCIDENT in t)]
         texts += [record["tail_note"]] if record["tail_note"] else []
         texts.sort(key=lambda text: not any(words in text for words in _TOUCH_ALL))
         texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
         for text in texts if every else texts[:1]:
             messages.setdefault(text, []).append(printable(record["name"]))
     for text, names in messages.items():
-        of = f"{brief_list(names)}: " if len(names) < len(records) else ""
+        of = f"{brief_list(names)}: " if len(names) < len(records) + left_out else ""
         lines.append(f"{of}{text}")
     if len(messages) > _FEW and not every:
-        lines[-len(messages) :] = [f"notes on {len(messages)} series: --notes prints them"]
+        lines[-len(messages) :] = ["notes on many series: --notes prints them"]
     return lines
 
 

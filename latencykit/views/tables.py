@@ -95,11 +95,13 @@ class Table:
         most: int | None = None,
         margin: int = 0,
         causes: bool = False,
+        left_out: int = 0,
     ) -> str:
         """Return the table; the first `left` columns are flush left.
 
         For a terminal it is fitted: see `fit.fitted` for `optional` columns, and of more than
-        `most` rows the first ones are shown. The caller indents it by `margin`.
+        `most` rows the first ones are shown; `left_out` more series have no rows. The caller
+        indents it by `margin`.
         With `causes`, a line below it names those of the brackets.
         """
         if self._style == "csv":
@@ -107,10 +109,14 @@ class Table:
         cells = [["" if cell is None else str(cell) for cell in row] for row in self._rows]
         if self._style == "markdown":
             return _markdown(self._header, cells, left, code=self._code)
-        shown = cells[: most if most is None or len(cells) <= most else most - 1]
+        fits = most is None or len(cells) + bool(left_out) <= most
+        shown = cells if fits or most is None else cells[: most - 1]
         safe = [[printable(cell, 80) for cell in row] for row in (self._header, *shown)]
         text = fitted(safe[0], safe[1:], left, terminal_width() - margin, optional)
-        if len(shown) < len(cells):
+        if left_out:
+            names = {row[0] for row in cells[len(shown) :]} - {row[0] for row in shown}
+            text += f"\nand {len(names) + left_out:,} more series: --format csv has all"
+        elif len(shown) < len(cells):
             text += f"\nand {len(cells) - len(shown):,} more rows: --format csv has all"
         names = set(text.split())
         rows = [row for row in self._percentiles if percentile_name(row["percentile"]) in names]

@@ -49,6 +49,7 @@ class MergeRecord(TypedDict):
     output: str
     """The file that was written."""
     intervals: int
+    """0 where requests or histograms were merged, not logs."""
     count: int
     """Requests."""
 

@@ -12,8 +12,11 @@ import latencykit as lk
 from latencykit._text import natural_key, text_width, wrapped
 from latencykit.cli import cli
 from latencykit.errors import LatencyKitError
+from latencykit.views.ctrlz import ctrlz_text
 from latencykit.views.fit import fitted, shortened
+from latencykit.views.sweep import sweep_text
 from tests.conftest import DATA, LOGS
+from tests.ctrlz.test_commands import result as calibration
 
 COMMANDS = {
     "summary": (),
@@ -135,6 +138,67 @@ def test_many_series_are_counted_and_csv_has_them_all(monkeypatch, tmp_path):
     listed = CliRunner().invoke(cli, ["summary", str(tagged), "--format", "csv"]).stdout
     names = [line.split(",")[0] for line in listed.splitlines()[1:]]
     assert [name for name in names if name.startswith("s")] == [f"s{k}" for k in range(60)]
+
+
+def test_a_comment_on_a_pull_request_fits_one_screen(tmp_path):
+    """Verdict, table and the path of a picture, of one file and of one with many series."""
+    path, picture = tmp_path / "requests.csv", tmp_path / "both.png"
+    rows = [f"{10 * k},{(k * 37) % 101 + 1},/s{k % 30}" for k in range(6000)]
+    path.write_text("\n".join(["start_ms,latency_ms,endpoint", *rows, ""]))
+    one = SAMPLES["hey"][0]
+    for words, verdict in (
+        (["compare", "--base", one, "--new", one, "-o", picture], "inconclusive"),
+        (["compare", "--base", path, "--new", path], "### total"),
+        (["check", path, "--slo", "99=20ms,50=1s"], "**requests.csv: misses its SLO"),
+    ):
+        given = [*map(str, words), "--format", "markdown"]
+        result = CliRunner().invoke(cli, given)
+        lines = result.stdout.rstrip("\n").split("\n")
+        assert (result.exit_code in (0, 1), lines[0].startswith(verdict)) == (True, True), lines[0]
+        assert len(lines) <= 24, lines
+        assert any(line.startswith("| ") for line in lines)
+        drawn = any(line.startswith("![") and picture.name in line for line in lines)
+        assert drawn == ("-o" in words)
+
+
+def test_tables_of_measurements_fit_the_terminal(monkeypatch, tmp_path):
+    """League, history, ctrlz and sweep: of results that were kept, as nothing is measured here."""
+    monkeypatch.setenv("COLUMNS", "80")
+    store = tmp_path / "store"
+    calls = [
+        ["league", "--from", DATA.parents[1] / "notebooks/league/results.json"],
+        ["league", "--list"],
+    ]
+    runs = sorted((DATA / "history").glob("*.csv.gz"))
+    for run in runs:
+        name = f"checkout-service-of-the-region-eu-west-{run.name}"
+        calls.append(["history", "add", f"{name}={run}", "--store", store])
+    calls += [
+        ["history", "show", "--store", store],
+        ["history", "check", runs[-1], "--store", store],
+    ]
+    for words in calls:
+        result = CliRunner().invoke(cli, [*map(str, words)])
+        assert result.exit_code in (0, 1), result.output
+        lines = result.output.rstrip("\n").split("\n")
+        assert max(map(text_width, lines)) <= 80, (words[:2], max(lines, key=text_width))
+    names = (50.0, 90.0, 99.0, 99.9, 100.0)
+    cell = {
+        "value": 1.2345e9,
+        "low": 1.1e9,
+        "high": 1.3e9,
+        "bucket_low": 1.1e9,
+        "bucket_high": 1.3e9,
+        "resolved": False,
+        "supported": False,
+    }
+    row = {
+        "number": 12, "rate": 123_456.7, "achieved": 122_333.4, "duration": 120.5, "unit": "ns",
+        "purpose": "the upper end, measured again", "verdict": "undecided",
+        "percentiles": [cell | {"percentile": p} for p in names],
+    }  # fmt: skip
+    for text in (ctrlz_text(calibration()), sweep_text({"rows": [row] * 3})):
+        assert max(map(text_width, text.split("\n"))) <= 80, text
 
 
 # ---------------------------------------------------------------- the layout itself

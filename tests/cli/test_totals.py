@@ -69,6 +69,15 @@ def test_comparisons_of_totals_come_first(run, requests):
     assert "series" not in one
 
 
+def test_intervals_of_a_total_keep_no_tags_apart(run):
+    text = run("summary", TAGGED, "--interval", "1s", "--format", "json")[1]
+    total, *parts = json.loads(text)["series"]
+    begins = [row["start"] for row in total["intervals"]]
+    assert begins == sorted(set(begins))
+    assert sum(row["count"] for row in total["intervals"]) == total["count"]
+    assert total["count"] == sum(part["count"] for part in parts)
+
+
 def test_a_log_has_no_columns_to_split_by(run):
     status, _, err = run("summary", TAGGED, "--by", "host")
     assert (status, "--by tag" in err, err.count("\n")) == (2, True, 1)
@@ -79,3 +88,63 @@ def test_charts_of_one_series_draw_the_total_and_say_so(run, tmp_path):
     assert run("chart", TAGGED, "--kind", "heatmap", "-o", out)[0] == 0
     assert "total of 2 series" in re.sub(r"\s+", " ", out.read_text())
     assert list(lk.plot.series.as_series(lk.read(TAGGED))) == ["total", "get", "set"]
+
+
+def test_a_heat_map_of_several_files_counts_each_request_once(run, requests, tmp_path):
+    plain = tmp_path / "plain.csv"
+    rows = [f"{5 * k},{value}" for k, value in enumerate([2.5, 3.5] * 500)]
+    plain.write_text("\n".join(["start_ms,latency_ms", *rows, ""]))
+    out = tmp_path / "x.svg"
+    status, _, err = run("chart", requests, plain, "--kind", "heatmap", "-o", out)
+    assert status == 0, err
+    assert "total of 4 series · 4,000 requests" in re.sub(r"\s+", " ", out.read_text())
+
+
+def test_a_total_is_not_counted_again_beside_its_parts(run, requests, tmp_path):
+    out = tmp_path / "x.svg"
+    assert run("chart", requests, "-o", out)[0] == 0
+    text = re.sub(r"\s+", " ", out.read_text())
+    assert "3 series and their total · 3,000 requests" in text
+
+
+PLAIN = DATA / "formats/wrk/ctrlz/stdout.txt"
+
+
+def test_a_file_of_parts_is_compared_with_a_plain_one_by_its_total(run, requests):
+    for pair in ((requests, PLAIN), (PLAIN, requests)):
+        status, out, err = run("compare", *pair, "--format", "json")
+        assert status < 2
+        assert "requests.csv: its total is compared" in err
+        total = run("compare", *pair, "--series", "total", "--format", "json")[1]
+        assert json.loads(out)["rows"] == json.loads(total)["rows"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("summary",),
+        ("check", "--slo", "p99<10s"),
+        ("diagnose",),
+        ("fanout", "--calls", "3"),
+        ("explain",),
+        ("chart", "-o", "x.svg"),
+        ("report", "-o", "x.html"),
+        ("merge", "-o", "x.json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_takes_the_total(run, requests, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    plain = tmp_path / "plain.csv"
+    plain.write_text("\n".join(row.rsplit(",", 2)[0] for row in requests.read_text().split()))
+    for path in (requests, plain, TAGGED):
+        if words[0] not in ("explain", "check") or path != TAGGED:  # without requests, and unit
+            status, _, err = run(*words, path, "--series", "total")
+            assert status == 0, err
+
+
+def test_files_of_several_series_without_a_total_say_so(run):
+    path = DATA / "formats/jmh-json"
+    path = next(path for path in path.glob("*/*") if len(lk.read_all(path)) > 1)
+    status, _, err = run("summary", path, "--series", "total")
+    assert (status, "has no series 'total'" in err, err.count("\n")) == (2, True, 1)

@@ -9,7 +9,7 @@ from matplotlib.image import PcolorImage
 import latencykit as lk
 from latencykit import plot
 from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.plot.heatmap_chart import grid
 from tests.plot.conftest import assert_tidy, drawn, log_of, words_of
 
@@ -112,8 +112,31 @@ def test_texts_are_tidy_at_every_size(raw, size):
         assert_tidy(figure)
 
 
-def test_one_series_only(raw, ax):
-    with pytest.raises(InvalidArgumentError, match="a heat map shows one series, not 2"):
-        plot.heatmap({"a": raw, "b": raw}, ax=ax)
+@pytest.mark.parametrize(
+    ("later", "label", "columns"),
+    [
+        (None, "total of 2 series", 40),
+        (20, "total of 2 series", 60),
+        (10_000, "total of 2 series, each from its start", 40),
+    ],
+)
+def test_of_several_series_the_total_is_drawn_and_named(later, label, columns):
+    logs = {"a": log_of(40, 200), "b": log_of(40, 100)}
+    if later is not None:
+        starts = {"a": 1_767_268_800.0, "b": 1_767_268_800.0 + later}
+        logs = {name: log.with_run(start=starts[name]) for name, log in logs.items()}
+    figure = drawn(plot.heatmap, logs, share=False)
+    assert any(text.startswith(f"{label} · 12,000 requests") for text in words_of(figure))
+    (image,) = figure.findobj(PcolorImage)
+    assert image.get_array().shape[1] == columns
+    assert float(image.get_array().sum()) == pytest.approx(12_000)
+
+
+def test_series_without_a_total_or_times_are_refused(raw, ax):
+    sides = {name: raw.with_run(measure=name) for name in ("service", "response")}
+    with pytest.raises(IncompatibleDataError, match="cannot be merged"):
+        plot.heatmap(sides, ax=ax)
+    with pytest.raises(DataNotAvailableError, match="b: this source has no times"):
+        plot.heatmap({"a": raw, "b": raw.histogram()}, ax=ax)
     with pytest.raises(DataNotAvailableError, match="has no times"):
         plot.heatmap(raw.histogram(), ax=ax)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from latencykit.plot.style import BLUE, RED
+from latencykit.plot.style import AMBER, BLUE
 from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
 
 
@@ -127,7 +127,7 @@ def test_the_shift_of_two_runs(ax):
     plot.compare(run_of(1), run_of(2, 1.3), ax=ax, run_noise=0.01)
     marks = {line.get_label(): line for line in ax.lines if line.get_label().startswith("_p")}
     assert marks["_p50"].get_ydata()[0] == pytest.approx(1.3, rel=0.03)
-    assert same_color(marks["_p50"].get_markerfacecolor(), RED)
+    assert same_color(marks["_p50"].get_markerfacecolor(), AMBER)
     # the maximum is shown, not judged
     assert same_color(marks["_p100"].get_markerfacecolor(), "white")
     (curve,) = [line for line in ax.lines if line.get_label() == "_shift"]
@@ -205,11 +205,11 @@ def test_the_load_chart_says_the_capacity():
     )
 
 
-def test_saturated_runs_are_red(ax):
+def test_saturated_runs_stand_out(ax):
     plot.load_curve(sweep(600, 990), ax=ax)
     colours = [bar.get_facecolor()[:3] for bar in ax.child_axes[0].patches]
-    assert not same_color(colours[0], RED)
-    assert same_color(colours[1], RED)
+    assert not same_color(colours[0], AMBER)
+    assert same_color(colours[1], AMBER)
 
 
 def test_a_load_curve_takes_what_was_measured(ax):

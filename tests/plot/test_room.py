@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a"
 
 
+@functools.cache
 def load_curve() -> Any:
     rng = np.random.default_rng(1)
     rates = (100.0, 200.0, 400.0, 800.0)
@@ -34,6 +36,7 @@ def load_curve() -> Any:
     return lk.load_curve(runs, "99=20ms")
 
 
+@functools.cache
 def stalled() -> lk.Samples:
     """A closed loop of one request every 10 ms, stopped for two of ten seconds."""
     start = np.concatenate((np.arange(400), np.arange(600, 1000))) * 10_000_000
@@ -41,6 +44,8 @@ def stalled() -> lk.Samples:
 
 
 LOG, DUE = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "corrected"))
+compared = functools.cache(lambda: lk.compare(LOG, DUE))
+diagnosed = functools.cache(lambda: lk.diagnose(LOG))
 CHARTS: dict[str, Callable[..., Any]] = {
     "percentiles": lambda ax: plot.percentiles({"raw": LOG, "corrected": DUE}, ax=ax),
     "timeline": lambda ax: plot.timeline(LOG, ax=ax),
@@ -48,8 +53,8 @@ CHARTS: dict[str, Callable[..., Any]] = {
     "density": lambda ax: plot.density({"raw": LOG, "corrected": DUE}, ax=ax),
     "ccdf": lambda ax: plot.ccdf({"raw": LOG, "corrected": DUE}, ax=ax),
     "fan_out": lambda ax: plot.fan_out(LOG, ax=ax),
-    "compare": lambda ax: plot.compare(lk.compare(LOG, DUE), ax=ax),
-    "diagnosis": lambda ax: plot.diagnosis(lk.diagnose(LOG), ax=ax),
+    "compare": lambda ax: plot.compare(compared(), ax=ax),
+    "diagnosis": lambda ax: plot.diagnosis(diagnosed(), ax=ax),
     "dashboard": lambda ax: plot.dashboard(LOG, ax=ax),
     "stall_strip": lambda ax: plot.stall_strip(stalled(), ax=ax),
     "load_curve": lambda ax: plot.load_curve(load_curve(), ax=ax),

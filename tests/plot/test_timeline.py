@@ -11,6 +11,7 @@ from latencykit import plot
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of, steps
+from latencykit.views.page_data import page_bins
 from tests.plot.conftest import assert_tidy, drawn, legend_words, log_of, words_of
 
 
@@ -100,6 +101,16 @@ def test_intervals_of_several_hosts_are_summed():
     intervals = intervals_of(lk.merge(logs, align="relative"), [50])
     assert intervals.start.size == 30
     assert intervals.count.tolist() == [30.0] * 30
+
+
+def test_intervals_of_many_tags_are_summed():
+    logs = [log_of(7, 10, seed=k).with_tag(f"/{k}") for k in range(12)]
+    together = lk.merge(logs, align="relative")
+    intervals = intervals_of(together, [50])
+    assert (intervals.start.size, intervals.typical) == (7, 1.0)
+    assert intervals.count.tolist() == [120.0] * 7
+    slots, _ = page_bins(together)
+    assert (slots.end - slots.start).tolist() == [1.0] * 7
 
 
 def test_unsorted_intervals_are_drawn_in_order(ax):

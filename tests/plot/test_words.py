@@ -51,6 +51,7 @@ def test_titles_of_several():
     assert chart_title({"a": h, "b": h, "c": h}) == "a, b and c · 6 requests"
     assert chart_title({str(k): h for k in range(12)}) == "12 series · 24 requests"
     assert chart_title({str(k): h for k in range(12)}, "runs") == "12 runs · 24 requests"
+    assert chart_title({"raw": h, "corrected": h}) == "raw and corrected"  # the same requests twice
 
 
 def test_requests_above_a_limit_count():

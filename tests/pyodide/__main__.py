@@ -15,13 +15,17 @@ import tempfile
 from pathlib import Path
 
 from latencykit.errors import LatencyKitError
-from latencykit.views.site import runtime_files
+from latencykit.views.site import kernel_for_page, runtime_files
+from tests.pyodide.test_samples import FILES, NATIVE, answer
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 PACKAGES = ("numpy", "click", "pandas", "scipy", "matplotlib", "packaging")
 PURE = ("pytest", "hypothesis", "fsspec", "tzdata")
-FOLDERS = ("analysis", "cli", "core", "hdr", "io", "plot", "simulate", "views")
-QUICK = ("-q", "-o", "addopts=", "-p", "no:cacheprovider", "--tb=short")
+FOLDERS = ("analysis", "cli", "core", "hdr", "io", "plot", "pyodide", "simulate", "views")
+QUICK = (
+    *("-q", "-rs", "-o", "addopts=", "-p", "no:cacheprovider", "--tb=short"),
+    *("-W", "ignore:It looks like `register_random` was passed"),  # Hypothesis counts references
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -47,6 +51,10 @@ def main(arguments: list[str]) -> int:
             ],
             check=True,
         )
+        for name, content in kernel_for_page().items():
+            (place / "pure" / Path(name).name).write_bytes(content)
+        answers = {name: answer(name) for name in FILES}
+        (place / "pure" / NATIVE.name).write_text(json.dumps(answers), "utf-8")
         selected = [] if "-m" in arguments else ["-m", "not slow and not needs_tool"]
         words = arguments or [f"tests/{name}" for name in FOLDERS]
         return subprocess.run(

@@ -47,7 +47,7 @@ def test_percentiles_of_random_counts(engine: Any) -> None:
             expected.append(np.minimum(found, histogram.max).tolist())
     code = """asked.vectors.map((one) => {
       const size = one.counts.length, index = one.counts.map((_, k) => k);
-      const data = { ...one, from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
+      const data = { ...one, open: [], from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
       const spread = distribution(data, 0, 1);
       return asked.percentiles.map((p) => rowAt(spread, p).value);
     })"""
@@ -94,7 +94,7 @@ def test_intervals_of_differences_contain_the_true_one(engine: Any) -> None:
     code = """asked.map((pair) => {
       const [a, b] = pair.map((one) => {
         const size = one.counts.length, index = one.counts.map((_, k) => k);
-        const data = { ...one, from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
+        const data = { ...one, open: [], from: [0, size], index, max: [one.max], sum: [0], count: [one.counts.reduce((a, b) => a + b, 0)] };
         const spread = distribution(data, 0, 1);
         return { ...rowAt(spread, 50), ...intervalAt(spread, 50, 1000) };
       });

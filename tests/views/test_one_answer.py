@@ -1,6 +1,6 @@
 """One run, however it is kept: verdicts never contradict, and poorer forms are never surer.
 
-For sample files of load generators and logs: requests, the log, the histogram and the percentiles made of them.
+For every sample file that there is: requests, the log, the histogram and the percentiles made of them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
 
-FORMATS = (
-    *(
-        "hey",
-        "hey-csv",
-        "hlog",
-        "jmeter-csv",
-        "jmeter-xml",
-        "k6",
-        "k6-csv",
-        "k6-json",
-        "k6-summary",
-    ),
-    *("vegeta", "vegeta-csv", "vegeta-hdrplot", "vegeta-hist", "vegeta-json", "vegeta-report"),
-    *("vegeta-report-json", "wrk", "wrk2"),
-)
 FACTORS = (0.5, 0.97, 1.03, 2.0)
 
 
@@ -61,7 +46,7 @@ def series(case: Case) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
             yield name, list(forms(read[name]))
 
 
-@cases(*FORMATS)
+@cases()
 def test_check(case: Case) -> None:
     for name, kept in series(case):
         whole = kept[0][1] if isinstance(kept[0][1], lk.Histogram) else kept[0][1].histogram()
@@ -87,7 +72,22 @@ def test_check(case: Case) -> None:
                 )  # fmt: skip
 
 
-@cases(*FORMATS)
+@cases()
+def test_load(case: Case) -> None:
+    """A run of a load curve meets its limits where `check` says so."""
+    for name, kept in series(case):
+        for form, data in kept:
+            middle = float(data.histogram().percentile(99.0) if form != "percentiles" else 0.0)
+            for factor in (0.5, 2.0) if 0 < middle < float("inf") else ():
+                unit = "" if data.unit == "none" else data.unit
+                slo = SLO.parse(f"p99={factor * middle!r}{unit}")
+                (row,) = slo.check(data)
+                curve = lk.load_curve({"100": data}, slo)
+                if not curve.rows[0].saturated:
+                    assert curve.verdict("100")[0] == row.outcome, (name, form, factor)
+
+
+@cases()
 def test_diagnose(case: Case) -> None:
     for name, kept in series(case):
         verdicts = {form: lk.diagnose(data).verdict for form, data in kept}
@@ -95,7 +95,7 @@ def test_diagnose(case: Case) -> None:
         assert not {"omits", "no stall"} <= set(verdicts.values()), (name, verdicts)
 
 
-@cases(*FORMATS)
+@cases()
 def test_compare(case: Case) -> None:
     """No form of a run differs from itself."""
     for name, kept in series(case):

@@ -14,6 +14,7 @@ import latencykit as lk
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
 from tests.conftest import DATA
+from tests.core.test_censored_logs import log_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,9 @@ def files_of(kind: str, folder: Path) -> list[Path]:
         path = folder / "samples.csv"
         path.write_text("start_s,latency_ns\n" + "\n".join(lines) + "\n")
         return [path]
+    if kind == "scrapes":
+        lk.write(log_of(1, size=120)[0], folder / "scrapes.json")
+        return [folder / "scrapes.json"]
     worlds = {
         "busy hour": [(3600, 150.0)],
         "idle day": [(86_400, 0.2)],
@@ -83,7 +87,7 @@ def shown(page: Any) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["busy hour", "idle day", "samples", "mixed", "summary", "14 series"]
+    "kind", ["busy hour", "idle day", "samples", "mixed", "summary", "14 series", "scrapes"]
 )
 def test_a_selection_reads_as_the_summary_of_its_span(
     kind: str, tmp_path: Path, opened: Any, run: Callable[..., tuple[int, str, str]]
@@ -108,7 +112,7 @@ def test_a_selection_reads_as_the_summary_of_its_span(
             page.drag(*span)
             begin, end = page.page.evaluate("window.latencykit.selection()")
             words += ["--from", begin, "--to", end]
-            timed = [path for path in files if path.suffix in (".hlog", ".csv")]
+            timed = [path for path in files if path.suffix in (".hlog", ".csv", ".json")]
         status, text, _ = run(*words, *timed)
         assert status == 0
         printed, rows = table_of(text), shown(page)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import http.server
 import importlib
@@ -29,7 +31,40 @@ from tests.views.conftest import CTRLZ
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-WRK = DATA / "formats" / "wrk" / "ctrlz" / "stdout.txt"
+FORMATS = DATA / "formats"
+WRK = FORMATS / "wrk" / "ctrlz" / "stdout.txt"
+TYPES = {
+    "log": CTRLZ / "uncorrected.hlog",
+    "histogram": FORMATS / "hgrm" / "csv" / "log.hgrm",
+    "samples": FORMATS / "csv" / "decimal-comma" / "export.csv",
+    "summary": FORMATS / "hyperfine-csv" / "two-commands" / "out.csv",
+    "printed": WRK,
+}
+DROP = """(page, files) => {
+    const given = new DataTransfer();
+    for (const [name, base64] of files) {
+        given.items.add(new File([Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0))], name));
+    }
+    for (const type of ["dragover", "drop"]) {
+        page.dispatchEvent(new DragEvent(type, { dataTransfer: given, bubbles: true, cancelable: true }));
+    }
+}"""
+SEND = """async ([address, name, text]) => {
+    const other = open(address);
+    await new Promise((resolve) => {
+        addEventListener("message", ({ data }) => data === "PONG" && resolve());
+        setInterval(() => other.postMessage("PING", "*"), 100);
+    });
+    const { buffer } = new TextEncoder().encode(text);
+    other.postMessage({ latencykit: { files: [{ name, buffer }] } }, "*");
+}"""
+REFUSED = """(other) => new Promise((resolve) => setTimeout(async () => {
+    const refused = [];
+    try { (0, eval)("1"); } catch (error) { refused.push(error.name); }
+    await fetch(other, { mode: "no-cors" }).catch((error) => refused.push(error.name));
+    resolve(refused);
+}))"""
+"""Later than the test's own script, to which the policy does not apply."""
 
 
 @pytest.fixture(autouse=True)
@@ -89,21 +124,33 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "runtime"
     place.mkdir()
     wheels = {name: f"{name}-1-py3-none-any.whl" for name in ("numpy", "click", "pandas", "scipy")}
+    for name, file in wheels.items():
+        members = (f"{name}/{file}.py" for file in ("__init__", "tests/a", "f2py/__init__"))
+        (place / file).write_bytes(zipped(dict.fromkeys(members, "x = 1\n")))
     lock = {
-        name: {"file_name": file, "depends": [], "sha256": digest_of(name.encode())}
+        name: {"file_name": file, "depends": [], "sha256": digest_of((place / file).read_bytes())}
         for name, file in wheels.items()
     }
-    for name, file in wheels.items():
-        (place / file).write_bytes(name.encode())
     first = dict.fromkeys(site.RUNTIME.first, b"x") | {
-        "pyodide-lock.json": json.dumps({"packages": lock}).encode()
+        "pyodide-lock.json": json.dumps({"packages": lock}).encode(),
+        "python_stdlib.zip": zipped({"os.py": "", "tests/a.py": ""}),
     }
+    for tool in ("shutil.which", "latencykit.views.site.find_spec"):  # node and zig: nothing to run
+        monkeypatch.setattr(tool, lambda _: None)
     for name, content in first.items():
         (place / name).write_bytes(content)
     digests = {name: digest_of(content) for name, content in first.items()}
     tested = site.Runtime(site.RUNTIME.address, digests, site.RUNTIME.packages)
     monkeypatch.setattr(site, "RUNTIME", tested)
     return place
+
+
+def zipped(files: dict[str, str]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return made.getvalue()
 
 
 def digest_of(content: bytes) -> str:
@@ -122,10 +169,19 @@ def test_the_folder_is_complete_and_the_same_each_time(runtime, tmp_path):
     )
     assert {Path(name) for name in first} - {Path()} < files
     assert not [name for name in first if "pandas" in name or "scipy" in name]
-    with zipfile.ZipFile(io.BytesIO((index.parent / "latencykit.zip").read_bytes())) as archive:
+    python = index.parent / "python"
+    with zipfile.ZipFile(python / "latencykit.zip") as archive:
         names = archive.namelist()
     assert "latencykit/views/assets/main.js" in names
     assert not [name for name in names if name.endswith((".so", ".ipynb", ".pyc"))]
+    with zipfile.ZipFile(next(python.glob("numpy*"))) as archive:
+        assert archive.read("numpy/f2py/__init__.py") == b""  # "from numpy import *" looks for it
+    lock = json.loads((python / "lock.json").read_text())["packages"]
+    assert lock.keys() == {"numpy", "click", "pandas", "scipy", "latencykit"}
+    for package in lock.values():
+        content = (python / package["file_name"]).read_bytes()
+        assert digest_of(content) == package["sha256"]
+        assert b"tests" not in content
 
 
 def test_the_policy_lets_reports_run_and_nothing_else(runtime, tmp_path):
@@ -151,12 +207,14 @@ def test_another_release_of_the_runtime_is_refused(runtime, tmp_path):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The page, served."""
+    """The page, served; ``LATENCYKIT_SITE`` may name the site that has it."""
     place = os.environ.get("LATENCYKIT_PYODIDE")
     if not place:
         pytest.skip("LATENCYKIT_PYODIDE names no folder with Pyodide's files")
-    folder = tmp_path_factory.mktemp("site")
-    site.write_site(folder, place)
+    folder = Path(os.environ.get("LATENCYKIT_SITE", ""), "try").resolve()
+    if not (folder / "python" / "lock.json").exists():
+        folder = tmp_path_factory.mktemp("site")
+        site.write_site(folder, place)
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -211,7 +269,7 @@ def test_the_page_reads_files_offline_and_sends_nothing(address, browser, tmp_pa
     page.set_input_files("#files", hostile)
     state(page, settled)
     report.locator("h1").wait_for()
-    assert not [url for url in asked_for if not url.startswith(("blob:", f"{address}pyodide/"))]
+    assert not [url for url in asked_for if not url.startswith(("blob:", f"{address}python/"))]
     (tmp_path / "bad.hlog").write_text("nonsense\n")
     page.set_input_files("#files", tmp_path / "bad.hlog")
     assert "bad.hlog" in state(page, lambda text: "expected" in text)
@@ -221,3 +279,88 @@ def test_the_page_reads_files_offline_and_sends_nothing(address, browser, tmp_pa
     assert state(page, lambda text: text.startswith("Ready"))
     assert not errors
     context.close()
+
+
+@pytest.fixture(scope="module")
+def visitor(address, browser) -> Iterator[Any]:
+    """The browser of one visitor, who has a narrow screen and likes it dark."""
+    look = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+    context = browser.new_context(**look)
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def tab(address, visitor) -> Any:
+    """The page, which all tests below use one after the other."""
+    page = visitor.new_page()
+    page.goto(address)
+    assert state(page, lambda text: text.startswith("Ready"))
+    return page
+
+
+def drop(page: Any, *files: tuple[str, bytes]) -> None:
+    given = [(name, base64.b64encode(content).decode()) for name, content in files]
+    page.locator("#drop").evaluate(DROP, given)
+
+
+def drawn(page: Any) -> Any:
+    """The report, once it is there."""
+    text = state(page, settled)
+    assert page.get_attribute("#state", "class") != "wrong", text
+    report = page.frame_locator("#report")
+    report.locator("html[data-ready]").wait_for()
+    return report
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_a_dropped_file_of_each_type_is_drawn_on_a_narrow_screen(tab):
+    for path in TYPES.values():
+        drop(tab, (path.name, path.read_bytes()))
+        report = drawn(tab)
+        assert path.name in tab.inner_text("#command")
+        assert report.locator("#plot-curve svg").count() == 1
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    drop(tab, *((path.name, path.read_bytes()) for path in TYPES.values()))
+    drawn(tab)
+    assert all(path.name in tab.inner_text("#command") for path in TYPES.values())
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_hostile_files_are_refused_or_shown_as_text(tab):
+    bomb = gzip.compress(b"#[Histogram log format version 1.3]\n" + b"1" * (65 << 20), 1)
+    drop(tab, ("bomb.hlog.gz", bomb))
+    assert "bomb.hlog.gz: " in state(tab, settled)
+    assert tab.get_attribute("#state", "class") == "wrong"
+    tag = "<script>parent.stolen=stolen=1</script>"
+    lines = [
+        line if line[:1] in '#"' else f"Tag={tag},{line}"
+        for line in TYPES["log"].read_text().splitlines(keepends=True)
+    ]
+    drop(tab, (f"{tag.replace('/', '_')}.hlog", "".join(lines).encode()))
+    report = drawn(tab)
+    assert tag in report.locator("body").inner_text()
+    assert [frame.evaluate("typeof stolen") for frame in tab.frames] == ["undefined"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_the_policy_binds_the_worker(tab, address):
+    (worker,) = tab.workers
+    other = address.replace("127.0.0.1", "localhost")
+    assert worker.evaluate(REFUSED, other) == ["EvalError", "TypeError"]
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_another_page_hands_a_file_over_while_the_first_tab_reads(tab, visitor, address):
+    opener = visitor.new_page()
+    opener.goto(address.replace("127.0.0.1", "localhost") + "examples/")
+    with opener.expect_popup() as opened:
+        opener.evaluate(SEND, [address, "posted.hlog", TYPES["log"].read_text()])
+    drop(tab, (WRK.name, WRK.read_bytes()))
+    for page, name in ((opened.value, "posted.hlog"), (tab, WRK.name)):
+        drawn(page)
+        assert f" {name} " in page.inner_text("#command")

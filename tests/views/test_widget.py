@@ -223,8 +223,13 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
     page.wait_for_timeout(1000)
 
     def run(cell: int) -> None:
-        cells.nth(cell).locator(".cm-content").click()
-        page.keyboard.press("Control+Enter")
+        prompt = cells.nth(cell).locator(".jp-InputPrompt")
+        for _ in range(20):  # JupyterLab drops what is run before it listens to the kernel
+            cells.nth(cell).locator(".cm-content").click()
+            page.keyboard.press("Control+Enter")
+            page.wait_for_timeout(500)
+            if prompt.inner_text().strip() != "[ ]:":
+                return
 
     def widget(cell: int) -> Any:
         found = cells.nth(cell).locator("[data-ready=true]")
@@ -258,6 +263,9 @@ def test_live(lab: tuple[str, Path], browser: Any) -> None:
     third = widget(4)
     third.get_by_role("button", name="What do slow requests").click()
     third.locator("#explained th", has_text="host=c").wait_for(timeout=30_000)
+    page.wait_for_timeout(1000)  # the notebook lays itself out anew
+    heading = third.locator("#explained h3").bounding_box()
+    assert 0 <= heading["y"] < 300  # the answer is scrolled to
     # as on a telephone: no column is cut
     third.evaluate("widget => (widget.style.width = '390px')")
     table = third.locator("#explained .scroll")

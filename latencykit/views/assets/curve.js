@@ -93,7 +93,7 @@ export function drawCurve(page) {
   for (const { one, spread } of live) {
     if (spread && spread.value.length) {
       const weak = drawLine(page, root, one, spread, x, y);
-      if (weak && one.rests && !page.span && live.length <= 3) labelEvents(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, placed);
+      if (weak && one.rests && !page.span && live.length === 1) labelEvents(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, placed);
     }
     if (!page.span || !one.data) drawPoints(root, one, x, y, page.model.unit, live.length === 1);
   }
@@ -146,7 +146,7 @@ function ground(root, box, x, live) {
 function labelEvents(root, one, left, top, box, placed) {
   const words = `dashed: ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const width = 7 * words.length, x = anchor === "end" ? Math.max(left - 6, width + 2) : Math.min(left + 6, box.width - width - 2), from = anchor === "end" ? x - width : x;
-  let y = Math.max(12, top - 8);
+  let y = anchor === "end" ? Math.max(12, top - 8) : x < left ? box.bottom - 12 : top + 20; // the curve rises to the right
   while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
   placed.push({ from, until: from + width, y });
   root.append(svg("text", { class: `label small ${one.cls}`, x, y, "text-anchor": anchor }, words));

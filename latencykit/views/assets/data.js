@@ -61,7 +61,7 @@ export function isResolved(low, high) {
 }
 
 // The slots first..last - 1 as a step function: value[k] is the highest value of its bucket, low[k] its lower edge, valid
-// up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out.
+// up to percentile[k]. From step `known` on, values are only lower bounds: there lies what timed out, or is above the last bucket.
 export function distribution(data, first, last) {
   return distributionOf(data, [[first, last]]);
 }
@@ -70,7 +70,7 @@ export function distribution(data, first, last) {
 export function distributionOf(data, ranges) {
   const counts = new Float64Array(data.high.length);
   for (const [first, last] of ranges) for (let k = data.from[first]; k < data.from[last]; k++) counts[data.index[k]] += data.counts[k];
-  let top = -Infinity, late = 0, bound = Infinity, sum = 0, count = 0;
+  let top = -Infinity, late = 0, above = 0, bound = Infinity, sum = 0, count = 0;
   for (const [first, last] of ranges) for (let s = first; s < last; s++) {
     if (data.max[s] !== null && data.max[s] > top) top = data.max[s];
     sum += data.sum[s];
@@ -79,7 +79,13 @@ export function distributionOf(data, ranges) {
     late += data.timeouts[s];
     bound = Math.min(bound, data.bound[s]);
   }
-  const total = count + late, percentile = [], value = [], low = [];
+  for (const k of data.open) if (counts[k]) {
+    above += counts[k];
+    sum -= (counts[k] * (data.low[k] + data.high[k])) / 2;
+    bound = Math.min(bound, data.low[k]);
+  }
+  late += above;
+  const inside = count - above, total = inside + late, percentile = [], value = [], low = [];
   let below = 0, known = -1, least = 0, most = 0;
   const step = (number, high, edge) => {
     least += number * edge;
@@ -94,14 +100,14 @@ export function distributionOf(data, ranges) {
     step(late, bound, bound);
   };
   for (let k = 0; k < counts.length; k++) {
-    if (!counts[k]) continue;
+    if (!counts[k] || data.open.includes(k)) continue;
     const high = Math.min(data.high[k], top);
     if (late && known < 0 && high > bound) timedOut();
     step(counts[k], known < 0 ? high : Math.max(bound, high), Math.min(data.low[k], high));
   }
   if (late && known < 0) timedOut();
   if (known < 0) known = value.length;
-  const limit = supportedBy(total), mean = total ? meanOf(sum / count, least / total, most / total, late > 0) : null;
+  const limit = supportedBy(total), mean = total ? meanOf(sum / inside, least / total, most / total, late > 0) : null;
   return { counts, percentile, value, low, known, count, late, total, mean, limit, solid: limit };
 }
 

@@ -120,7 +120,7 @@ function drawRates(root, inside, strip, x, shown, timed) {
     inside.append(svg("path", { class: `line thin ${cls}`, d: stepPath(one.data, values, x, { to: y.to }) }));
     if (!one.data.failed) continue;
     const failed = one.data.failed.map((n, s) => (n ? n / Math.max(1e-9, one.data.end[s] - one.data.start[s]) : null));
-    inside.append(svg("path", { class: "line thin worst", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
+    inside.append(svg("path", { class: "line thin late", d: stepPath(one.data, failed, x, { to: (v) => y.to(Math.min(v, top)) }) }));
   }
 }
 

@@ -32,12 +32,15 @@ function show({ command, status, text, html, notes, series }) {
   $("results").hidden = false;
   $("command").textContent = command;
   $("tab-compare").hidden = files.length < 2;
-  if (series) fill($("series"), ["", ...series], $("series").value, "all");
+  if (series && files.length < 2 && !$("series").value) fill($("series"), ["", ...series], "", "all");
   $("series").parentElement.hidden = $("series").options.length < 3;
   if (html !== undefined) {
     if (shown) URL.revokeObjectURL(shown);
     shown = URL.createObjectURL(new Blob([html], { type: "text/html" }));
-    $("report").src = $("save").href = shown;
+    // A frame that is used again now and then stays blank in Chromium: each report gets its own.
+    const frame = $("report").cloneNode();
+    frame.src = $("save").href = shown;
+    $("report").replaceWith(frame);
   } else $("answer").textContent = text || notes;
   const failed = status > 1;
   $("save").hidden = tab !== "report" || failed;
@@ -103,6 +106,7 @@ async function openAddress(address) {
   }
 }
 
+$("files").onclick = () => { $("files").value = ""; }; // the same file may have changed
 $("files").onchange = () => open($("files").files);
 $("paste").onclick = () => open([new File([$("text").value], "pasted.txt")]);
 for (const id of ["unit", "slo", "column", "series", "base"]) $(id).onchange = ask;

@@ -4,13 +4,16 @@ const tell = (what, rest = {}) => postMessage({ what, ...rest });
 async function start() {
   const { loadPyodide } = await import(`${BASE}pyodide/pyodide.mjs`);
   tell("progress", { text: "Python is starting … (10 MB, once)", share: 0.1 });
-  const wheel = fetch(`${BASE}latencykit.zip`).then((reply) => reply.arrayBuffer());
-  const python = await loadPyodide({ indexURL: `${BASE}pyodide/`, packages: ["numpy", "click"] });
+  const python = await loadPyodide({
+    indexURL: `${BASE}pyodide/`,
+    lockFileURL: `${BASE}python/lock.json`,
+    stdLibURL: `${BASE}python/python_stdlib.zip`,
+    packages: ["latencykit"],
+  });
   tell("progress", { text: "latencykit is starting …", share: 0.7 });
-  python.unpackArchive(await wheel, "zip", { extractDir: "/latencykit" });
-  python.runPython("import sys; sys.path.insert(0, '/latencykit')");
-  const answer = python.pyimport("latencykit.cli.in_page").answer;
+  const { answer, warm_up } = python.pyimport("latencykit.cli.in_page");
   tell("ready");
+  setTimeout(warm_up); // a file that is dropped meanwhile needs the same imports
   return { python, answer };
 }
 
