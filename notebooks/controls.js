@@ -1,5 +1,5 @@
 // The questions and controls of the lessons. The arithmetic runs here, so that a picture follows the
-// hand; without a kernel everything works but the live server.
+// hand; in a web page everything works but the live server, which is simulated there.
 
 export const RED = "#d0312d", BLUE = "#0b5cbf", AMBER = "#c77700", INK = "#1a1d23", GREY = "#8a909a", PALE = "#c9ced6";
 
@@ -118,6 +118,16 @@ export function fixedMeanAndDeviation(slow, even, n = 10000) {
   return Float64Array.from({ length: n }, (_, k) => 10 - p * gap + (k < others ? step * (k - (others - 1) / 2) : gap)).sort();
 }
 
+// A hundred points of mean 10 and deviation 5 of which point `k` is moved to `value`: the others make way. Null where they cannot.
+export function moved(points, k, value) {
+  const n = points.length, others = points.filter((_, i) => i !== k), mean = others.reduce((a, b) => a + b, 0) / (n - 1);
+  const deviation = Math.sqrt(others.reduce((a, b) => a + (b - mean) ** 2, 0) / (n - 1)), middle = (10 * n - value) / (n - 1);
+  const left = (25 * n - (value - 10) ** 2) / (n - 1) - (middle - 10) ** 2;
+  if (!(left > 1e-3 && deviation > 1e-6)) return null;
+  const all = points.map((v, i) => (i === k ? value : middle + ((v - mean) * Math.sqrt(left)) / deviation));
+  return Math.min(...all) < 0 ? null : all;
+}
+
 // Response times (ms) of a server that answers 1,000 per second on average, in its first minute at `rate` per second.
 export function minute(rate) {
   const draw = once("minute", () => { const next = random(6); return Float64Array.from({ length: 160000 }, () => -Math.log(1 - next())); });
@@ -191,10 +201,13 @@ export const PICTURES = {
   },
   spread_panel: {
     x: "nines", nines: 3, y: [0, 80], linear: true, unit: (v) => `${v} ms`, label: "percentile of requests", names: { slow: "slow requests, %", even: "spread of the others" },
-    draw({ slow, even }) {
-      const sorted = fixedMeanAndDeviation(slow, even), n = sorted.length, p99 = percentile(sorted, 99), mean = sorted.reduce((a, b) => a + b, 0) / n;
-      const deviation = Math.sqrt(sorted.reduce((a, b) => a + (b - mean) ** 2, 0) / n);
-      return { lines: [{ points: [[0, mean], [3, mean]], colour: GREY, dash: [7, 4], name: "mean" }, { points: curveOf(sorted, 3), colour: BLUE, name: "latency" }], dots: [[2, p99, BLUE]],
+    points: ({ slow, even }) => { const all = fixedMeanAndDeviation(slow, even); return Array.from({ length: 100 }, (_, k) => all[100 * k + 50]); },
+    place: (k) => ninesOf(k + 0.5),
+    draw({ slow, even, points }) {
+      const sorted = points ? Float64Array.from(points).sort() : fixedMeanAndDeviation(slow, even), n = sorted.length, p99 = percentile(sorted, 99), mean = sorted.reduce((a, b) => a + b, 0) / n;
+      const deviation = Math.sqrt(sorted.reduce((a, b) => a + (b - mean) ** 2, 0) / n), shown = points ? [...sorted] : this.points({ slow, even });
+      return { lines: [{ points: [[0, mean], [3, mean]], colour: GREY, dash: [7, 4], name: "mean" }, { points: curveOf(sorted, 3), colour: BLUE, name: "latency" }],
+        dots: [...shown.map((v, k) => [this.place(k), v, AMBER]), [2, p99, BLUE]],
         text: `Mean ${mean.toFixed(1)} ms, standard deviation ${deviation.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms.` };
     },
   },
@@ -419,12 +432,50 @@ export function play(el, { picture, choices }) {
       input.setAttribute("aria-valuetext", shown.textContent);
     };
     read();
-    input.addEventListener("input", () => { read(); draw(); });
+    input.addEventListener("input", () => { values.points = null; read(); draw(); });
     return element("label", { class: "choices" }, `${title} `, input, shown);
   });
+  if (spec.points) movePoints(canvas, spec, values, draw);
   const box = host(el, canvas, ...rows, canvas, said), close = followWidth(box, draw);
   draw();
   return close;
+}
+
+// Single points of a picture follow the pointer, or the arrow keys: left and right choose one, up and down move it.
+function movePoints(canvas, spec, values, draw) {
+  let held = null, cursor = 99;
+  const order = (points) => points.map((v, k) => [v, k]).sort((a, b) => a[0] - b[0]).map(([, k]) => k);
+  const move = (k, value) => {
+    const all = moved(values.points, k, Math.min(spec.y[1], Math.max(0, value)));
+    if (all) values.points = all;
+    draw();
+  };
+  const place = (event) => {
+    const a = axes(canvas, spec), frame = canvas.getBoundingClientRect(), zoom = canvas.offsetWidth / frame.width;
+    draw();
+    return [a, (event.clientX - frame.left) * zoom, (event.clientY - frame.top) * zoom];
+  };
+  canvas.tabIndex = 0;
+  canvas.addEventListener("pointerdown", (event) => {
+    const [a, x, y] = place(event), points = values.points || spec.points(values);
+    const near = order(points).map((k, rank) => [Math.hypot(a.x(spec.place(rank)) - x, a.y(points[k]) - y), k]).sort((one, other) => one[0] - other[0])[0];
+    if (near[0] > 24) return;
+    values.points = points;
+    held = near[1];
+    canvas.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  canvas.addEventListener("pointermove", (event) => { if (held === null) return; const [a, , y] = place(event); move(held, a.value(y)); });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { held = null; });
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], change = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!(step || change)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    values.points = values.points || spec.points(values);
+    cursor = Math.min(99, Math.max(0, cursor + (step || 0)));
+    if (change) { const k = order(values.points)[cursor]; move(k, values.points[k] + change); cursor = order(values.points).indexOf(k); }
+  });
 }
 
 // A question: the reader types a number, or chooses. `answer` is what was answered before.
@@ -545,7 +596,7 @@ export function predict(el, { asked, truths, given, nines, low, high, example, a
 // Three clients of one server, each with its own way to measure; 50 requests per second each.
 const CLIENTS = { closed: [RED, []], "catch-up": [AMBER, [8, 4]], open: [BLUE, []] };
 
-// Without a kernel: the same three clients and a server in the browser's own time.
+// In a web page: the same three clients and a server in the browser's own time.
 export class Imitation {
   constructor(rate = 50, service = 0.001) {
     Object.assign(this, { rate, service, frozen: false, at: 0, times: { closed: [], "catch-up": [], open: [] }, next: { closed: 0, "catch-up": 0, open: 0 }, waiting: { closed: null, "catch-up": null, open: [] } });
@@ -585,7 +636,7 @@ export class Imitation {
 export function freeze(el, { send = null, listen = null }) {
   const spec = { x: "nines", nines: 3, y: [0.1, 60000], unit: ms, label: "percentile of requests" }, canvas = element("canvas", { role: "img", "aria-label": "Percentile curves of the three clients" });
   const button = element("button", { type: "button", "aria-pressed": "false" }, "Hold to freeze the server"), stop = element("button", { type: "button" }, "Start again");
-  const said = element("p", { class: "said", role: "status" }, `${send ? "" : "There is no kernel here, so this server is simulated in your browser. "}Three clients send 50 requests per second each. Hold the button for some seconds, and watch their curves.`);
+  const said = element("p", { class: "said", role: "status" }, `${send ? "" : "A web page cannot start a server, so this one is simulated. Recorded runs of a real one are below, under “On real machines”. "}Three clients send 50 requests per second each. Hold the button for some seconds, and watch their curves.`);
   const table = element("table"), lines = () => Object.entries(CLIENTS);
   let state = { clients: {}, frozen: false, seconds: 0 };
   const draw = framed(() => {
@@ -660,7 +711,7 @@ function expandBelow(el) {
 
 function render({ model, el }) {
   const kind = model.get("_kind"), options = JSON.parse(model.get("_options"));
-  if (kind === "freeze")
+  if (options.live)
     return freeze(el, {
       send: (message) => model.send(message),
       listen: (heard) => { model.on("msg:custom", heard); return () => model.off("msg:custom", heard); },

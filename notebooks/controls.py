@@ -156,9 +156,12 @@ def draw_prediction(asked, truths, example=(), given=None, nines=4, low=0.1, hig
 
 
 def freeze_it():
-    """Show a live server with a button that freezes it, and the percentiles that three clients report."""
+    """Show a live server with a button that freezes it, and the percentiles that three clients report.
+
+    In a web page, which cannot start a server, it is simulated there.
+    """
     if _widgets():
-        return _Live()
+        return _control("freeze", {}) if sys.platform == "emscripten" else _Live()
     server = lk.simulate.Server("1ms", stalls=[lk.simulate.Stall(10, 6)], ideal=True)
     made = {
         "closed": lk.simulate.paced_loop(server, rate=50, duration=30),
@@ -245,7 +248,7 @@ if anywidget is not None:
         """The control of a live server: passes the button on, and sends what the clients measure."""
 
         def __init__(self):
-            super().__init__(_kind="freeze", _options="{}")
+            super().__init__(_kind="freeze", _options='{"live": true}')
             self._session = None
             self.on_msg(self._receive)
 

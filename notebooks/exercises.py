@@ -10,6 +10,7 @@ __all__ = ["EXERCISES"]
 class Exercise(NamedTuple):
     """An exercise: two hints teach, the third shows the code. `usual` maps wrong answers to their misconception.
 
+    `too` says why a number that is none of these is too low or too high; a hint follows it.
     Unit "whole" is a count, which must be exact within the tolerance. An exercise with two questions
     has a tuple of answers, and a tuple of `usual`.
     """
@@ -19,6 +20,7 @@ class Exercise(NamedTuple):
     unit: str
     hints: tuple[str, str, str]
     usual: dict | tuple = {}
+    too: tuple[str, ...] = ()
 
 
 EXERCISES = {
@@ -32,7 +34,11 @@ EXERCISES = {
         15.9: "That is the share below 5 ms, one standard deviation below the mean. Zero is two below it.",
         4.55: "That counts both sides of the curve. Only the left side is below zero.",
         0: "A stopwatch measures none, but a bell curve with this mean and deviation has them. Count them in the data.",
-    }),
+        22_750: "That is their number. Asked is their share in per cent.",
+    }, (
+        "Too low: zero is only two deviations below the mean, and a bell curve does not end there.",
+        "Too high: that counts requests which are fast, and possible. Impossible are those below zero.",
+    )),
     "1.2": Exercise(91.55, 0.06, "%", (
         "The question runs backwards: not from a percentile to a latency, but from a latency to a percentile.",
         "Half of the requests are below the median. The mean is far above it, for a few slow values pull it up.",
@@ -44,8 +50,12 @@ EXERCISES = {
         6.1: "percentile_of takes nanoseconds, and so is pauses.mean: do not convert it to µs.",
         67.8: "That is the mean itself, in ms. Asked is the percentile at which it lies.",
         84.1: "That is where mean plus deviation lies in a bell curve. These pauses follow no bell curve.",
-    }),
-    "1.3": Exercise(9.7455, 0.2475, "ms", (
+        197: "That is how many times the median the mean is. Asked is its percentile.",
+    }, (
+        "Too low: a few long pauses pull the mean far above the middle of the list.",
+        "Too high: the pauses that pull the mean up are above it themselves, and there are more of them.",
+    )),
+    "1.3": Exercise(9.7486, 0.2512, "ms", (
         "The p99 must belong to the fast requests. How large may the share of stalls be?",
         "Only if fewer than one request in a hundred stalls is the p99 a fast one. All fast requests take the same time.",
         "10 - 5 * np.sqrt(p / (1 - p)) with p = 0.005",
@@ -56,7 +66,12 @@ EXERCISES = {
         59.7: "That is how long the stalls take. With fewer than 1 % of them the p99 is not a stall.",
         80: "That is how long the stalls take. With fewer than 1 % of them the p99 is not a stall.",
         168: "That is how long the stalls take. With fewer than 1 % of them the p99 is not a stall.",
-    }),
+        9.29: "That is the speed of the others if 2 % stall: then the p99 is a stall.",
+        45: "That is how long the stalls take if 2 % do. With fewer than 1 % of them the p99 is not a stall.",
+    }, (
+        "Too low: then one request in a hundred or more stalls, and the p99 is a stall.",
+        "Too high: that is not below the mean of 10 ms.",
+    )),
     "2.1": Exercise(8.32, 0.02, "h", (
         "One request in a million is slower than p99.9999. To see one for sure takes more than a million requests.",
         "The lesson's table has the number of requests, one-sided. Divide it by the rate, and mind the unit.",
@@ -69,7 +84,12 @@ EXERCISES = {
         29957: "Those are seconds; the question asks for hours.",
         0.083: "That is for p99.99, which needs a hundredth of the requests.",
         0.832: "That is for p99.999, which needs a tenth of the requests.",
-    }),
+        2_995_731: "That is the number of requests. How many hours do they take?",
+        0.347: "Those are days; the question asks for hours.",
+    }, (
+        "Too short: so few requests may all lie below the true p99.9999.",
+        "Longer than needed: fewer requests give an upper bound already.",
+    )),
     "2.2": Exercise(3, 0, "whole", (
         "The highest supported percentile lies a little below the maximum: a few requests must lie above it.",
         "First the percentile that so many independent requests support, then its latency, then the requests above that.",
@@ -81,7 +101,13 @@ EXERCISES = {
         0: "Nothing lies above the maximum, and the maximum is not a supported percentile.",
         99.9988: "That is the percentile. Asked is how many requests lie above it.",
         300056: "That is the number of all requests. Asked is how many lie above the highest supported percentile.",
-    }),
+        4: "On average 3.7 lie above the highest supported percentile. Asked is how many do in this file.",
+        3.69: "That is the average. Asked is how many do in this file.",
+        300: "That is how many lie above p99.9. These requests support more than that.",
+    }, (
+        "Too few: chance may put so few requests above the true value, or none.",
+        "Too many: fewer above it suffice, so a higher percentile is supported.",
+    )),
     "2.3": Exercise(45, 12, "", (
         "The maximum is below the true p99.9 if all 1,500 requests are. How likely is that?",
         "Draw 1,500 samples in a loop of 200 turns, and count the turns whose maximum is below 6.908.",
@@ -94,7 +120,10 @@ EXERCISES = {
         0: "You expect 1.5 of 1,500 requests above p99.9, but chance gives some samples none.",
         1.5: "That is how many of 1,500 requests you expect above p99.9. Asked is how many samples have none.",
         200: "In most samples one of 1,500 requests lies above p99.9.",
-    }),
+    }, (
+        "Too few: only one request in 1,000 lies above p99.9, so samples without any are not rare.",
+        "Too many: most samples have one of their 1,500 requests above p99.9.",
+    )),
     "3.1": Exercise(400, 0.5, "ms", (
         "The percentile of the merged list lies between the percentiles of its parts.",
         "If 99 % of the requests to each host are below some number, 99 % of all requests are. Which number is that?",
@@ -105,7 +134,12 @@ EXERCISES = {
         12: "That is the lower bound: the p99 of all is at least the lowest of the three.",
         492: "That is the sum. Percentiles do not add, and the p99 of all is never above the highest of them.",
         1200: "That is three times the highest. Merging hosts makes no request slower.",
-    }),
+        206: "That is the middle between the lowest and the highest, which bounds nothing.",
+        133.3: "That is a third of the highest, as if its slow requests counted for a third. Percentiles are not shared out.",
+    }, (
+        "Not certain: the slow requests of one host can be the slowest of all.",
+        "Certain, but not the lowest such bound: no host has so high a p99.",
+    )),
     "3.2": Exercise(4143, 6, "us", (
         "The p99 of all requests is a position in one merged list, not a number between two p99s.",
         "Each tag has a histogram. Add the two, and compute the percentile of the sum.",
@@ -116,7 +150,10 @@ EXERCISES = {
         4256: "That is the p99 of the GETs: an upper bound, not the answer.",
         2505: "That is the p99 of the SETs: a lower bound, not the answer.",
         6760: "That is the sum of the two p99s. Percentiles do not add.",
-    }),
+    }, (
+        "Too low: the slower kind of request has most of the traffic.",
+        "Too high: the faster kind has requests as well, which move the position of the p99.",
+    )),
     "3.3": Exercise(50, 1, "%", (
         "The p99 jumps when more than one request in a hundred of *all* requests is slow.",
         "Only requests to A can be slow, and of these 2 in 100 are. Which share of the traffic makes that 1 in 100 of all?",
@@ -128,7 +165,11 @@ EXERCISES = {
         20: "That is for 5 % slow requests.",
         99: "The p99 jumps long before nearly all traffic goes to A.",
         100: "With all traffic at A, 2 % are slow: the p99 has jumped before.",
-    }),
+        98: "That is the share of A's requests that are fast. Asked is the share of the traffic that goes to A.",
+    }, (
+        "Not yet: fewer than one request in a hundred of *all* is slow there, so the p99 is 10 ms.",
+        "It has jumped before: more than one request in a hundred of *all* is slow there.",
+    )),
     "4.1": Exercise(106, 0, "whole", (
         "A user meets none if all n requests are below the p99.9. Independent probabilities are multiplied.",
         "The probability that all n are fast is 0.999 to the power of n. From which n on is that below 90 %?",
@@ -141,7 +182,12 @@ EXERCISES = {
         69: "That is where half of the users meet the p99.",
         693: "That is where half of the users meet it. Asked are 10 %.",
         2302: "That is where 90 % of the users meet it. Asked are 10 %.",
-    }),
+        1000: "That is where one slow request is expected on average: then 63 % of the users meet one.",
+        10: "That is the share in per cent. Asked is the number of requests.",
+    }, (
+        "Not yet: with so few requests fewer than 10 % of the users meet one.",
+        "From fewer on: at that number it is well above 10 % of the users.",
+    )),
     "4.2": Exercise(8.35, 0.06, "%", (
         "In a log the slow requests of one moment belong to the same users, so fewer users meet one than by dice.",
         "The lesson has a function that computes both for one log: independent requests, and those of one interval.",
@@ -153,7 +199,11 @@ EXERCISES = {
         1: "That is the share of slow requests. Each user makes ten.",
         30.6: "That is for 100 requests per user. Here it is 10.",
         63: "That is for 100 independent requests per user.",
-    }),
+        0.1: "That divides by ten. Ten requests meet a slow one more often than one does.",
+    }, (
+        "Too low: ten requests meet a slow moment more often than one does.",
+        "Too high: that is more than independent requests would meet, and these are slow together.",
+    )),
     "4.3": Exercise(13.9, 0.06, "%", (
         "A page is fast if the shared cause does not strike, and none of the 2,000 servers is slow on its own.",
         "Multiply the probabilities of these 2,001 events. One has 0.25 of 0.0001 against it, the others 0.75 of it.",
@@ -165,7 +215,12 @@ EXERCISES = {
         15: "That adds up the probabilities of the unshared part, and so counts a page with two slow servers twice.",
         4.9: "That is for three quarters shared. Here it is one quarter.",
         0.01: "That is one server. A page waits for 2,000.",
-    }),
+        4.53: "That is a quarter of the independent result. The unshared three quarters strike pages, too.",
+        25: "That is the part that is shared. Asked is the share of the page views.",
+    }, (
+        "Too low: three quarters of the slowness strike each of 2,000 servers on its own.",
+        "Too high: what strikes all servers at once strikes fewer pages.",
+    )),
     "5.1": Exercise((100, 0.001), 0, "s", (
         "Write the latencies as a list, and sort it in your mind. A percentile is the first place that reaches its share.",
         "99.99 % of 9,999 is 9,998.0001, so place 9,999 is the first that reaches it. And 99.99 % of 10,000?",
@@ -175,9 +230,11 @@ EXERCISES = {
         50: "That interpolates between two places. A percentile is a value that was measured.",
         99.99: "That is the percentile's name, not a latency.",
         99.98: "That interpolates. A percentile is a value that was measured.",
+        0.011: "That is the mean. A percentile is a value that was measured.",
     }, {
         100: "9,999 of 10,000 are exactly 99.99 %, so p99.99 is the last of the fast ones.",
         0.011: "That is the mean. A percentile is a value that was measured.",
+        50: "That interpolates between two places. A percentile is a value that was measured.",
         0.01: "That interpolates, or is the mean. A percentile is a value that was measured.",
     })),
     "5.2": Exercise(27.5, 0.6, "s", (
@@ -191,7 +248,10 @@ EXERCISES = {
         0.011: "That is the closed loop's mean: it sent one request during the stall. Ask the users.",
         100: "That is the longest wait. Asked is the mean.",
         5: "That is the median of all, which is near the end of the backlog. Asked is the mean.",
-    }),
+    }, (
+        "Too low: half of the users came during the stall, and those after it wait for the backlog.",
+        "Too high: half of the users came before the stall, and waited for 1 ms.",
+    )),
     "5.3": Exercise(4020, 20, "ms", (
         "A correction adds the requests that one connection would have sent while it waited.",
         "The right interval is the time between two requests of that connection. 500 per second are one every …",
@@ -203,7 +263,12 @@ EXERCISES = {
         0.193: "That is corrected with 20 ms, so most of the missing requests stay missing.",
         5805: "That is p99. Asked is p90.",
         6000: "That is the length of the freeze, or the maximum. Asked is p90.",
-    }),
+        2: "That is the interval. Asked is the p90 after the correction with it.",
+        3000: "That is how many requests were due during the freeze. Asked is the p90, in ms.",
+    }, (
+        "Too low: too few requests are filled in, as with an interval that is too long.",
+        "Too high: that number is filled in only if the connection sends more often than it does.",
+    )),
     "6.1": Exercise(98, 0, "whole", (
         "Sort all 1,000 requests. Those that timed out come last: each took at least 5 s.",
         "980 requests took 10 ms. From the 981st on all that is known is '5 s or more'.",
@@ -215,7 +280,11 @@ EXERCISES = {
         2: "That is the share that timed out, in per cent.",
         980: "That is the place in the sorted list. Which percentile is it?",
         20: "That is the number of timeouts.",
-    }),
+        0.98: "That is the share. Which percentile is it?",
+    }, (
+        "That percentile is known to be 10 ms, and so is a higher one.",
+        "That one falls among the timeouts: all that is known is 5 s or more.",
+    )),
     "6.2": Exercise(16, 0, "whole", (
         "A closed loop sends nothing while it waits. How often does one connection give up during 6 s?",
         "A connection gives up after 2 s, sends the next request, gives up again, and the third is answered as the freeze ends.",
@@ -229,7 +298,12 @@ EXERCISES = {
         3000: "That is how many requests were due during the freeze. A closed loop sends few of them.",
         1: "Each of the eight connections waits on its own.",
         0: "Each connection waits for a request that the freeze holds up for more than 2 s.",
-    }),
+        48: "That is one timeout per second and connection. A connection gives up after 2 s.",
+        1000: "That is how many requests are due in 2 s. A closed loop sends few of them.",
+    }, (
+        "Too few: eight connections wait, and each gives up more than once during the freeze.",
+        "Too many: a connection sends its next request only when it has given up the one before.",
+    )),
     "6.3": Exercise("met", 0, "", (
         "More than half of all attempts were answered. What does that say about the median?",
         "Count the timeouts as slower than everything else. Which place has the median then?",
@@ -239,6 +313,14 @@ EXERCISES = {
         "unknown": "What is unknown is how long the timeouts took. They have the places above p80, so the median is known.",
         "no": "2,000 of 10,000 timed out: they have the places above p80. The median is below them, and is 1 ms.",
         "undecided": "What is unknown is how long the timeouts took. They have the places above p80, so the median is known.",
+        "fails": "2,000 of 10,000 timed out: they have the places above p80. The median is below them, and is 1 ms.",
+        "failed": "2,000 of 10,000 timed out: they have the places above p80. The median is below them, and is 1 ms.",
+        "false": "2,000 of 10,000 timed out: they have the places above p80. The median is below them, and is 1 ms.",
+        "not met": "2,000 of 10,000 timed out: they have the places above p80. The median is below them, and is 1 ms.",
+        "cannot tell": "What is unknown is how long the timeouts took. They have the places above p80, so the median is known.",
+        "can't tell": "What is unknown is how long the timeouts took. They have the places above p80, so the median is known.",
+        "censored": "What is unknown is how long the timeouts took. They have the places above p80, so the median is known.",
+        "another word": "Three words are possible: met, missed or unknown. Which places do the timeouts have, and which has the median?",
     }),
     "7.1": Exercise(3.33, 0.01, "%", (
         "Who waits longer than 1 s? Those who arrive in the stall, except during its last second.",
@@ -251,7 +333,11 @@ EXERCISES = {
         6.67: "That is (3 + 1) / 60. The wait of 1 s shortens the time in which they arrive.",
         33.3: "That is the share of the stall. Asked is the share of all requests of the run.",
         2: "Those are seconds. Which share of the run are they?",
-    }),
+        3: "Those are the seconds of the stall. Which share of the run is it, without its last second?",
+    }, (
+        "Too low: all who arrive before the stall's last second wait longer than 1 s.",
+        "Too high: only those who arrive in the stall wait, and those of its last second not long enough.",
+    )),
     "7.2": Exercise(4.26, 0.01, "", (
         "A back-filled tail is an arithmetic progression: its percentiles lie whole intervals apart. Does this one?",
         "Take the row of the table, subtract p99 from p99.9, and count in intervals of 20 ms.",
@@ -263,7 +349,13 @@ EXERCISES = {
         13: "That is Kafka's, or that of NATS without fsync: a whole number. Asked is 'NATS file'.",
         0.109: "That is NATS in memory. Asked is 'NATS file'.",
         4: "Rounded to whole steps, the question is lost: is it a whole number?",
-    }),
+        6.52: "That is p99.9 alone. Asked is its difference from p99.",
+        2.26: "That is p99 alone. Asked is its difference from p99.9.",
+        130.4: "That is p99.9 itself, in ms.",
+    }, (
+        "Too small: that is not the difference of p99 and p99.9 in steps of 20 ms.",
+        "Too large: that is not the difference of p99 and p99.9 in steps of 20 ms.",
+    )),
     "7.3": Exercise(1500, 60, "", (
         "How many requests does a stall of 6 s delay by more than 1 s, at 300 per second?",
         "Those who arrive in the stall's last second wait less than 1 s. The others arrive in 6 - 1 seconds.",
@@ -276,7 +368,12 @@ EXERCISES = {
         6000: "That is all requests of the file. Most were sent while the server ran.",
         1: "One slow request is what a tool records that omits the others.",
         900: "That is the shadow at half of the stall, 3 s. Asked is 1 s.",
-    }),
+        4500: "Those are the others: the requests that did not wait for more than 1 s.",
+        2100: "That adds the second instead of subtracting it.",
+    }, (
+        "Too few: everybody who arrives before the stall's last second waits longer than 1 s.",
+        "Too many: more than arrive during the stall without its last second.",
+    )),
     "8.1": Exercise(10, 0.05, "ms", (
         "Response time is service time plus waiting, and waiting grows as the idle share shrinks.",
         "The mean response time is the service time, divided by the idle share of the time.",
@@ -290,7 +387,13 @@ EXERCISES = {
         5: "That is at 80 % busy. Each step towards 100 % costs more than the one before.",
         20: "That is at 95 % busy.",
         1: "That is the service time. Requests also wait.",
-    }),
+        0.1: "That is the idle share. The service time is divided by it.",
+        11: "That adds the service time twice: the formula includes it.",
+        100: "That is at 99 % busy.",
+    }, (
+        "Too low: at 90 % busy nearly every request finds others before it.",
+        "Too high: that is the mean of a busier server.",
+    )),
     "8.2": Exercise(180, 30, "s", (
         "With two cashiers and one queue, one slow customer no longer blocks all the others.",
         "The same customers meet twice the servers: each is busy 40 % of the time, so most do not wait at all.",
@@ -302,7 +405,13 @@ EXERCISES = {
         35.4: "That is the mean. Asked is the p99.",
         257: "That is the maximum. Asked is the p99.",
         30: "That is the service time of most customers. The p99 meets the slow ones.",
-    }),
+        218: "That is one cashier who is half as busy. Two cashiers with one queue do better.",
+        31.5: "That is the mean service time. Asked is the p99 of the response time.",
+        108: "That is the mean with one cashier.",
+    }, (
+        "Too low: one customer in a hundred takes 180 s at the till, however short the queue.",
+        "Too high: with two cashiers a slow customer blocks only one of them.",
+    )),
     "8.3": Exercise(6500, 10, "/s", (
         "While the backlog is served, new requests arrive. Count both.",
         "How many requests wait when the stall ends, and how many arrive in half a second?",
@@ -315,7 +424,13 @@ EXERCISES = {
         500: "That is the rate of arrival: the backlog would never shrink.",
         3000: "That is the number of requests that wait. How many per second is that, with those that arrive?",
         12000: "That is four times the backlog. Half a second doubles the rate once.",
-    }),
+        1750: "That multiplies by half a second. Divide: a shorter time takes a higher rate.",
+        1625: "That multiplies by half a second. Divide: a shorter time takes a higher rate.",
+        1500: "That multiplies by half a second. Divide: a shorter time takes a higher rate.",
+    }, (
+        "Too slow: backlog and arrivals together are not cleared in half a second.",
+        "Faster than needed: only the arrivals of half a second come on top of the backlog.",
+    )),
     "9.1": Exercise(5, 0, "whole", (
         "An exact test cannot give a p-value below one over the number of ways to split the runs.",
         "The lesson lists the smallest p-value for 3, 4 and 5 runs per side. Which is below 0.01?",
@@ -329,7 +444,11 @@ EXERCISES = {
         100: "1 / 0.01 counts requests, or splits. Five against five runs can be split in 252 ways.",
         1: "One run per side says nothing about the variation between runs.",
         20: "That is more than enough: five per side give p = 0.008.",
-    }),
+        252: "That is in how many ways five against five runs can be split. Asked is the number per side.",
+    }, (
+        "Too few: even the clearest difference of so few runs has a p-value above 0.01.",
+        "That is enough, but fewer runs are, too.",
+    )),
     "9.2": Exercise(78, 12, "%", (
         "The test takes requests of one run as independent. The more runs differ, the more it is wrong.",
         "At 3 % noise it raised a false alarm in half of the comparisons. At 10 % runs differ by more.",
@@ -342,7 +461,11 @@ EXERCISES = {
         50: "That is at 3 % noise.",
         100: "Some comparisons of equal sides come out equal by chance.",
         1.5: "That is one number per run, at 3 % noise.",
-    }),
+        156: "That is the number of 200 comparisons. Asked is the share in per cent.",
+    }, (
+        "Too low: the more runs differ, the more often equal sides look different.",
+        "Too high: in some comparisons equal sides look equal, by chance.",
+    )),
     "9.3": Exercise(54, 0.6, "%", (
         "A change is a share of what it is compared with: here the log on schedule.",
         "Both percentiles are in the logs' histograms. One minus their ratio, in per cent.",
@@ -354,7 +477,10 @@ EXERCISES = {
         0.111: "That is the difference in ms. Asked are per cent.",
         2.17: "That is the factor. Asked are per cent.",
         0: "The p99s agree. The p50s do not.",
-    }),
+    }, (
+        "Too low: the median of the corrected log is less than half of the other.",
+        "Too high: nearly half of the other median remains, and nothing is more than 100 % lower.",
+    )),
     "10.1": Exercise(62, 0.05, "%", (
         "A fall is measured by what it starts from.",
         "3.8 of 10 remain. The question asks for the part that is gone.",
@@ -365,7 +491,11 @@ EXERCISES = {
         2.63: "That is the factor. Asked are per cent.",
         6.2: "That is the difference in ms. Asked are per cent.",
         90: "That is what the article says.",
-    }),
+        3.8: "That is the new latency in ms. Asked is the fall in per cent.",
+    }, (
+        "Too low: less than half of the 10 ms remains.",
+        "Too high: 3.8 of the 10 ms remain.",
+    )),
     "10.2": Exercise(5931, 0, "whole", (
         "Values that were filled in are in one file and not in the other.",
         "The tool wrote two files for the same run: latency.txt and uncorrected_latency.txt. Compare their counts.",
@@ -377,7 +507,12 @@ EXERCISES = {
         145: "That is the run without a freeze.",
         6000: "That is rate times freeze, 1,000 per second for 6 s. Count them: the tool was not quite that fast.",
         1: "One request met the freeze. Many were filled in for it.",
-    }),
+        34_531: "That is the sum of both files. The measured values are in both.",
+        41.5: "That is per cent of the measured values. Asked is the number.",
+    }, (
+        "Too few: what the corrected file has and the uncorrected one has not was filled in.",
+        "Too many: most values are in both files, and were measured.",
+    )),
     "10.3": Exercise(55, 0, "whole", (
         "The first correction adds 90, 80, … 10 ms: ten values. The second corrects each of them again.",
         "A value of k × 10 ms becomes k values. Add them up for k from 1 to 10.",
@@ -391,7 +526,11 @@ EXERCISES = {
         20: "That doubles. The second correction adds more for slow values than for fast ones.",
         1: "One request was measured. Each correction fills in more.",
         9: "Those are the values that the first correction adds.",
-    }),
+        110: "That adds a corrected 100 to ten values. The second correction cannot know which were filled in.",
+    }, (
+        "Too few: the second correction fills in for each of the ten values, also for those that the first one made.",
+        "Too many: only one of the ten values is as slow as 100 ms; the faster ones become fewer.",
+    )),
     "11.1": Exercise(9.25, 0.05, "", (
         "Lift compares the share of the slow requests with the share of all requests, of one page.",
         "Divide one share by the other; a lift above one goes with slow requests.",
@@ -403,7 +542,12 @@ EXERCISES = {
         74: "That is the share of the slow requests. Compared with what?",
         2.85: "That compares the slow requests of the page with the other slow ones.",
         82: "That is the sum of the shares. Lift is their ratio.",
-    }),
+        592: "That is the product of the shares. Lift is their ratio.",
+        925: "That is the lift in per cent; it is a factor.",
+    }, (
+        "Too low: the page has far more of the slow requests than of all requests.",
+        "Too high: lift is one share divided by the other, both in the same unit.",
+    )),
     "11.2": Exercise(100, 0.5, "%", (
         "Ordinary requests take some milliseconds. What else can take more than 500 ms in this shop?",
         "Only the threshold is another one, and the suspects have a column with the share above it.",
@@ -414,7 +558,11 @@ EXERCISES = {
         4.44: "That is the lift above the p99. Asked is a share.",
         8: "That is the lift: the share of the slow ones, divided by the share of all.",
         50: "That is the home page's share. Asked is the shard's.",
-    }),
+        3: "That is the number of the shard. Asked is its share of these requests.",
+    }, (
+        "Too low: what else than the pause can make a request of this shop that slow?",
+        "No share is above 100 %.",
+    )),
     "11.3": Exercise(10, 0, "whole", (
         "It is the same as with a coin: each pause hits the named host with probability one half.",
         "Independent probabilities are multiplied. How often must one half be multiplied by itself?",
@@ -428,7 +576,11 @@ EXERCISES = {
         7: "Seven in a row have the probability 0.008: below 0.01, not below 0.001.",
         5: "Five in a row have the probability 0.03: below 0.05, not below 0.001.",
         3: "Three in a row have the probability 0.125. 0.001 is three zeros, not three pauses.",
-    }),
+        1024: "That is two to the power of the answer.",
+    }, (
+        "Too few: by chance alone, a row of that length happens more often than once in 1,000.",
+        "More than needed: fewer in a row are rarer than once in 1,000 already.",
+    )),
     "12.1": Exercise(36_887, 0, "whole", (
         "Above p99.99 lies one request in 10,000. A bound takes more than one on average.",
         "The lesson on the nines has a table with this number, two-sided.",
@@ -440,7 +592,12 @@ EXERCISES = {
         368_887: "That is for p99.999.",
         1_000_000: "That is more than enough: one request in 10,000 lies above p99.99.",
         100_000: "That is more than enough. The question asks for the smallest number.",
-    }),
+        368: "That is for p99.",
+        3_688_878: "That is for p99.9999.",
+    }, (
+        "Too few: with a probability above 2.5 % they all lie below the true p99.99.",
+        "More than needed: fewer requests give an upper bound already.",
+    )),
     "12.2": Exercise(5.8, 0.06, "s", (
         "A tool that omits reports the p99 of what it sent. Users also meet what was not sent.",
         "Step 4 finds how much is missing. The diagnosis has the distribution with it: `corrected`, beside `raw`.",
@@ -452,7 +609,10 @@ EXERCISES = {
         0.0086: "That is the reported p99.9. It omits the freeze, too.",
         0.038: "That is the p99 of the built-in log. Set PATH, and run the lab again.",
         5.985: "That is p99.9. Asked is p99.",
-    }),
+    }, (
+        "Too low: the freeze took 6 of 20 s, so far more than a hundredth of the users met it.",
+        "Too high: only the first of those who met the freeze waited that long.",
+    )),
     "12.3": Exercise("stalls", 0, "", (
         "A histogram counts how many requests took how long. What does it not record?",
         "Each percentile, the maximum and the mean follow from counts. One of the four needs times.",
@@ -463,5 +623,11 @@ EXERCISES = {
         "mean": "The mean follows from the counts, but for the width of the buckets.",
         "all": "Counts are enough for each percentile, the maximum and the mean.",
         "none": "A histogram has lost when each request was sent.",
+        "max": "A histogram has its highest bucket, which is not empty.",
+        "average": "The mean follows from the counts, but for the width of the buckets.",
+        "median": "A percentile follows from the counts: it is a place in the sorted list.",
+        "p99.9": "A percentile follows from the counts: it is a place in the sorted list.",
+        "count": "The mean follows from the counts, but for the width of the buckets.",
+        "another word": "Everything that is a place in the sorted list, or a sum over it, follows from the counts. One of the four words does not.",
     }),
 }  # fmt: skip

@@ -36,8 +36,8 @@ MODEL_ANSWERS = {
     "others, so they were never sent. File 2 has all of them. Its numbers are worse because it "
     "recorded what happened.",
     "8.4": "Response time is service time plus waiting time, and the waiting time grows like "
-    "1 / (1 - utilisation). From 80 to 95 % busy the idle share falls from 20 to 5 %, so customers "
-    "wait about four times as long, although each of them is served as fast as before.",
+    "1 / (1 - utilisation). From 80 to 95 % busy the idle share falls to a quarter and more customers arrive, so they "
+    "wait nearly five times as long, although each of them is served as fast as before.",
     "9.4": "Requests of one run share its conditions, so they are not independent of each other. A "
     "hundred thousand requests from five runs are five observations of what varies between runs. A "
     "test that treats them as independent finds differences between equal sides.",
@@ -48,9 +48,10 @@ MODEL_ANSWERS = {
     "active in those ten seconds, and that user has nearly all of the slow requests. I would "
     "wait until several pauses, at different times, hit this user far more often than the user's "
     "share of the requests at those times.",
-    "12.4": "For example: 'We measured 10,217 requests in 11 s, on an open loop. They support p99.96; "
-    "p99 was 38 ms. Four stalls of up to 70 ms caused nearly all of the tail, so p99.9 is based on "
-    "few events. We do not know how often such stalls occur in an hour.'",
+    "12.4": "For example: 'We recorded how late a Java program woke up, 10,217 times in 11 s. The "
+    "median was 0.05 ms. p99 was 38 ms, but four stalls of up to 70 ms caused nearly all of the tail: "
+    "p99 is based on three moments, and nothing above the median is certain. We do not know how often "
+    "such stalls occur in an hour.'",
 }
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -67,13 +68,14 @@ def check(exercise, *answers):
     """Say whether an answer is right: True, False, or None where there is nothing to judge yet.
 
     Takes numbers, texts such as "400 ms" or "2.3 %", and lists of one; two significant digits are
-    enough unless a count is asked for. A usual wrong answer is named for what it is, and another one
-    shows the next hint, as `hint` does. An exercise with two questions takes two answers.
+    enough unless a count is asked for. A usual wrong answer is named for what it is; for another one
+    `check` says why it is too low or too high, and shows the next hint, as `hint` does. An exercise
+    with two questions takes two answers.
     """
     if exercise not in EXERCISES:
         print(f"Exercise {exercise} is unknown. The exercises are {', '.join(EXERCISES)}.")
         return None
-    wanted, tolerance, unit, _, usual = EXERCISES[exercise]
+    wanted, tolerance, unit, _, usual, too = EXERCISES[exercise]
     pair = isinstance(wanted, tuple)
     if pair and len(answers) == 1 and np.ndim(answers[0]) == 1 and not isinstance(answers[0], str):
         answers = tuple(answers[0])
@@ -94,6 +96,8 @@ def check(exercise, *answers):
     remarks = [f"{f'Answer {k}: ' if pair else ''}{remark}" for k, (right, remark) in enumerate(judged, 1) if not right and remark]
     print(f"Exercise {exercise}: not yet. {' '.join(remarks)}".rstrip())
     if not remarks:
+        if too:
+            print(too[_number(given[0], unit)[0] > wanted])
         hint(exercise)
     return False
 
@@ -136,7 +140,7 @@ def _judged(given, wanted, tolerance, unit, usual):
     if isinstance(wanted, str):
         word = given.__name__ if isinstance(given, type) else str(given)
         word = word.strip().strip("'\"").casefold()
-        return word == wanted.casefold(), usual.get(word, "")
+        return word.rstrip("s") == wanted.rstrip("s"), usual.get(word, usual.get("another word", ""))
     value, digits, problem = _number(given, unit)
     if problem:
         return False, problem
@@ -154,7 +158,11 @@ def _judged(given, wanted, tolerance, unit, usual):
         return False, "That is the rest: 100 % less what is asked for."
     if unit in _SECONDS and any(abs(value * f / wanted - 1) < 0.01 for f in (1e-9, 1e-6, 1e-3, 1 / 60, 60, 1e3, 1e6, 1e9)):
         return False, f"The digits are right; the unit is not: the question asks for {unit}."
-    return False, ""
+    if _same(-value, digits, wanted, tolerance, unit):
+        return False, "The number is right; it needs no sign."
+    factors = (1e-6, 1e-3, 1e3, 1e6) if unit in _SECONDS else (100,) if unit == "%" else ()
+    other = [text for wrong, text in usual.items() for f in factors if wrong and abs(value * f / wrong - 1) < 0.006]
+    return False, f"{other[0]} (And the question asks for {'per cent' if unit == '%' else unit}.)" if other else ""
 
 
 def _same(value, digits, wanted, tolerance, unit):

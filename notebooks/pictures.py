@@ -281,7 +281,7 @@ def hedging(shared):
     ax.set_yscale("log")
     ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
     tidy(ax, f"A hedge at the p95: {found.added_load:.0%} more requests", "percentile of requests", "milliseconds")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="upper left")
     plt.show()
     return [round(float(v[np.searchsorted(-s, -q)]), 1) for q in (0.01, 0.001) for v, s in ((values, above), (found.values, found.survival))]
 
@@ -359,7 +359,7 @@ def _curves(ax, worlds, nines, colours, dashes):
         curve = nearest_rank(values, p)
         curve[-1] = values.max()
         ax.plot(p, curve, color=colour, linestyle=dash, linewidth=2, label=name)
-    ax.legend(frameon=False, loc="upper left")
+    ax.legend(frameon=False, loc="best")
 
 
 def fixed_mean_and_deviation(slow, even, n=10_000):
@@ -448,7 +448,7 @@ def connections_panel(ax, digits):
     tidy(ax, f"{10**digits:,} connection{'s' if digits else ''}", "percentile of requests", "seconds")
     ax.set_yscale("log")
     ax.set_ylim(5e-4, 300)
-    ax.legend(frameon=False, loc="center left" if digits < 3 else "upper left")
+    ax.legend(frameon=False, loc="best")
 
 
 def league_dumbbells(league):
@@ -459,9 +459,10 @@ def league_dumbbells(league):
     place = np.arange(len(rows))
     ax.hlines(place, rows["p99"], rows["true p99"], color=PALE, linewidth=2.5)
     low = rows["p99"] < rows["true p99"] / 2
-    ax.plot(rows["p99"][~low], place[~low], "o", color=INK, markersize=7, label="reported p99")
-    ax.plot(rows["p99"][low], place[low], "o", color=RED, markersize=7, label="reported p99, omits")
-    ax.plot(rows["true p99"], place, "D", color=BLUE, markersize=6, markerfacecolor="white", markeredgewidth=1.8, label="true p99")
+    too_high = rows["p50"] > 100 * rows["true p50"]
+    for of, colour, label in ((~low & ~too_high, INK, "reported p99"), (low, RED, "reported p99, omits"), (too_high, AMBER, "reported p99, corrects too much")):
+        ax.plot(rows["p99"][of], place[of], "o", color=colour, markersize=10, label=label)
+    ax.plot(rows["true p99"], place, "D", color=BLUE, markersize=5, markerfacecolor="white", markeredgewidth=1.6, label="true p99")
     ax.set_yticks(place, rows["tool"] + ", " + rows["mode"])
     ax.set_xscale("log")
     ax.set_xticks([0.1, 1, 10, 100, 1000, 10_000], ["0.1", "1", "10", "100", "1,000", "10,000"])
@@ -609,7 +610,7 @@ def _rank_sum(base, new):
 
     n, m = base.shape[-1], new.shape[-1]
     order = np.concatenate([base, new], axis=-1).argsort(axis=-1).argsort(axis=-1) + 1
-    z = (order[..., :n].sum(axis=-1) - n * (n + m + 1) / 2) / np.sqrt(n * m * (n + m + 1) / 12)
+    z = (order[..., :n].sum(axis=-1, dtype=np.int64) - n * (n + m + 1) / 2) / np.sqrt(n * m * (n + m + 1) / 12)
     return 2 * special.ndtr(-np.abs(z))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -42,11 +43,13 @@ for number, usual in (
         signal.signal(getattr(signal, number), usual)
 
 DATA = Path(__file__).parent / "data"
+NOTEBOOKS = "tests/notebooks/"
 QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
 
 NOT_IN_A_PAGE = (
     "emscripten does not support processes",
+    "emscripten does not support servers",
     "can't start new thread",
     "stack switching not supported",
     "is unsupported on this system",  # links
@@ -69,6 +72,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if any(".py" in word or ".doctest" in word for word in config.args):
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The lessons are executed once: all tests of their folder run in one process."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return NOTEBOOKS if nodeid.startswith(NOTEBOOKS) else super()._split_scope(nodeid)
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,6 +111,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file() -> Iterator[Any]:
     """Examples are in docstrings of the package and in `tests/examples`, not in tests."""
     return [one for one in (yield) if not isinstance(one, DoctestModule)]
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of all later garbage collections: half a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

@@ -1,8 +1,9 @@
-"""The notebook session in the README prints what the README says."""
+"""The README: its notebook session prints what it says, and its link to the page is that of the site."""
 
 from __future__ import annotations
 
 import doctest
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,9 @@ def test_the_notebook_session_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert result.attempted == 7
     assert result.failed == 0
+
+
+def test_the_first_screen_links_the_page() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    first = (ROOT / "README.md").read_text("utf-8").partition("\n## ")[0]
+    assert f"({project['urls']['Documentation']}try/)" in first

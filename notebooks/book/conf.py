@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE)]
 
+import lite
 import pages
 
 import latencykit
@@ -79,6 +80,8 @@ def setup(app):
     app.connect("doctree-read", pages.describe_pictures)
     app.connect("doctree-read", pages.fold_answers)
     app.connect("html-page-context", pages.load_controls)
+    app.connect("html-page-context", lite.link)
     app.connect("build-finished", pages.write_interactive)
     app.connect("build-finished", pages.write_page)
+    app.connect("build-finished", lite.write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -468,6 +468,7 @@ _VERDICTS = {
     "clips": "values above a limit are reported as that limit",
     "overcorrects": "the correction adds more slow requests than users would have felt",
     "unknown": "the report does not contain enough to decide",
+    "not run": "it was not tested",
 }
 _DETAIL = {
     "samples": "one row per request. Every percentile that the number of requests supports can be computed, p99.99 from 36,887 on.",
@@ -489,7 +490,7 @@ def _load_generators(folder: Path) -> None:
     text = (source / "load-generators.md").read_text("utf-8")
     text = re.sub(r"\[([^\]]+)\]\(league/?\)", r"\1", text)  # a folder has no page
     text = text.replace("](05-ctrl-z.ipynb)", "](../lessons/05-ctrl-z.ipynb)")
-    rows = _table(text)
+    rows = [row for row in _table(text) if row["verdict"] != "not run"]
     reasons = {}
     for path in (source / "load-generators.json", *sorted((source / "league").glob("*.json"))):
         record = json.loads(path.read_text("utf-8")) if path.exists() else {}

@@ -73,7 +73,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def parsed(site: Path) -> dict[Path, Page]:
     return {
-        path: Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+        path: Page(path)
+        for path in sorted(site.rglob("*.html"))
+        if not {"_static", "lite"} & set(path.parts)  # others' pages
     }
 
 
@@ -109,6 +111,16 @@ def test_no_link_within_the_site_is_broken(site: Path, parsed: dict[Path, Page])
                 broken.append(f"{here}: {link}: no such place")
     assert broken == []
     assert len(parsed) > 100
+
+
+def test_every_lesson_opens_in_the_browser_where_that_was_built(
+    site: Path, parsed: dict[Path, Page]
+):
+    built = (site / "lite").exists()
+    for path in (site / "lessons").glob("[0-9]*.html"):
+        links = [link for link in parsed[path].links if "/lite/" in link]
+        assert links == [f"../lite/notebooks/index.html?path={path.stem}.ipynb"] * built
+        assert (site / "lite" / "files" / f"{path.stem}.ipynb").exists() == built
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path, parsed: dict[Path, Page]):
@@ -306,4 +318,15 @@ def test_the_panels_follow_the_keyboard(address: str, browser: Any):
     generators = page.locator(".lesson").filter(has=page.get_by_label("stall, s", exact=True)).first
     generators.locator("input").press("End")
     generators.get_by_text("p99: closed 1 ms, catch-up 1 ms, open 78 s.").wait_for()
+    page.goto(f"{address}lessons/01-one-picture-to-unlearn.html")
+    for question in page.locator("[data-kind=ask], [data-kind=predict]").all():
+        _answer(question)
+    spread = page.locator(".lesson").filter(has=page.get_by_label("slow requests, %"))
+    for _ in range(43):  # the slowest of a hundred points
+        spread.locator("canvas").press("ArrowUp")
+    said = spread.locator(".said")
+    assert "Mean 10.0 ms, standard deviation 5.0 ms, p99 " in said.inner_text()
+    assert (
+        float(said.inner_text().split("p99 ")[1].split()[0]) < 12
+    )  # half of the points were at 15
     page.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import json
 import os
 import shutil
@@ -14,7 +12,6 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,31 +22,13 @@ from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.ctrlz.worlds import live
 
 pytestmark = pytest.mark.slow
 
 READ = {one.name for one in builtin_formats()}
 if "wrk" not in READ:
     pytest.skip("the readers of what these tools print are not there", allow_module_level=True)
-
-
-def live(test: Callable[..., None]) -> Callable[..., None]:
-    """A test with a stopwatch on a machine that may be busy: the last of three tries counts."""
-
-    @functools.wraps(test)
-    def tried(*args: object, **kwargs: object) -> None:
-        for _ in range(2):
-            with contextlib.suppress(AssertionError):
-                return test(*args, **kwargs)
-        return test(*args, **kwargs)
-
-    return pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")(
-        tried
-    )
-
 
 SHORT = {"stall": "0.9s", "duration": "2.7s", "rate": 200, "connections": 2}
 PACED = ("--rate", "{rate}", "--connections", "{connections}")

@@ -30,6 +30,8 @@ for _name in ("lessons", "exercises", "pictures", "controls", "gate"): _sys.modu
 _os.chdir({folder!r})
 _gc.collect()
 """
+_FOLDED = re.compile(r"# (?:\d+ ·(?<!# 1 ·)|Appendix|Checking|Trimmed)")
+_OPEN = re.compile(r"^[A-Z_]+ = |^(?:check|explain)\(", re.MULTILINE)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _KEPT = ("tags", "slideshow", "jupyter")  # what an author sets in JupyterLab
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -105,6 +107,7 @@ def tidied(notebook: NotebookNode) -> str:
             if "text/plain" in data:
                 data["text/plain"] = _ADDRESS.sub("", data["text/plain"])
     notebook.metadata.pop("widgets", None)
+    fold(notebook)
     return nbformat.writes(notebook) + "\n"
 
 
@@ -113,6 +116,19 @@ _PICTURE = re.compile(r"(data:image/png;base64,)([A-Za-z0-9+/=]+)")
 
 DESCRIPTION = re.compile(r"<details><summary>Description of the picture</summary>(.*)</details>", re.DOTALL)
 """The cell after a picture. JupyterLab ignores alternative texts, so what a screen reader needs is in the text, folded."""
+
+
+def fold(notebook: NotebookNode) -> None:
+    """Fold the code of every lesson but the first, so that its result is what one sees.
+
+    What a reader edits stays open, and so does code without a result, which the text announces.
+    """
+    if not _FOLDED.match(notebook.cells[0].source):
+        return
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and not _OPEN.search(cell.source) and (cell.outputs or cell.source.startswith("import")):
+            cell.metadata["jupyter"] = cell.metadata.get("jupyter", {}) | {"source_hidden": True}
+            cell.metadata["tags"] = sorted({*cell.metadata.get("tags", []), "hide-input"})
 
 
 def described(after: NotebookNode | None) -> str:

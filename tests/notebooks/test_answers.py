@@ -100,7 +100,7 @@ def test_the_code_is_shown_after_two_answers_of_ones_own(fresh: Any, capsys: pyt
 
 
 def test_every_exercise_has_three_hints_and_only_the_last_may_give_the_answer(lessons: Any) -> None:
-    for exercise, (wanted, _, _, hints, _) in lessons.EXERCISES.items():
+    for exercise, (wanted, _, _, hints, *_) in lessons.EXERCISES.items():
         assert len(set(hints)) == 3, exercise
         assert not [hint for hint in hints[:2] if f" {wanted}." in f" {hint} "], exercise
 
@@ -112,7 +112,7 @@ USUAL = {
     "1.2": [(50, "median"), (0, "nanoseconds"), (67.8, "mean itself"), (0.9155, "per cent")],
     "1.3": [(10, "mean"), (15, "plus one deviation"), (10 + 5 * (0.99 / 0.01) ** 0.5, "stalls"), (0.00984, "unit")],
     "2.1": [(1e6 / 100 / 3600, "million"), (3_688_878 / 100 / 3600, "two-sided"), (2_995_731 / 50 / 3600, "50 requests"), (499.3, "minutes")],
-    "2.2": [(30, "p99.99"), (2, "upper bound"), (0, "maximum"), (4, None)],
+    "2.2": [(30, "p99.99"), (2, "upper bound"), (0, "maximum"), (4, "On average")],
     "2.3": [(200 - RUNS_2_3, "above"), (RUNS_2_3 / 2, "per cent"), (0.999**1500, "probability"), (0, "chance")],
     "3.1": [((12 + 80 + 400) / 3, "average"), (80, "median"), (12 + 80 + 400, "sum"), (12, "lower bound")],
     "3.2": [((4255.743 + 2504.703) / 2, "average"), ((3180 * 4255.743 + 795 * 2504.703) / 3975, "weighted"), (4255.7, "GETs"), (4.143, "unit")],
@@ -125,7 +125,7 @@ USUAL = {
     "5.3": [(0.15, "not corrected"), (0.397, "10 ms"), (6002, "maximum"), (4.02, "unit")],
     "6.1": [(99, "timed out"), (100, "leaves out"), (2, "share that timed out"), (95, None)],
     "6.2": [(2000, "open loop"), (8, "One timeout|one timeout"), (24, "third request"), (2, "one connection")],
-    "6.3": [("missed", "above p80"), ("unknown", "median is known"), ("undecided", "median is known"), ("p50", None)],
+    "6.3": [("missed", "above p80"), ("unknown", "median is known"), ("undecided", "median is known"), ("p50", "Three words")],
     "7.1": [(100 * 3 / 60, "last second"), (100 / 60, "less than 1 s"), (200 / 3, "delayed requests"), (1 / 30, "per cent")],
     "7.2": [(141.1564 / 20 - 130.3972 / 20, "p99.99"), (130.3972 - 45.2490, "milliseconds"), (13, "Kafka"), (4, "whole")],
     "7.3": [(6 * 300, "last second"), (300, "one second"), (25, "per cent"), (1, "omits")],
@@ -143,7 +143,7 @@ USUAL = {
     "11.3": [(9, "still above"), (11, "beforehand"), (1000, "1 / 0.001"), (12, None)],
     "12.1": [(10_000, "average"), (29_956, "one-sided"), (3_688, "p99.9"), (37_000, "exact")],
     "12.2": [(0.00104, "omits"), (6.0, "maximum"), (4.02, "p90"), (5.8e-3, "unit")],
-    "12.3": [("p99", "percentile"), ("mean", "follows"), ("maximum", "highest"), ("times", None)],
+    "12.3": [("p99", "percentile"), ("mean", "follows"), ("maximum", "highest"), ("times", "One of the four")],
 }  # fmt: skip
 """Four wrong answers per exercise, from the mistakes that lead to them; None where no misconception is behind one."""
 
@@ -167,8 +167,28 @@ def test_usual_wrong_answers_are_named(fresh: Any, capsys: pytest.CaptureFixture
     assert len(USUAL) == 36
 
 
+def test_every_other_wrong_number_gets_its_reason_and_a_hint(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    numeric = {name: one for name, one in fresh.EXERCISES.items() if isinstance(one.answer, int | float)}
+    assert len(numeric) == 33
+    for exercise, one in numeric.items():
+        for factor, reason in zip((0.63, 1.83), one.too, strict=True):
+            given = round(one.answer * factor) if one.unit == "whole" else one.answer * factor
+            fresh._wrong.clear()
+            fresh._hints.clear()
+            assert fresh.check(exercise, given) is False
+            said = capsys.readouterr().out
+            assert (reason in said and "Hint 1" in said) or "Hint" not in said, (exercise, given, said)
+
+
+def test_a_wrong_answer_is_named_in_any_unit(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for exercise, answer, word in (("12.2", 1.04, "omits"), ("9.3", 1.17, "higher"), ("9.3", -54, "no sign"), ("4.2", "0.0956", "independent")):
+        fresh._wrong.clear()
+        assert fresh.check(exercise, answer) is False
+        assert re.search(word, capsys.readouterr().out), exercise
+
+
 def test_no_usual_wrong_answer_is_right(lessons: Any) -> None:
-    for exercise, (wanted, _, _, _, usual) in lessons.EXERCISES.items():
+    for exercise, (wanted, _, _, _, usual, _) in lessons.EXERCISES.items():
         pairs = zip(wanted, usual, strict=True) if isinstance(wanted, tuple) else [(wanted, usual)]
         for right, wrong in pairs:
             assert wrong, exercise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from latencykit.cli import lab
+from tests.notebooks.running import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +86,33 @@ def test_a_copy_shows_nothing_below_its_first_question(path: Path) -> None:
             between.append(cell)
     # Before the first collapsed heading there are further questions, and what they need.
     assert any(ASKS.search("".join(cell["source"])) for cell in between[-3:]) or not between
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_code_is_folded_after_the_first_lesson_and_exercises_are_open(path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    notebook = nbformat.read(path, 4)
+    before = nbformat.writes(notebook)
+    fold(notebook)
+    assert nbformat.writes(notebook) == before
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and "self-check" not in cell.metadata.get("tags", [])]
+    shown = [cell for cell in code if not cell.metadata.get("jupyter", {}).get("source_hidden")]
+    assert len(shown) == len(code) if path.name.startswith("01") else 4 <= len(shown) < len(code) / 2
+    assert all("hide-input" in cell.metadata["tags"] for cell in code if cell not in shown)
+    assert sum("check(" in cell.source or "explain(" in cell.source for cell in shown) == 4
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_slide_shows_a_result_below_its_question(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    asked = False
+    for cell in cells:
+        kind = cell["metadata"].get("slideshow", {}).get("slide_type", "-")
+        asked = asked and kind not in ("slide", "subslide")
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and kind != "skip":
+            assert not (asked and cell["outputs"] and not ASKS.search(source)), source
+            asked |= bool(ASKS.search(source))
 
 
 def test_only_lessons_are_copied_without_their_outputs() -> None:

@@ -1,6 +1,6 @@
 """What slow requests have in common
 
-Which hosts, endpoints or connections the slow requests come from, compared with all requests. Significant values are in red; beside
+Which hosts, endpoints or connections the slow requests come from, compared with all requests. Significant values are in amber; beside
 them are the percentile curve of all requests and that of the requests without them.
 
 $ latencykit explain requests.csv -o explanation.png
