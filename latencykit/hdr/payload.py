@@ -255,11 +255,17 @@ def _plain(raw: bytes, limits: Limits) -> bytes:
 
 def _inflate_within(stream: bytes, limits: Limits) -> bytes:
     """Inflate without ever taking more memory than allowed."""
+    most = limits.inflated + 1
     stepwise = zlib.decompressobj() if len(stream) < SHORT else inflater()
     try:
-        plain: bytes = stepwise.decompress(stream, limits.inflated + 1)
-    except INFLATE_ERRORS as error:
-        raise PayloadError(f"the payload's compressed data is corrupt: {_tidy(error)}") from None
+        plain: bytes = stepwise.decompress(stream, most)
+    except INFLATE_ERRORS:
+        stepwise = inflater()  # it forgives tables of codes that zlib does not, here as in blocks
+        try:
+            plain = stepwise.decompress(stream, most)
+        except INFLATE_ERRORS as error:
+            why = f"the payload's compressed data is corrupt: {_tidy(error)}"
+            raise PayloadError(why) from None
     if len(plain) > limits.inflated:
         raise PayloadError(f"the payload inflates to more than {limits.inflated:,} bytes")
     if not stepwise.eof:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import itertools
 import os
@@ -342,8 +343,14 @@ def _passes(error: BaseException) -> bool:
     status = getattr(error, "status", None)
     if isinstance(status, int):
         return status >= 500 or status == 429
-    hung_up = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
-    return hung_up or type(error).__name__ in ("ServerDisconnectedError", "ClientPayloadError")
+    return _hung_up(error) or type(error).__name__ == "ClientPayloadError"
+
+
+def _hung_up(error: BaseException) -> bool:
+    """True if the connection was cut; a client's own class may keep only the system's number."""
+    cut = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
+    number = getattr(error, "errno", None)
+    return cut or number == errno.ECONNRESET or type(error).__name__ == "ServerDisconnectedError"
 
 
 @contextlib.contextmanager
@@ -387,6 +394,8 @@ def _fault(error: Exception) -> tuple[str, str, str]:
     status, name = getattr(error, "status", None), type(error).__name__
     if name == "ClientPayloadError":
         return "the server ended before the end of the file", "", "try again"
+    if _hung_up(error):
+        return "the server hung up before it answered", "", "try again"
     if name in ("NoCredentialsError", "CredentialRetrievalError"):
         names = "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         return "no credentials were found", "a login of the storage", f"set {names}"
@@ -401,7 +410,7 @@ def _fault(error: Exception) -> tuple[str, str, str]:
         return f"the server answered {printable(without_secrets(reason), _QUOTED)}", "", hint
     if isinstance(error, ValueError) and "range requests" in str(error):
         return "the server sent the file instead of the range that was asked for", "", "try again"
-    reason = f"{error.strerror or error}" if isinstance(error, OSError) else f"{name}: {error}"
+    reason = getattr(error, "strerror", None) or str(error) or name
     words = printable(" ".join(without_secrets(reason).split()), _QUOTED)
     return f"cannot be read: {words}", "", ""
 
