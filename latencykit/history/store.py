@@ -116,7 +116,8 @@ class Store:
         target = folder / f"{name}{_SUFFIX}"
         if not target.exists():
             # Not `new_temporary`: it looks through the folder, which has thousands of files here.
-            temporary = folder / f".{name}.{os.getpid()}.part"
+            # Threads, and containers with one folder, may share a process id.
+            temporary = folder / f".{name}.{os.urandom(8).hex()}.part"
             try:
                 with naming(target, temporary):
                     temporary.write_bytes(content)

@@ -41,7 +41,7 @@ _BYTES = 8 << 20
 _LARGEST = 2.0**53
 _BREAK = ord("\n")
 _ORDINARY = 8  # times the mean that the longest line of a table may have before fields are counted
-_ROWS = 1 << 19  # of a piece
+_ROWS = 1 << 18  # of a piece
 _CELLS = 4 << 20  # that the rows of a piece may take, each as wide as the widest
 _SHOWN = 1000  # bytes of a row in a message
 _SMALL = 1 << 20  # bytes that numpy reads before pandas, which is faster, would be imported
@@ -240,12 +240,12 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
 def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
     """Pieces with few enough rows that their cells take no more memory than usual."""
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 1 else data
-    begin = 0
-    if len(data) > 2 * _ROWS and b'"' not in data:
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _BREAK)
-        for end in ends[_ROWS - 1 : -1 : _ROWS].tolist():
-            yield _Piece(first, data[begin : end + 1], skip)
-            first, begin, skip = first + _ROWS, end + 1, 0
+    begin, breaks = 0, data.count(b"\n")
+    step = len(data) * _ROWS // breaks if breaks > _ROWS and b'"' not in data else len(data)
+    while end := data.find(b"\n", begin + step, -1) + 1:
+        yield _Piece(first, data[begin:end], skip)
+        lines = data.count(b"\n", begin, end)
+        first, begin, skip = first + lines, end, max(0, skip - lines)
     yield _Piece(first, data[begin:] if begin else data, skip)
 
 
@@ -544,10 +544,11 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
                 )
             end = pending.rfind(b"\n") + 1
             if end:
+                whole, pending = pending[:end], pending[end:]
                 # a parser takes long over megabytes of blank lines
-                if not pending[:end].isspace():
-                    yield line, pending[:end]
-                line, pending = line + pending.count(b"\n", 0, end), pending[end:]
+                if not whole.isspace():
+                    yield line, whole
+                line += whole.count(b"\n")
         if pending:
             yield line, pending
 

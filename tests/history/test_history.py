@@ -108,7 +108,7 @@ def test_two_writers_keep_both_runs_and_the_same_run_once(tmp_path: Path) -> Non
         return lk.History(tmp_path).add(run_of(seed % 4), **facts)  # type: ignore[arg-type]
 
     with ThreadPoolExecutor(8) as pool:
-        places = list(pool.map(add, range(16)))
+        places = list(pool.map(add, range(64)))
     assert len(set(places)) == len(lk.History(tmp_path).runs) == 4
 
 
