@@ -1816,14 +1816,16 @@ class AreaRules:
 AREA = AreaRules()
 
 
-def area_test(facts: Facts) -> Evidence:
-    """Test whether the mean allows for the stall that the maximum shows: n · mean ≥ λ d² / 2.
+def area_test(facts: Facts) -> Evidence | None:
+    """Test whether the mean, if stated, allows for the stall of the maximum: n · mean ≥ λ d² / 2.
 
     If it does, nothing follows where the load generator may have waited: N connections at full
     speed always take n · mean = N · T together, whatever they omitted.
     """
     stats, count, number = facts.data.stats, facts.count, facts.connections
     rate, duration = facts.rate or 0.0, facts.duration or math.inf
+    if "mean" not in stats or not count:
+        return None
     mean, top, odds, missing = stats["mean"], stats["max"], {}, 0.0
     stall = min(top / 1e9, duration)
     needed, taken = rate * stall**2 / 2, count * mean / 1e9

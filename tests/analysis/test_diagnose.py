@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -195,6 +196,17 @@ def test_a_summary_has_an_area() -> None:
     assert (
         lk.diagnose(lk.Summary(stats, count=len(measured("paced"))), rate=200).verdict == "unknown"
     )
+
+
+@pytest.mark.parametrize("count", [None, 0, 3, 100_000])
+def test_a_summary_of_any_statistics_is_diagnosed(count: int | None) -> None:
+    stated = {"mean": 2e6, "max": 5e9, "p50": 1e6, "p99": 9e6, "min": 1e5}
+    for size in range(len(stated) + 1):
+        for names in itertools.combinations(stated, size):
+            summary = lk.Summary({name: stated[name] for name in names}, count=count)
+            for rate, connections in itertools.product((None, 1000.0), (None, 8)):
+                found = lk.diagnose(summary, rate=rate, connections=connections, duration=100.0)
+                assert found.verdict in ("unknown", "clean", "omits", "no stall")
 
 
 def test_nothing_and_little_do_not_fail() -> None:
