@@ -94,12 +94,13 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     )
     timeout = float(round_times[-1])
     step = float(np.diff(low).min())
+    begin = int(np.searchsorted(high, timeout * TIMEOUT.early_ratio))
     if (
-        max(step, high[-1] - low[-1]) > TIMEOUT.max_width_share * timeout
+        begin == high.size  # only a maximum that the source states lies there
+        or max(step, high[-1] - low[-1]) > TIMEOUT.max_width_share * timeout
         or step > TIMEOUT.max_width_share * timeout / 4
     ):
         return None
-    begin = int(np.searchsorted(high, timeout * TIMEOUT.early_ratio))
     near = int(np.searchsorted(high, timeout * TIMEOUT.near_share))
     number, total = int(counts[begin:].sum()), int(counts.sum())
     width = max(float(high[-1]), timeout * TIMEOUT.late_ratio) - min(

@@ -30,6 +30,8 @@ _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)
 
 _HEX = "[0-9a-fA-F]{2}"
 
+_ESCAPED = re.compile("[\ud800-\udfff]")  # as `Source.text` has bytes that are not UTF-8
+
 _HALF = re.compile(
     rf"(?<!\\)((?:\\\\)*)\\u(?:[dD][89abAB]{_HEX}(?!\\u[dD][c-fC-F]{_HEX})|"
     rf"(?<!\\u[dD][89abAB][0-9a-fA-F][0-9a-fA-F]\\u)[dD][c-fC-F]{_HEX})"
@@ -200,7 +202,12 @@ def parse(
 
 
 def without_halves(text: str) -> str:
-    """The text with escaped halves of characters replaced at equal length: pandas refuses them."""
+    """The text with halves of characters replaced at equal length, and bytes that are not UTF-8.
+
+    Pandas refuses them.
+    """
+    if not text.isascii():
+        text = _ESCAPED.sub("\ufffd", text)
     return _HALF.sub(r"\1\\ufffd", text) if "\\ud" in text or "\\uD" in text else text
 
 

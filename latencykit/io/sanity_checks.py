@@ -266,10 +266,11 @@ def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> I
 def settled(series: Mapping[str, Data], source: Source) -> dict[str, Data]:
     """Return series with statistics that can be true, and notes with the lines of the others."""
     numbers = cache(partial(_numbers_of, source))
-    return {name: _settled(data, numbers) for name, data in series.items()}
+    line_of = cache(lambda flaw: _line_of(flaw, numbers()))
+    return {name: _settled(data, line_of) for name, data in series.items()}
 
 
-def _settled(data: Data, numbers: Callable[[], _Numbers]) -> Data:
+def _settled(data: Data, line_of: Callable[[_Flaw], int | None]) -> Data:
     data = believed(data)
     changed: dict[str, Any] = {
         name: str(value)
@@ -293,7 +294,7 @@ def _settled(data: Data, numbers: Callable[[], _Numbers]) -> Data:
     notes: list[str] = []
     for note in data.run.notes:
         if isinstance(note, _FlawNote):
-            line = _line_of(note.flaw, numbers())
+            line = line_of(note.flaw)
             notes.append(str(note) if line is None else f"line {line}: {note}")
         else:
             notes.append(note)

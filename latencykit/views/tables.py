@@ -151,7 +151,8 @@ def _csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 # JSON.
 
 _RECORDS = 4096
-_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+# An empty list of records, or one below another, may be made when it is looked at.
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, default=list).encode
 
 
 def json_text(value: object, indent: str = "") -> str:

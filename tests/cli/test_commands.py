@@ -160,6 +160,13 @@ def test_labels_globs_and_merge(run):
     assert [one["count"] for one in both] == [6852 + 9975]
 
 
+def test_a_log_without_intervals_has_an_empty_list_of_them(run, tmp_path):
+    path = tmp_path / "empty.hlog"
+    path.write_text("#[Logged with jHiccup version 2.0.11]\n")
+    record = json.loads(run("summary", path, "--interval", "10s", "--format", "json")[1])
+    assert [series["intervals"] for series in record["series"]] == [[]]
+
+
 def test_intervals_add_up(run):
     series = json.loads(
         run("summary", CTRLZ, "--interval", "5s", "--percentiles", "50,99", "--format", "json")[1]

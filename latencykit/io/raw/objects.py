@@ -201,6 +201,7 @@ def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.Dat
                     explicit_schema=pa.schema(list(kinds.items())),
                     unexpected_field_behavior="ignore",
                 )
+                table.validate(full=True)  # of UTF-8
                 return pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
             except (pa.ArrowException, UnicodeDecodeError):
                 kinds.update({name: wider(kind) for name, kind in kinds.items()})

@@ -155,7 +155,7 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
     failures, late = (
         (round(float(errors[k]) * _SCALE[errors[k + 1]]) for k in (1, 3)) if errors else (0, 0)
     )
-    rates = (cells[-3] for cells in rows if cells[0] == "Req/Sec")
+    rates = (cells[-3] for cells in rows if cells[0] == "Req/Sec" and len(cells) > 2)
     number = re.compile(r"[\d,]+(?:\.\d+)?")
     rate = next((float(cell.replace(",", "")) for cell in rates if number.fullmatch(cell)), None)
     notes = [_WHOLE, *mixed_note(refused)]

@@ -489,7 +489,7 @@ def _trend_row(
 def _scenarios(text: str, run: Run) -> JSONObject:
     """The facts in the lines of scenarios, before the run, and in the last line of progress."""
     rates, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
-    interrupted = re.findall(r"(\d+) interrupted iterations", text)
+    interrupted = re.findall(r"(?<!\d)(\d+) interrupted iterations", text)
     facts: dict[str, object] = {"unfinished": int(interrupted[-1])} if interrupted else {}
     if rates and not looping:
         corrected = "unknown" if run.dropped else "schedule"

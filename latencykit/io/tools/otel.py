@@ -162,6 +162,9 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
     if above and greatest is not None and greatest >= last:
         low, high = np.append(low, last), np.append(high, greatest)
         counts, above = np.append(counts, above), 0
+    if end < start:
+        seen = "a histogram whose time is missing or lies before its start time"
+        raise source.corrupt(None, seen, "the time of the export")
     return _Point(start, end, low, high, counts, above, least, greatest, total)
 
 
