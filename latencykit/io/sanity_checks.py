@@ -284,8 +284,10 @@ def _settled(data: Data, line_of: Callable[[_Flaw], int | None]) -> Data:
         number = _number(value)
         if name in _COUNTED:
             changed[name] = whole_count(value)
-        elif not (abs(number) if name == "start" else number) < _SENTINEL or (
-            number < 0 and name != "start"
+        elif (
+            not abs(number) < _SENTINEL
+            or (number < 0 and name != "start")
+            or 0 < abs(number) < 1 / _SENTINEL
         ):
             seen = f"the {name.replace('_', ' ')} is {number:.4g}: it was left out"
             changed |= {name: None, "notes": (*changed.get("notes", data.run.notes), seen)}
