@@ -592,7 +592,8 @@ class Tails(Evidence):
         factor = student_quantile(confidence, RULE.blocks - 1)
         low[inner] = np.fmin(low[inner], bottom * np.exp(-factor * down))
         widest = np.where(factor * up <= math.log(RULE.widest), np.exp(factor * up), math.inf)
-        high[inner] = np.fmax(high[inner], np.where(top > 0, top * widest, top))
+        further = np.multiply(top, widest, out=top.copy(), where=top > 0)
+        high[inner] = np.fmax(high[inner], further)
         return low, high
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
