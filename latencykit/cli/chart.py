@@ -32,6 +32,7 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from latencykit._typing import JSONObject
     from latencykit.cli.inputs import Input
 
 _KINDS = ("percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard")
@@ -144,7 +145,7 @@ def command(
             getattr(plot, kind), data, target, given.files, spec, unit=given.out_unit, **options
         )
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
-    record: dict[str, Any] = {"output": str(target)}
+    record: JSONObject = {"output": str(target)}
     if style == "json":
         from latencykit.views.summary import series_record
 

@@ -18,6 +18,7 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from latencykit._typing import JSONObject
     from latencykit.cli.inputs import Input
     from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
@@ -74,7 +75,7 @@ def print_assumed_units(runs: Mapping[str, Run], style: str = "") -> None:
             note(text)
 
 
-def print_written(record: dict[str, Any], style: str, text: str | None = None) -> None:
+def print_written(record: JSONObject, style: str, text: str | None = None) -> None:
     """Print what was written: ``record`` for programs; for people a note of `text`, or the path.
 
     The path is printed unchanged for a program, and safely on a terminal.

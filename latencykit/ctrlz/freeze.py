@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from latencykit._processes import own_command
 from latencykit._records import record
@@ -30,6 +30,8 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from latencykit._typing import JSONObject
 
 Target = int | str
 
@@ -118,7 +120,7 @@ class Freezer:
         except queue.Empty:  # somebody stopped it
             self._watchdog.kill()
             line = ""
-        message: dict[str, Any] = json.loads(line) if line else {"error": "the watchdog was ended"}
+        message: JSONObject = json.loads(line) if line else {"error": "the watchdog was ended"}
         if "error" in message:
             raise LatencyKitError(f"the server could not be frozen: {message['error']}")
         return int(message[event])

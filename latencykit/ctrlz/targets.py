@@ -11,7 +11,7 @@ import socket
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 from urllib.parse import urlsplit
 
 from latencykit._processes import own_command
@@ -24,6 +24,8 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from latencykit._typing import JSONObject
 
 MOST_WORKERS = 16
 _PATIENCE = 20.0
@@ -45,7 +47,7 @@ class Target(Protocol):
     def reset(self) -> None:
         """Forget the requests so far."""
 
-    def stats(self) -> dict[str, Any] | None:
+    def stats(self) -> JSONObject | None:
         """Return requests, first (``perf_counter_ns``) and CPU seconds; None if unknown."""
 
 
@@ -63,14 +65,14 @@ class _Worker:
         )
         self.port = int(self._receive()["port"])
 
-    def ask(self, word: str = "stats") -> dict[str, Any]:
+    def ask(self, word: str = "stats") -> JSONObject:
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its output has ended, too
             self.process.stdin.write(word + "\n")
             self.process.stdin.flush()
         return self._receive()
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self) -> JSONObject:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:

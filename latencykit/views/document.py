@@ -8,10 +8,13 @@ import io
 import re
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latencykit.views.markup import esc
 from latencykit.views.page_data import script_json
+
+if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
 
 SPOKEN = "<div id='spoken' class='spoken' role='status' aria-live='polite'></div>"
 """Texts for screen readers."""
@@ -70,7 +73,7 @@ def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str
     )
 
 
-def document(title: str, body: str, model: dict[str, Any], home: str = "page") -> str:
+def document(title: str, body: str, model: JSONObject, home: str = "page") -> str:
     """Return a page with its style and its script: the engine, and what starts it."""
     style, script = asset("page.css"), _program(home)
     allowed_script, allowed_style = allowed(home)

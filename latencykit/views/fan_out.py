@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.quantiles import is_resolved
@@ -15,7 +15,7 @@ from latencykit.views.values import UnitFrom, number, percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit._typing import PercentileName
+    from latencykit._typing import JSONObject, PercentileName
     from latencykit.analysis.fan_out import FanOut
     from latencykit.core.run import Run
     from latencykit.views.page_results import PageFanOut
@@ -299,7 +299,7 @@ def _fan_out_share(answer: FanOut) -> str:
     return f"{high} %" if low == high else f"{low}–{high} %"
 
 
-def fan_out_section(model: Sequence[dict[str, Any]]) -> str:
+def fan_out_section(model: Sequence[JSONObject]) -> str:
     """Return the section around the plot: slider, sentence and table."""
     if not model:
         return ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series
@@ -48,6 +48,7 @@ from latencykit.views.summary import key_table, shown_percentiles, trust
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from latencykit._typing import JSONObject
     from latencykit.views.page_results import Diagnosed
     from latencykit.views.page_series import PageSeries
     from latencykit.views.provenance import InputFile
@@ -157,7 +158,7 @@ def _details(
     return details
 
 
-def explorer_parts(data: object) -> tuple[str, str, dict[str, Any]]:
+def explorer_parts(data: object) -> tuple[str, str, JSONObject]:
     """Return the linked views without the rest of a page: heading, HTML, and what they draw."""
     diagnosed = diagnose_series(page_series(as_series(data)), {})
     series = fitted(with_short_names([entry.series for entry in diagnosed]))

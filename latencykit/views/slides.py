@@ -17,6 +17,8 @@ from latencykit.views.document import asset
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from latencykit._typing import JSONObject
+
 _LIVE = "application/vnd.latencykit.live+html"
 """An output of a lesson that works without a kernel, with its picture as a fallback."""
 
@@ -33,7 +35,7 @@ _PAGE = """<!doctype html>
 """
 
 
-def slides_html(notebook: dict[str, Any], controls: str = "") -> str:
+def slides_html(notebook: JSONObject, controls: str = "") -> str:
     """Return the slides of a notebook (its JSON, with outputs) as one HTML file.
 
     `controls` is the JavaScript module whose `mountAll` brings the notebook's controls to life.
@@ -106,7 +108,7 @@ def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path])
     return index
 
 
-def _add_outputs(notebook: dict[str, Any], executed: dict[str, Any]) -> None:
+def _add_outputs(notebook: JSONObject, executed: JSONObject) -> None:
     outputs = {_joined(cell["source"]): cell.get("outputs") for cell in executed["cells"]}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and not cell.get("outputs"):
@@ -121,7 +123,7 @@ def _markdown(text: str) -> str:
     return str(markdown2html_mistune(text)).replace(".ipynb", ".html")
 
 
-def _code(cell: dict[str, Any], source: str) -> str:
+def _code(cell: JSONObject, source: str) -> str:
     """A code cell and its outputs, each in its richest form that needs no kernel."""
     from nbconvert.filters.highlight import Highlight2HTML
 

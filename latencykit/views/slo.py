@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from latencykit._text import brief_list, format_items, markdown_text, printable
 from latencykit.analysis.slo import SLOResult, cannot_show, passed
@@ -16,6 +16,7 @@ from latencykit.views.values import number, plain, value_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from latencykit._typing import JSONObject
     from latencykit.analysis.slo import SLORow
     from latencykit.views.page_series import PageSeries
 
@@ -235,7 +236,7 @@ def junit_xml(
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
-def slo_steps(checked: Sequence[Sequence[SLORow]]) -> list[dict[str, Any]]:
+def slo_steps(checked: Sequence[Sequence[SLORow]]) -> list[JSONObject]:
     """Return the limits on percentiles as steps; the worst verdict of all series colours each."""
     steps = []
     for rows in zip(*checked, strict=True):
