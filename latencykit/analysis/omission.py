@@ -1216,13 +1216,7 @@ def hole_test(facts: Facts, stalls: Stalls) -> Evidence | None:
     # Each connection still sent one, and not those that were due while it waited.
     slack = PINNED.slack_root * np.sqrt(waiting) + PINNED.slack_share * waiting + 0.3
     noise = np.hypot(counts.noise, slack)
-    lost = counts.due * np.minimum(counts.waited, 1.0)
-    each = [
-        _coincidence(counts.due, counts.short - lost + sent * waiting, noise)
-        for sent in PINNED.sent_requests
-    ]
-    waited = np.logaddexp.reduce(math.log(10) * np.array(each)) / math.log(10)
-    waited -= math.log10(len(each))
+    waited = _waited_odds(counts, waiting, noise)
     returned = counts.dip >= np.maximum(PINNED.min_burst_share * counts.due, 3.0)
     burst = _coincidence(counts.due, counts.rest, np.hypot(counts.rest_noise, slack + waiting / 3))
     burst = np.where(returned, burst, -LEDGER.max_odds)
@@ -1255,6 +1249,17 @@ def hole_test(facts: Facts, stalls: Stalls) -> Evidence | None:
         connections=number if level else 0,
         marks=["failed"] * failed + ["caught up"] * (caught_up and bool(level)),
     )  # fmt: skip
+
+
+def _waited_odds(counts: Delayed, waiting: Floats, noise: Floats) -> Floats:
+    """Odds that what is missing is what those that waited did not send, whatever each had sent."""
+    lost = counts.due * np.minimum(counts.waited, 1.0)
+    each = [
+        _coincidence(counts.due, counts.short - lost + sent * waiting, noise)
+        for sent in PINNED.sent_requests
+    ]
+    mean: Floats = np.logaddexp.reduce(math.log(10) * np.array(each)) / math.log(10)
+    return mean - math.log10(len(each))
 
 
 def _coincidence(due: Floats, difference: Floats, deviation: Floats) -> Floats:

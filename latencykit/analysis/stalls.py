@@ -821,19 +821,24 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         times = "once" if isolated == 1 else f"{isolated:,} times"
         isolated_note = "requests were slow while others were answered as usual: not a stall"
         notes = (*notes, f"{times} {isolated_note}")
-    short, due = _own_sums(rows.lost, spans), rows.rate * spans.duration
-    noise = deviation * np.sqrt(spans.sums(rows.length) / rows.nominal)
-    missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
-    missing = np.where(short >= LOG.missing_deviations * noise, missing, 0)
-    share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
+    missing = _missing(rows, spans, deviation)
+    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, 1e-9), 0.0, 1.0)
     return Stalls(
         spans.begin[stalls], spans.end[stalls], worst[stalls] * 1e9,
-        missing[stalls].astype(np.int64), np.where(halted, 1.0, share)[stalls], notes,
+        missing[stalls], np.where(halted, 1.0, share)[stalls], notes,
         _delayed(
             rows, spans.select(stalls), worst[stalls], waited[stalls], slower[-1],
             above[:, stalls], beside[:, stalls],
         ),
     )  # fmt: skip
+
+
+def _missing(rows: _Rows, spans: _Spans, deviation: float) -> Ints:
+    """How many requests each span lacks, at most those due in it; 0 where that may be chance."""
+    short, due = _own_sums(rows.lost, spans), rows.rate * spans.duration
+    noise = deviation * np.sqrt(spans.sums(rows.length) / rows.nominal)
+    missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
+    return np.where(short >= LOG.missing_deviations * noise, missing, 0).astype(np.int64)
 
 
 def _candidates(rows: _Rows) -> tuple[Floats, Floats, Flags]:
@@ -952,7 +957,7 @@ def _spread(
     """
     covered, due = _own_sums(rows.length, spans), rows.rate * spans.duration
     widest = spans.most(rows.length)
-    share = np.clip(above[3] / np.maximum(due / 2, 1e-9), 0.0, 1.0)
+    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, 1e-9), 0.0, 1.0)
     even = share >= np.clip(
         LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
     )

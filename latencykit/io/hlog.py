@@ -982,10 +982,8 @@ class _Scan:
                 "an interval log",
                 "is it one?",
             )
-        start, length = (
-            np.array(self.found.start, np.float64),
-            np.array(self.found.length, np.float64),
-        )
+        start = np.array(self.found.start, np.float64)
+        length = np.array(self.found.length, np.float64)
         self._end_times(start, length)
         if self.kept_bytes <= KEEP:
             self.part.keep(self.blocks)

@@ -255,6 +255,20 @@ _USUAL = ("50", "90", "99", "99.9", "100")
 """Percentiles of a text."""
 
 
+def _found(record: DiagnosisRecord) -> list[str]:
+    """Evidence: what speaks for an omission first, then what speaks against it."""
+    order = {"for: ": record["speaks_for"], "against: ": record["speaks_against"]}
+    if record["verdict"] in ("clean", "no stall"):
+        order = {}
+    rest = {piece["test"] for piece in record["evidence"]}.difference(*order.values())
+    return [
+        f"{label}{piece['finding']} ({piece['test']})"
+        for label, tests in (*order.items(), ("", sorted(rest)))
+        for piece in record["evidence"]
+        if piece["test"] in tests and record["unit"] == "ns"  # plain numbers have no unit of time
+    ]
+
+
 def _paragraph(
     record: DiagnosisRecord,
     out_unit: str | None,
@@ -265,17 +279,7 @@ def _paragraph(
     lines = [record["summary"]]
     if record["findings"]:
         lines.append(f"also: {', '.join(record['findings'])}")
-    # What speaks for an omission first, then what speaks against it.
-    order = {"for: ": record["speaks_for"], "against: ": record["speaks_against"]}
-    if record["verdict"] in ("clean", "no stall"):
-        order = {}
-    rest = {piece["test"] for piece in record["evidence"]}.difference(*order.values())
-    found = [
-        f"{label}{piece['finding']} ({piece['test']})"
-        for label, tests in (*order.items(), ("", sorted(rest)))
-        for piece in record["evidence"]
-        if piece["test"] in tests and record["unit"] == "ns"  # plain numbers have no unit of time
-    ]
+    found = _found(record)
     notes = [text for text in record["notes"] if UNSTATED not in text]
     stalls = record["stalls"]
     if len(stalls) > _SHOWN_STALLS and not every:  # the worst alone, so that a screen has it all
