@@ -479,8 +479,7 @@ class FanOut(Distribution):
     def percentile(self, percentile: ArrayLike) -> float | Floats:
         """Return the highest value of the bucket in which each percentile (0..100) lies."""
         p = as_numbers(percentile, "percentiles")
-        values = super().percentile(p)  # refuses what is not a percentile
-        return self._of_one(p) if self._of_leaf else values
+        return self._of_one(p) if self._of_leaf else super().percentile(p)
 
     def _of_one(self, p: Floats) -> float | Floats:
         """Percentiles of one call behind those of the users, as its source states them."""
@@ -492,12 +491,11 @@ class FanOut(Distribution):
     ) -> list[PercentileRow]:
         """Return percentiles of the users with their bounds by the buckets of one call."""
         p = np.asarray(percentiles, np.float64)
-        values = self.percentile(p)
-        low, high = self.bracket(p)
         if self._of_leaf:
-            _, low, high, _ = brackets_at(self.leaf, self._behind(p))
-        elif self.fastest is not None:
-            low = self.fastest.bracket(p)[0]
+            values, low, high, _ = brackets_at(self.leaf, self._behind(p))
+        else:
+            values, (low, high) = self.percentile(p), self.bracket(p)
+            low = low if self.fastest is None else self.fastest.bracket(p)[0]
         low = np.minimum(low, values)
         columns = (p, values, low, high, is_resolved(low, high))
         return [
@@ -505,7 +503,9 @@ class FanOut(Distribution):
                 percentile, value, math.nan, math.inf, bottom, top, known, not cause, cause=cause
             )
             for percentile, value, bottom, top, known, cause in zip(
-                *(column.tolist() for column in columns), self._causes(p, confidence), strict=True
+                *(column.tolist() for column in columns),
+                self._causes(p, values, confidence),
+                strict=True,
             )
         ]
 
@@ -532,11 +532,11 @@ class FanOut(Distribution):
 
     def supported(self, percentile: float, *, confidence: float = 0.95) -> bool:
         """Return whether the sample of single calls supports this percentile of the users."""
-        return not self._causes(np.array([percentile], np.float64), confidence)[0]
+        p = np.array([percentile], np.float64)
+        return not self._causes(p, self.percentile(p), confidence)[0]
 
-    def _causes(self, p: Floats, confidence: float) -> list[str]:
-        """Why each percentile is not supported; empty where it is."""
-        values = np.atleast_1d(self.percentile(p))
+    def _causes(self, p: Floats, values: Floats, confidence: float) -> list[str]:
+        """Why each percentile, of these values, is not supported; empty where it is."""
         counted, leaf = self.leaf.count + self.leaf.censored, self.leaf
         if self.sequential:  # n calls are one sequence
             independent = counted // (self.n * leaf.counted.repeats)
