@@ -49,7 +49,8 @@ def answer(request: str, folder: str = "/files") -> str:
     -------
     str
         JSON: `command` (as the command line takes it), `status`, `text`, `notes`, of a report also
-        `html` and the names of its `series`; or `needs`: a package to load before asking again.
+        `html` and the names of its `series`. With `needs`, there are packages to load before asking
+        again: a report is complete only then, and other commands have no answer before.
     """
     asked = json.loads(request)
     os.environ["COLUMNS"] = str(asked.get("columns") or 80)
@@ -61,7 +62,7 @@ def answer(request: str, folder: str = "/files") -> str:
         try:
             words = _words(asked)
             reply = _run(words)
-            if "needs" not in reply and asked["command"] == "report" and reply["status"] == 0:
+            if asked["command"] == "report" and reply.get("status") == 0:
                 page = Path(_REPORT).read_text("utf-8")
                 reply |= {"html": page, "series": _series(page)}
         finally:
@@ -85,7 +86,7 @@ def _words(asked: dict[str, str | list[str]]) -> list[str]:
 
 
 def _run(words: Sequence[str]) -> dict[str, object]:
-    """What a command prints, and its status; or the package that it needs."""
+    """What a command prints, and its status; or the packages that it needs, or both."""
     from latencykit.cli import main
 
     missing = _Missing()
@@ -103,10 +104,11 @@ def _run(words: Sequence[str]) -> dict[str, object]:
         status = 1
     finally:
         sys.meta_path.remove(missing)
-    if status and missing.found:
-        return {"needs": missing.found[0]}
+    needs: dict[str, object] = {"needs": missing.found} if missing.found else {}
+    if status and needs:
+        return needs
     notes = [line for line in err.getvalue().splitlines() if line != f"wrote {_REPORT}"]
-    return {"status": status, "text": out.getvalue(), "notes": "\n".join(notes)}
+    return {"status": status, "text": out.getvalue(), "notes": "\n".join(notes)} | needs
 
 
 def _series(page: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -240,7 +241,8 @@ def explanations(
     named: Mapping[str, Data], between: tuple[Moment, Moment] | None = None
 ) -> dict[str, Explanation]:
     """Explain the slow requests of the series that have attributes."""
-    if not has_columns(named):
+    # In a web page, these two come later: it is drawn without them, and again when they are there.
+    if not has_columns(named) or None in [find_spec(name) for name in ("pandas", "scipy")]:
         return {}
     from latencykit.analysis.explain import explain  # loads scipy
 

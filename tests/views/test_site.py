@@ -6,7 +6,7 @@ import base64
 import gzip
 import hashlib
 import http.server
-import importlib
+import importlib.util
 import io
 import json
 import os
@@ -115,7 +115,25 @@ def test_an_error_is_a_line_and_a_status(tmp_path):
 def test_a_package_that_is_not_there_is_asked_for(folder, monkeypatch):
     monkeypatch.setattr("latencykit.cli.in_page._PACKAGES", {"not_there"})
     monkeypatch.setattr("latencykit.cli.main", lambda _: importlib.import_module("not_there"))
-    assert asked(folder)["needs"] == "not_there"
+    assert asked(folder)["needs"] == ["not_there"]
+
+
+ENDPOINTS = "start_ms,latency_ms,endpoint\n" + "".join(
+    f"{9 * k},{1 + k % 7 + 40 * (k % 3 == 0)},/{'abc'[k % 3]}\n" for k in range(900)
+)
+
+
+def test_a_report_is_drawn_before_what_explains_slow_requests_is_loaded(tmp_path, monkeypatch):
+    (tmp_path / "calls.csv").write_text(ENDPOINTS)
+    whole = asked(tmp_path)
+    assert "needs" not in whole
+    assert "id='explain'" in whole["html"]
+    monkeypatch.setattr("latencykit.cli.in_page._PACKAGES", {"not_there"})
+    seek = importlib.util.find_spec
+    monkeypatch.setattr("latencykit.views.page_results.find_spec", lambda _: seek("not_there"))
+    first = asked(tmp_path)
+    assert (first["status"], first["needs"], first["series"]) == (0, ["not_there"], whole["series"])
+    assert "id='explain'" not in first["html"]
 
 
 @pytest.fixture
@@ -325,6 +343,14 @@ def test_a_dropped_file_of_each_type_is_drawn_on_a_narrow_screen(tab):
     drop(tab, *((path.name, path.read_bytes()) for path in TYPES.values()))
     drawn(tab)
     assert all(path.name in tab.inner_text("#command") for path in TYPES.values())
+
+
+@pytest.mark.slow
+@pytest.mark.needs_tool
+def test_a_table_of_requests_is_drawn_and_then_explained(tab):
+    drop(tab, ("calls.csv", ENDPOINTS.encode()))
+    tab.frame_locator("#report").locator("#explain").get_by_text("/a").first.wait_for()
+    assert drawn(tab).locator("#plot-curve svg").count() == 1
 
 
 @pytest.mark.slow

@@ -35,13 +35,12 @@ onmessage = async ({ data }) => {
     for (const tried = new Set(); ;) {
       const result = answer.callKwargs(JSON.stringify({ ...data, files: data.files.map((file) => file.name) }), {});
       const reply = JSON.parse(result);
-      if (!reply.needs || tried.has(reply.needs)) {
-        tell("answer", { status: 2, notes: `${reply.needs} could not be loaded`, ...reply, number: data.number });
-        return;
-      }
-      tried.add(reply.needs);
-      tell("loading", { text: `Loading ${reply.needs}, which this format needs (once) …` });
-      await python.loadPackage(reply.needs);
+      const needed = (reply.needs ?? []).filter((name) => !tried.has(name)), named = reply.needs?.join(" and ");
+      if (!needed.length || reply.html) tell("answer", { status: 2, notes: `${named} could not be loaded`, ...reply, number: data.number });
+      if (!needed.length) return;
+      for (const name of needed) tried.add(name);
+      tell("loading", { text: `Loading ${named}, ${reply.html ? "to explain slow requests" : "which this format needs"} (once) …` });
+      await python.loadPackage(needed);
     }
   } catch (error) {
     tell("failed", { text: String(error.message ?? error).trim().split("\n").pop(), number: data.number });
