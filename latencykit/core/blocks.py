@@ -19,7 +19,7 @@ from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core.buckets import CellBuckets, HdrBuckets, add_up
 from latencykit.core.kernel import add_counts, fold
-from latencykit.core.quantiles import distinct, occupied, row_mean_std, running_sums
+from latencykit.core.quantiles import occupied, row_mean_std
 from latencykit.errors import InputTooLargeError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, Ints
-    from latencykit.core.buckets import Buckets
+    from latencykit.core.buckets import Buckets, Counts
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ _SLICE = 64  # entries that are sooner copied as a slice than one by one
 _TAGS = 1 << 14  # tags that are read together
 _FIRST_TAGS = 1 << 8  # at first: a table shows no more than some
 _TAG_BYTES = 32 << 20  # bytes of payloads of tags that are read together
-_TOO_MUCH = "the sum of the counts does not fit in 63 bits; take a slice of the log"
+_TOO_MUCH = "the counts add up to 2^63 or more; take a slice of the log"
 
 
 @record(eq=False)
@@ -169,8 +169,11 @@ def narrowed(values: Ints) -> AnyArray:
 class CountSink(Protocol):
     """Sums that a block adds its counts to, by itself or while it is decoded."""
 
-    def room(self, buckets: Buckets) -> Ints | None:
-        """Return the sums of a layout, to add to; None where they are not simply one array."""
+    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:
+        """Return the sums of a layout, to add to; None where they are not simply one array.
+
+        Where there are none yet, they are made, so wide, if a width is given.
+        """
 
     def count(self, added: int) -> None:
         """Count what was added to it."""
@@ -334,13 +337,19 @@ def entry_sums(row: Ints, index: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     first = occupied(np.diff(keys, prepend=-1))
     if not first.size:
         return keys, keys, np.zeros(0, np.int64)
-    if float(counts.sum(dtype=np.float64)) >= 2.0**62 and sum(counts.tolist()) >= 1 << 63:
+    if _exact_sum(counts) >= 1 << 63:
         raise InputTooLargeError(_TOO_MUCH)
     return (
         keys[first] // width,
         keys[first] % width + low,
         np.add.reduceat(counts, as_positions(first)),
     )
+
+
+def _exact_sum(counts: Ints) -> int:
+    """The sum as a whole number of any size."""
+    large = float(counts.sum(dtype=np.float64)) >= 2.0**62
+    return sum(counts.tolist()) if large else int(counts.sum())
 
 
 class Fold(Protocol):
@@ -415,7 +424,7 @@ class _OwnSums(threading.local):
         self._dense = np.zeros(0, np.int64)
         self._bound = 0.0
 
-    def room(self, buckets: Buckets) -> Ints | None:  # noqa: ARG002 - empty between blocks
+    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:  # noqa: ARG002 - empty between
         """See `CountSink`."""
         return self._dense if self._dense.size else None
 
@@ -455,50 +464,41 @@ _own_sums = _OwnSums()
 
 
 class TotalsFold:
-    """Sum of counts, a group at a time (one group per tag, one per time bin, or one for all)."""
+    """Sum of all counts, layout by layout."""
 
-    def __init__(self, group: Ints) -> None:
-        self._group = group
-        self.groups = int(group.max(initial=0)) + 1
+    walks = True
+
+    def __init__(self) -> None:
         self._dense: dict[Buckets, Ints] = {}
-        self._sparse: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}  # groups, indices, counts
-        self._dense_bytes = self._waiting = 0
-        self._sums = [0] * self.groups
+        self._sparse: dict[Buckets, list[tuple[Ints, Ints]]] = {}  # indices, counts
+        self._dense_bytes = self._waiting = self._sum = 0
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it has one group, and nothing was added yet."""
-        return self._sums == [0] and not self._dense and not self._sparse
+        """Whether nothing was added yet."""
+        return not self._sum
 
-    def room(self, buckets: Buckets) -> Ints | None:
-        """Return the sums of a layout, to add to; None where they are not simply one array."""
-        held = self._dense.get(buckets)
-        return held[0] if self.groups == 1 and held is not None else None
+    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:
+        """See `CountSink`."""
+        dense = self._dense.get(buckets)
+        return self._dense_totals(buckets, width) if dense is None and width else dense
 
-    def count(self, added: int, group: int = 0) -> None:
+    def count(self, added: int) -> None:
         """Count what was added; the sum of all has to fit into 63 bits."""
-        self._sums[group] += added
-        if self._sums[group] >= 1 << 63:
+        self._sum += added
+        if self._sum >= 1 << 63:
             raise InputTooLargeError(_TOO_MUCH)
 
     def add(self, block: Block) -> None:
         """Add the block's counts."""
-        if block.encoded and self.room(block.buckets) is not None:
+        if block.encoded:
             block.folded((), self)
         else:
             self.put(block)
 
-    @property
-    def walks(self) -> bool:
-        """See `Fold`."""
-        return self.groups == 1
-
     def ahead(self, block: Block) -> Walked | None:
         """See `Fold`."""
-        if self.groups == 1:
-            return _own_sums.walk(block, ())
-        _ = block.counts
-        return None
+        return _own_sums.walk(block, ())
 
     def join(self, _: Block, walked: Walked) -> None:
         """See `Fold`."""
@@ -506,85 +506,55 @@ class TotalsFold:
 
     def put(self, block: Block) -> None:
         """Add the block's entries."""
-        group = self._group[block.rows] if self.groups > 1 else np.zeros(block.rows.size, np.int64)
-        sums = [int(block.counts.sum())] if self.groups == 1 else self._group_sums(group, block)
-        for g, added in enumerate(sums):
-            self.count(added, g)
-        dense = self._dense_totals(block)
+        self.count(_exact_sum(block.counts))
+        dense = self._dense_totals(block.buckets, block.width)
         if dense is None:
-            self._put_aside(np.repeat(group, as_positions(np.diff(block.indptr))), block)
-        elif self.groups == 1:
-            add_counts(dense[0], block.index, block.counts)
+            self._put_aside(block)
         else:
-            flat = (
-                np.repeat(group * dense.shape[1], as_positions(np.diff(block.indptr))) + block.index
-            )
-            add_counts(dense.reshape(-1), flat, block.counts)
+            add_counts(dense, block.index, block.counts)
 
-    def _group_sums(self, group: Ints, block: Block) -> list[int]:
-        """Sum of the counts of each group, as whole numbers of any size."""
-        before = running_sums(block.counts)[block.indptr]
-        sums = [0] * self.groups
-        for g, added in zip(group.tolist(), np.diff(before).tolist(), strict=True):
-            sums[g] += added
-        return sums
-
-    def _dense_totals(self, block: Block) -> Ints | None:
-        """The dense totals of the block's layout; None if the layouts take too much memory."""
-        held = self._dense.get(block.buckets)
-        needed = block.width
-        if held is not None and needed <= held.shape[1]:
+    def _dense_totals(self, buckets: Buckets, needed: int) -> Ints | None:
+        """The dense totals of a layout, so wide; None if the layouts take too much memory."""
+        held = self._dense.get(buckets)
+        if held is not None and needed <= held.size:
             return held
-        more = 8 * self.groups * (needed + 1024)
+        more = 8 * (needed + 1024)
         if held is None and self._dense and self._dense_bytes + more > _DENSE:
             return None
-        wider = np.zeros((self.groups, needed + 1024), np.int64)
+        wider = np.zeros(needed + 1024, np.int64)
         if held is not None:
-            wider[:, : held.shape[1]] = held
+            wider[: held.size] = held
             more -= held.nbytes
-        self._dense[block.buckets] = wider
+        self._dense[buckets] = wider
         self._dense_bytes += more
         return wider
 
-    def _put_aside(self, group: Ints, block: Block) -> None:
+    def _put_aside(self, block: Block) -> None:
         """Keep entries of a rare layout as they are, up to a bound; then add them up."""
-        self._sparse.setdefault(block.buckets, []).append((group, block.index, block.counts))
+        self._sparse.setdefault(block.buckets, []).append((block.index, block.counts))
         self._waiting += block.index.size
         if self._waiting > _ASIDE:
-            aside: dict[Buckets, list[tuple[Ints, Ints, Ints]]] = {}
-            for number, buckets, index, counts in self._aside():
-                aside.setdefault(buckets, []).append((np.full(index.size, number), index, counts))
-            held = sum(part[1].size for parts in aside.values() for part in parts)
-            self._sparse, self._waiting = aside, min(held, _ASIDE // 2)
+            aside = self._aside()
+            self._sparse = {buckets: [(index, counts)] for buckets, index, counts in aside}
+            self._waiting = min(sum(index.size for _, index, _ in aside), _ASIDE // 2)
 
-    def _aside(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
-        """The sums of rare layouts, one layout per group where a common one fits."""
-        found: list[tuple[int, Buckets, Ints, Ints]] = []
+    def _aside(self) -> list[Counts]:
+        """The sums of rare layouts, in one layout where a common one fits."""
+        sums: list[Counts] = []
+        common: list[Counts] = []
         for buckets, parts in self._sparse.items():
-            group, index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-            group, index, counts = entry_sums(group, index, counts)
-            for number in distinct(group).tolist():
-                low, high = np.searchsorted(group, [number, number + 1])
-                found.append((number, buckets, index[low:high], counts[low:high]))
-        for number in sorted({one[0] for one in found}):
-            mine_all = [one[1:] for one in found if one[0] == number]
-            common = [one for one in mine_all if isinstance(one[0], HdrBuckets | CellBuckets)]
-            yield from (
-                (number, *one)
-                for one in mine_all
-                if not isinstance(one[0], HdrBuckets | CellBuckets)
-            )
-            if common:
-                yield (number, *add_up(common))
+            index, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+            chosen = common if isinstance(buckets, HdrBuckets | CellBuckets) else sums
+            chosen.append((buckets, *entry_sums(np.zeros(index.size, np.int64), index, counts)[1:]))
+        return [*sums, add_up(common)] if common else sums
 
-    def totals(self) -> Iterator[tuple[int, Buckets, Ints, Ints]]:
-        """Yield (group, layout, index, counts) for every group and layout with counts."""
-        for buckets, dense in self._dense.items():
-            for group in range(self.groups):
-                index = occupied(dense[group])
-                if index.size:
-                    yield group, buckets, index, dense[group][index]
-        yield from self._aside()
+    def sums(self) -> list[Counts]:
+        """Return layout, index and counts for every layout with counts."""
+        dense = [(buckets, occupied(held), held) for buckets, held in self._dense.items()]
+        return [
+            *((buckets, index, held[index]) for buckets, index, held in dense if index.size),
+            *self._aside(),
+        ]
 
 
 class SlidingSums:
@@ -603,7 +573,7 @@ class SlidingSums:
     def __init__(
         self,
         group: Ints,
-        done: Callable[[int, list[tuple[Buckets, Ints, Ints]]], None],
+        done: Callable[[int, list[Counts]], None],
         rows: Ints | None = None,
     ) -> None:
         self._group, self._done = group, done
@@ -675,7 +645,7 @@ class SlidingSums:
                 self.put(number, block.buckets, total.index, total.counts, total.width)
             self._arrived(number, rows.size)
 
-    def add_sums(self, row: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
+    def add_sums(self, row: int, sums: list[Counts]) -> None:
         """Take one interval in, given by its layouts."""
         number = int(self._group[row])
         for buckets, index, counts in sums:
@@ -740,7 +710,7 @@ class _GroupSums:
     def __init__(self, all_sums: SlidingSums, number: int) -> None:
         self._all, self._number = all_sums, number
 
-    def room(self, buckets: Buckets) -> Ints | None:
+    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:  # noqa: ARG002 - made at once
         """See `CountSink`."""
         plain = self._all.widest and self._all.bound < 2.0**62
         return self._all.dense(self._number, buckets) if plain else None
@@ -799,7 +769,7 @@ class SeriesFold:
     @property
     def walks(self) -> bool:
         """See `Fold`."""
-        return not self.mean.size and (self._total is None or self._total.groups == 1)
+        return not self.mean.size
 
     def ahead(self, block: Block) -> Walked | None:
         """See `Fold`."""

@@ -20,6 +20,7 @@ from latencykit._text import did_you_mean, option
 from latencykit.core import is_summary, log_cache
 from latencykit.core.blocks import (
     Block,
+    MemoryPart,
     SeriesFold,
     SlidingSums,
     TagPart,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats, Ints
     from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
-    from latencykit.core.buckets import Buckets
+    from latencykit.core.buckets import Buckets, Counts
     from latencykit.core.evidence import TailEvents
     from latencykit.core.samples import Samples
     from latencykit.units import Moment
@@ -96,6 +97,8 @@ _AT_ONCE = 64  # intervals that are decoded at a time
 _TURN = 8192  # intervals of a log of several parts that are summed at a time
 _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 _LONG_LOG_BINS = 2048  # of the table of tails, of a log of more than 4 · `MOST_BINS` intervals
+_FEW_ROWS = 256  # of a part, beside which what every pass does once for each part counts
+_TOGETHER = 512 << 10  # bytes of short parts that are decoded together
 _SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
 _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
@@ -160,6 +163,8 @@ class HistogramLog(HistogramBacked, Value):
         What the parts' values are multiplied by.
     whole : Histogram, optional
         The sum of all intervals, where it is known already; it is counted at most once.
+    total : list of (Buckets, ndarray, ndarray), optional
+        The same as layout, index and counts of each layout, in the unit of the parts.
 
     Examples
     --------
@@ -187,6 +192,7 @@ class HistogramLog(HistogramBacked, Value):
         run: Run | None = None,
         factor: float = 1.0,
         whole: Histogram | None = None,
+        total: list[Counts] | None = None,
     ) -> None:
         self.starts = read_only(np.asarray(start, np.float64))
         self.lengths = read_only(np.asarray(length, np.float64))
@@ -207,7 +213,7 @@ class HistogramLog(HistogramBacked, Value):
         self._tails: Tails | None = None
         # Views share what passes over the payloads have kept, and know which of the rows are
         # theirs.
-        self._shelf, self._places = Shelf(size), np.arange(size)
+        self._shelf, self._places = Shelf(size, total), np.arange(size)
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
     def __len__(self) -> int:
@@ -576,12 +582,19 @@ class HistogramLog(HistogramBacked, Value):
         rank_of[used] = rank.reshape(-1)
         return rank_of[self._tag_code], max(1, names.size)
 
-    def _histogram_of(self, fold: TotalsFold, like: HdrBuckets | None = None) -> Histogram:
-        """The histogram of a fold that has seen all intervals, all in its one group."""
+    @property
+    def _read_total(self) -> list[Counts] | None:
+        """The sum of all intervals, if it was counted when they were read."""
+        total = self._shelf.total
+        if total is None or self._factor != 1.0 or np.unique(self._places).size < self._shelf.size:
+            return None
+        return [(of, i.astype(np.int64), n.astype(np.int64)) for of, i, n in total]
+
+    def _histogram_of(self, sums: list[Counts], like: HdrBuckets | None = None) -> Histogram:
+        """The histogram of the sums of all intervals."""
         run = self.run.replace(unit=self.unit, duration=self.run.duration or self.duration or None)
         parts = [
-            of_interval(buckets, index, counts, self.unit, run)
-            for _, buckets, index, counts in fold.totals()
+            of_interval(buckets, index, counts, self.unit, run) for buckets, index, counts in sums
         ]
         if like is not None:
             parts = [part.rebucket(like, as_reference=True) for part in parts]
@@ -607,16 +620,7 @@ class HistogramLog(HistogramBacked, Value):
         """
         if like is None and self._whole is not None:
             return self._whole._counted_from(self)
-        plain = self._factor == 1.0
-        known = self._answers(Request(total=plain))
-        if plain and known is not None and known[0].total and known[1].size == known[0].size:
-            fold = known[0].total
-        else:
-            fold = TotalsFold(np.zeros(len(self), np.int64))
-            group = np.zeros(len(self), np.int64)
-            for block, result in self._summed_blocks(group, known)[1](fold):
-                join(fold, block, result)
-        histogram = self._histogram_of(fold, like)
+        histogram = self._histogram_of(total_of(self), like)
         if like is None:
             self._whole = histogram._counted_from(self)
         return histogram
@@ -765,22 +769,37 @@ def blocks_of(log: HistogramLog) -> Iterator[Block]:
     return log._blocks()
 
 
+def total_of(log: HistogramLog) -> list[Counts]:
+    """Return the sum of all intervals: layout, index and counts of each layout."""
+    read = log._read_total
+    if read is not None:
+        return read
+    plain = log._factor == 1.0
+    known = log._answers(Request(total=plain))
+    if plain and known is not None and known[0].total and known[1].size == known[0].size:
+        return known[0].total.sums()
+    fold = TotalsFold()
+    for block, result in log._summed_blocks(np.zeros(len(log), np.int64), known)[1](fold):
+        join(fold, block, result)
+    return fold.sums()
+
+
 def scan(log: HistogramLog, *folds: Fold) -> None:
     """Pass every block to every fold, and keep what is decoded for later questions."""
     totals = [fold for fold in folds if isinstance(fold, TotalsFold) and fold.is_fresh]
     log._pass(Request(), *folds)
     if totals and log._whole is None:  # and so `histogram` need not sum up once more
-        log._whole = log._histogram_of(totals[0])
+        log._whole = log._histogram_of(totals[0].sums())
 
 
 def scan_with_total(log: HistogramLog, *folds: Fold) -> Histogram:
     """Return the sum of all intervals, and pass every block to `folds` in the same pass."""
-    if log._whole is not None:
+    if log._whole is not None or log._read_total is not None:
         scan(log, *folds)
     elif log._gains_by_cache():
         log._pass(Request(total=log._factor == 1.0), *folds)
     else:  # in this order: what they decode is at hand then
-        scan(log, *folds, TotalsFold(np.zeros(len(log), np.int64)))
+        scan(log, *folds, TotalsFold())
     return log.histogram()
 
 
@@ -822,11 +841,12 @@ def interval_series(
             count, none = cache.series.count[rows], np.zeros(0)
             columns = count, least, most, asked, values, none, none
             return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
-    total = TotalsFold(np.zeros(len(log), np.int64)) if log._whole is None else None
+    summed = log._whole is not None or log._read_total is not None
+    total = None if summed else TotalsFold()
     fold = SeriesFold(len(log), asked, moments=moments, total=total)
     scan(log, fold)
     if total is not None:
-        log._whole = log._histogram_of(total)
+        log._whole = log._histogram_of(total.sums())
     least, most, values, lows, beyond = fold.edges(asked)
     columns = fold.count, least, most, asked, values, fold.mean, fold.std
     return IntervalSeries(log.starts, log.lengths, *columns, log.unit, lows, beyond)
@@ -910,7 +930,7 @@ class SlotPart:
             units, blocks = view._summed_blocks(slot[mine], view._cached())
             ready: list[tuple[int, Buckets, Ints, Ints]] = []
 
-            def slot_done(number: int, sums: list[tuple[Buckets, Ints, Ints]]) -> None:
+            def slot_done(number: int, sums: list[Counts]) -> None:
                 if len(sums) > 1:  # layouts differ within the slot
                     sums = [as_interval(merge_histograms([of_interval(*one) for one in sums]))]
                 ready.extend((number, *one) for one in sums)  # noqa: B023
@@ -968,16 +988,45 @@ def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> Histogr
         codes.append(np.array([code_of[name] for name in log._tag_names], np.int64)[log._tag_code])
     start = np.concatenate(starts)
     order = np.argsort(start, kind="stable")
+    parts, where = _few_parts(parts, np.concatenate(part_of)[order], np.concatenate(row_of)[order])
     return HistogramLog(
         start[order],
         np.concatenate([log.lengths for log in logs])[order],
         parts,
-        where=(np.concatenate(part_of)[order], np.concatenate(row_of)[order]),
+        where=where,
         tag_code=np.concatenate(codes)[order],
         tag_names=tuple(names),
         unit=logs[0].unit,
         run=run.replace(start=origin if by_clock else None, tags=()),
     )
+
+
+def _few_parts(
+    parts: list[Part], part_of: Ints, row_of: Ints
+) -> tuple[list[Part], tuple[Ints, Ints]]:
+    """Put short parts in memory together, in order: each costs a pass as much as a long one."""
+    rows = np.bincount(part_of, minlength=len(parts))
+    short = [getattr(part, "in_memory", False) for part in parts] & (rows < _FEW_ROWS)
+    if np.count_nonzero(short) < 2:
+        return parts, (part_of, row_of)
+    of_layout: dict[tuple[type[Block], Buckets], list[Block]] = {}
+    order = np.argsort(part_of, kind="stable")
+    for number, mine in enumerate(np.split(order, np.cumsum(rows)[:-1])):
+        if short[number]:
+            mine = mine[np.argsort(row_of[mine], kind="stable")]
+            for block in parts[number].blocks(row_of[mine]):
+                own = block.numbered(mine[np.searchsorted(row_of[mine], block.rows)])
+                of_layout.setdefault((type(own), own.buckets), []).append(own)
+    joined: list[Block] = []
+    for first, *more in of_layout.values():
+        block = first.joined(more).kept()
+        block = block.take(np.argsort(block.rows, kind="stable"))
+        step = max(1, block.rows.size * _TOGETHER // block.nbytes)
+        joined += [block.part(k, k + step) for k in range(0, block.rows.size, step)]
+    others = [part for part, is_short in zip(parts, short, strict=True) if not is_short]
+    moved = short[part_of]
+    part = np.where(short, 0, np.cumsum(~short))[part_of]
+    return [MemoryPart(joined), *others], (part, np.where(moved, np.arange(moved.size), row_of))
 
 
 class LogPart:

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
     from latencykit._typing import AnyArray, Ints
     from latencykit.core.blocks import Walked
-    from latencykit.core.buckets import Buckets
+    from latencykit.core.buckets import Buckets, Counts
     from latencykit.core.tail_table import TailTable
 
-    Sums = list[tuple[Buckets, Ints, Ints]]
 
 USUAL = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Percentiles of every interval that are kept of a long log."""
@@ -100,7 +99,7 @@ class LogCache:
         wanted, some = request.percentiles, request.total or request.percentiles is not None
         wanted = wanted if keeps else wanted or None
         by_slot = not keeps and some and slot is not None
-        self.total = TotalsFold(np.zeros(self.size, np.int64)) if some else None
+        self.total = TotalsFold() if some else None
         series = SeriesFold(self.size, wanted or (), total=None if by_slot else self.total)
         self.series = None if wanted is None else series
         self.table: TailTable | None = None
@@ -168,7 +167,7 @@ class LogCache:
 
     def _keep_sums(self) -> None:
         """Keep no more intervals, but sums of them."""
-        self.total = TotalsFold(np.zeros(self.size, np.int64))
+        self.total = TotalsFold()
         percentiles = dict.fromkeys((*USUAL, *(self._percentiles or ())))
         self.series = SeriesFold(self.size, tuple(percentiles))
         tabulate = None
@@ -303,7 +302,7 @@ class _Windows:
         """See `Fold`."""
         self._inner.join(block, parts, self._series)
 
-    def _pass_on(self, number: int, sums: Sums) -> None:
+    def _pass_on(self, number: int, sums: list[Counts]) -> None:
         """Take the sum of a slot in."""
         assert self._tabulate is not None
         for one in _rows_of(int(self._first[number]), sums):
@@ -313,7 +312,7 @@ class _Windows:
         if self._keeps:
             self._outer.add_sums(number, sums)
 
-    def _store(self, number: int, sums: Sums) -> None:
+    def _store(self, number: int, sums: list[Counts]) -> None:
         """Keep a window; once windows take too much memory, join neighbours."""
         for one in _rows_of(0, sums):
             self._total.add(one)
@@ -376,16 +375,21 @@ class _Windows:
         return units, blocks(), np.flatnonzero(~inside[window])
 
 
-def _rows_of(row: int, sums: Sums) -> Iterator[Block]:
+def _rows_of(row: int, sums: list[Counts]) -> Iterator[Block]:
     for buckets, index, counts in sums:
         yield Block(np.array([row]), np.array([0, index.size]), index, counts, buckets)
 
 
 class Shelf:
-    """What all views of a log share: the cache of its widest pass. It is not pickled."""
+    """What all views of a log share: the cache of its widest pass. It is not pickled.
 
-    def __init__(self, size: int) -> None:
+    `total` is the sum of all intervals where it was counted when they were read: layout, index and
+    counts, in integers as narrow as they can be.
+    """
+
+    def __init__(self, size: int, total: list[Counts] | None = None) -> None:
         self.size = size
+        self.total = total and [(of, narrowed(i), narrowed(n)) for of, i, n in total]
         self.cache: LogCache | None = None
         self.expected: Request | None = None
         self.keeps = True

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.blocks import TotalsFold, feed
 from latencykit.core.histogram import Histogram, merge_histograms, of_interval, reported
 from latencykit.core.histogram_log import (
     HistogramLog,
@@ -22,6 +21,7 @@ from latencykit.core.histogram_log import (
     merge_logs,
     shifted,
     slot_numbers,
+    total_of,
 )
 from latencykit.core.run import merge_runs
 from latencykit.core.samples import Samples
@@ -122,12 +122,10 @@ def totals_of(data: Any) -> Totals | Summary:
         return Totals(
             "samples" if isinstance(data, Samples) else "histogram", (counted,), counted.run
         )
-    fold = TotalsFold(np.zeros(len(data), np.int64))
-    feed(blocks_of(data), (fold,))
     run = data.run.replace(unit=data.unit)
     parts = tuple(
         of_interval(buckets, index, counts, data.unit, run)
-        for _, buckets, index, counts in fold.totals()
+        for buckets, index, counts in total_of(data)
     )
     if not parts:
         parts = (data[:0].histogram(),)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from latencykit.core.blocks import CountSink
     from latencykit.core.buckets import Buckets
 
-_TABLE = 1 << 16  # buckets of which `EncodedBlock.top` makes a table at most
+_TABLE = 1 << 16  # buckets of which tables and sums are made before they are seen, at most
 
 
 class EncodedBlock(Block):
@@ -130,8 +130,10 @@ class EncodedBlock(Block):
         self, percentiles: Sequence[float] = (), total: CountSink | None = None
     ) -> tuple[Ints, Ints]:
         """See `Block`; nothing is decoded where the compiled kernel does it in one walk."""
-        into = None if total is None else total.room(self.buckets)
         held = self.payloads
+        widest = int(held.slots.max(initial=0))
+        width = widest if widest <= _TABLE else 0
+        into = None if total is None else total.room(self.buckets, width)
         if not self.encoded or (total is not None and into is None):
             return super().folded(percentiles, total)
         sums, index, done = fold_varints(

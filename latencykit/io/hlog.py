@@ -30,7 +30,7 @@ from latencykit._limits import in_force
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
 from latencykit.core import is_samples, kernel
-from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
+from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
@@ -776,6 +776,7 @@ class _Scan:
         self.part = HlogPart(source, self.found, self._error, options.jobs)
         self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one
         self.blocks: list[Block] = []
+        self.total: TotalsFold | None = TotalsFold()  # of these blocks
         self.kept_bytes = 0
         self.highest: list[tuple[Ints, AnyArray]] = []  # rows, and their highest values
         self.front = b""  # a line that was read after headers
@@ -958,7 +959,7 @@ class _Scan:
     def _keep(self, rows: Ints, payloads: Payloads) -> None:
         """Check payloads, and keep them unless there is too much to keep."""
         for block in blocks_of_payloads(rows, payloads, self._row_reject):
-            top = block.folded()[1][:, 1]
+            top = self._folded(block)[:, 1]
             if self.kept_bytes > KEEP:
                 continue
             self.highest.append((block.rows, np.where(top < 0, 0.0, block.buckets.high(top))))
@@ -967,9 +968,17 @@ class _Scan:
             # What is kept grows as the file does: of a log that will be too large in the end no
             # more is inflated twice.
             if self.kept_bytes * max(1.0, 0.8 * self.source.size / max(self.offset, 1)) > KEEP:
-                self.kept_bytes = KEEP + 1
+                self.kept_bytes, self.total = KEEP + 1, None
                 self.blocks.clear()
                 self.eager = self.options.lenient
+
+    def _folded(self, block: Block) -> Ints:
+        """The indices that `Block.folded` returns of a block, which is added to the total."""
+        try:
+            return block.folded((), self.total)[1]
+        except InputTooLargeError:  # as a whole: a slice of the log may be fine
+            self.total = None
+            return block.folded()[1]
 
     # ------------------------------------------------------------ the log
 
@@ -1018,11 +1027,12 @@ class _Scan:
                 "intervals are known"
             )
         run, unit = self._run(epoch)
+        total, self.total = self.total, None  # the part of the log holds on to this
         return HistogramLog(
             offsets[order], length[order], [self.part],
             where=(np.zeros(order.size, np.int64), order),
             tag_code=np.array(self.found.tag, np.int64)[order], tag_names=self.tags.names,
-            unit=unit, run=run,
+            unit=unit, run=run, total=None if total is None else total.sums(),
         )  # fmt: skip
 
     def _end_times(self, start: AnyArray, column: AnyArray) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core import blocks
+from latencykit.core import blocks, histogram_log
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import (
     CellBuckets,
@@ -24,9 +24,15 @@ from latencykit.core.buckets import (
     on_grid,
 )
 from latencykit.core.histogram import Histogram, merge_histograms
-from latencykit.core.histogram_log import HistogramLog, interval_series, scan
+from latencykit.core.histogram_log import (
+    HistogramLog,
+    interval_series,
+    merge_logs,
+    scan,
+    shifted,
+)
 from latencykit.core.run import Run, reporting
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.io.hgrm import hgrm_lines
 from latencykit.io.hlog import HlogWriter
 from latencykit.io.writing import write_series as write
@@ -303,7 +309,7 @@ def test_a_log_of_many_layouts_is_summed_within_bounds(monkeypatch):
     plain = log_of(rows).histogram()
     monkeypatch.setattr(blocks, "_DENSE", 1 << 16)
     monkeypatch.setattr(blocks, "_ASIDE", 200)
-    fold = TotalsFold(np.zeros(60, np.int64))
+    fold = TotalsFold()
     scan(log_of(rows), fold)
     assert len(fold._dense) < 60
     assert fold._waiting <= 300
@@ -311,14 +317,7 @@ def test_a_log_of_many_layouts_is_summed_within_bounds(monkeypatch):
     assert aside.count == plain.count == sum(int(counts.sum()) for *_, counts in rows)
     p = [1, 25, 50, 90, 99, 100]
     assert aside.percentile(p) == pytest.approx(plain.percentile(p), rel=3e-3)
-    groups = np.arange(60) % 3
-    by_group = TotalsFold(groups)
-    scan(log_of(rows), by_group)
-    for group in range(3):
-        counts = sum(int(part[3].sum()) for part in by_group.totals() if part[0] == group)
-        assert counts == sum(
-            int(row[2].sum()) for row, g in zip(rows, groups, strict=True) if g == group
-        )
+    assert sum(int(counts.sum()) for *_, counts in fold.sums()) == plain.count
 
 
 def test_powers_of_two_are_summed_alike_however_little_room_there_is(monkeypatch):
@@ -422,3 +421,35 @@ def test_a_common_layout_has_the_finest_steps_and_the_fewest_digits():
     )
     assert (index.tolist(), counts.tolist()) == ([0], [5])
     assert layout.digits == 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_short_logs_are_merged_as_long_ones_are(monkeypatch, seed):
+    """Short parts are put together, with those of other layouts, other units and long parts apart."""
+    rng = np.random.default_rng(seed)
+    logs = []
+    for size in [*rng.integers(1, 9, 12), 40]:
+        layouts = [HdrBuckets(3), HdrBuckets(2, 1, 2.0)][: 1 + rng.integers(2)]
+        rows = []
+        for _ in range(size):
+            layout = layouts[rng.integers(len(layouts))]
+            index, counts = np.unique(rng.integers(1024, 6000, 9), return_counts=True)
+            rows.append((layout, index, counts))
+        log = log_of(rows).to_unit("us" if rng.random() < 0.2 else "ns").to_unit("ns")
+        logs.append(shifted(log, float(rng.integers(0, 20)))[rng.permutation(size)])
+    monkeypatch.setattr(histogram_log, "_FEW_ROWS", 12)
+    monkeypatch.setattr(histogram_log, "_TOGETHER", 500)
+    together = merge_logs(logs)
+    assert len(together._parts) < len(logs)
+    monkeypatch.setattr(histogram_log, "_FEW_ROWS", 0)
+    apart = merge_logs(logs)
+    assert list(together) == list(apart)
+    assert together.histogram() == apart.histogram()
+    assert together.between(3, 9) == apart.between(3, 9)
+    assert together.resample("5s").histogram() == apart.resample("5s").histogram()
+
+
+def test_counts_that_wrap_to_a_number_are_refused():
+    most = (HdrBuckets(3), np.array([5]), np.array([(1 << 63) - 1]))
+    with pytest.raises(InputTooLargeError, match="2\\^63"):  # the sum of three is positive again
+        log_of([most] * 3).histogram()
