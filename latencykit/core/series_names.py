@@ -1,12 +1,17 @@
-"""Names of the latency types of one request, as tools for language-model servers spell them."""
+"""Series by their names: latency types as tools spell them, and a total before its parts."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from latencykit._limits import in_force
+from latencykit._text import option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+T = TypeVar("T")
 
 TOTAL = "total"
 """Name of the series with all tags, endpoints or other parts of a file."""
@@ -48,3 +53,18 @@ def series_named(name: str, names: Iterable[str]) -> list[str]:
         if matching:
             return matching
     return []
+
+
+def shown_parts(total: Any, parts: Sequence[T]) -> tuple[Any, Sequence[T]]:
+    """Return a total, and as many of its parts as fit into one chart or page beside it.
+
+    Where these are not all, a note of the total says so.
+    """
+    most = max(in_force().series - 1, 0)
+    if len(parts) <= most:
+        return total, parts
+    text = (
+        f"shown are the total and the first {most:,} of {len(parts):,} series; "
+        f"{option('tag')} selects others, --limit series=N (lk.limits) allows more"
+    )
+    return total.with_run(notes=(text, *total.run.notes)), parts[:most]

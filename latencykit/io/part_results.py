@@ -13,6 +13,7 @@ from latencykit._records import record
 from latencykit.core.blocks import MemoryPart
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import reporting
+from latencykit.core.series_names import shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.files import source_of
 from latencykit.io.reading import select
@@ -105,7 +106,11 @@ def read_part(
             named = single or [("", data) for _, _, data in rows]
         else:
             named = [(tag or series, data) for series, tag, data in rows]
-        if shown:
+        if shown and named:
+            (label, total), *parts = named
+            if total.run.aggregate and not any(data.run.aggregate for _, data in parts):
+                total, some = shown_parts(total, parts)
+                named = [(label, total), *some]
             check_series(sum(not data.run.aggregate for _, data in named))
         if before is not None:
             before(len(named))

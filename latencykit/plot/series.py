@@ -12,7 +12,7 @@ from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
 from latencykit.core.key_statistics import statistic_text
-from latencykit.core.series_names import TOTAL
+from latencykit.core.series_names import TOTAL, shown_parts
 from latencykit.errors import (
     DataNotAvailableError,
     IncompatibleDataError,
@@ -77,16 +77,16 @@ def as_series(data: Any) -> dict[str, Any]:
             "a chart takes a data type, a path, or a mapping of label to these, "
             f"not {type(data).__name__}"
         )
-    check_series(sum(len(getattr(values, "tags", ())) or 1 for values in labelled.values()))
     series: dict[str, Any] = {}
     for label, values in labelled.items():
         parts: dict[str, Any] = {"": values}
         if hasattr(values, "by_tag") and len(values.tags) > 1 and not values.run.aggregate:
-            parts = {TOTAL: values.with_run(aggregate=True)}
-            parts |= {tag or "untagged": part for tag, part in values.by_tag().items()}
+            total, shown = shown_parts(values.with_run(aggregate=True), [*values.by_tag().items()])
+            parts = {TOTAL: total, **{tag or "untagged": part for tag, part in shown}}
         for tag, part in parts.items():
             name = " ".join(filter(None, (label if len(labelled) > 1 or not tag else "", tag)))
             series[name] = part.to_unit("ns") if part.unit in NANOSECONDS else part
+    check_series(sum(not part.run.aggregate for part in series.values()))
     if not series:
         raise InvalidArgumentError("there is nothing to draw")
     if len({values.unit for values in series.values()}) > 1:
@@ -307,6 +307,14 @@ def series_title(label: str, run: object, count: int | None) -> str:
     return " · ".join(filter(None, (plain(shorten(label, 60)), measured(run, count))))
 
 
+def requests_together(series: Sequence[Any]) -> int:
+    """Return how many requests the series have: those of the only total, or of all parts."""
+    totals = [data for data in series if data.run.aggregate]
+    parts = [data for data in series if not data.run.aggregate]
+    of_total = (requests_of(totals[0]) or 0) if len(totals) == 1 else 0
+    return of_total or sum(requests_of(data) or 0 for data in parts or totals)
+
+
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
     """Return the title of a chart where no finding is known.
 
@@ -317,8 +325,8 @@ def chart_title(series: Mapping[str, Any], kind: str = "") -> str:
         ((label, data),) = series.items()
         return series_title(label, data.run, requests_of(data))
     parts = [data for data in series.values() if not data.run.aggregate] or [*series.values()]
-    counts = [requests_of(data) for data in parts]
-    total = f"{format_count(sum(filter(None, counts)))} requests" if any(counts) else ""
+    count = requests_together([*series.values()])
+    total = f"{format_count(count)} requests" if count else ""
     if {"raw", "honest"} <= {role_of(label, data) for label, data in series.items()}:
         total = ""
     if kind == "runs":

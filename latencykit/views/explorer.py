@@ -11,7 +11,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.series_names import TOTAL
 from latencykit.core.summary import Summary
-from latencykit.plot.series import conditions, measured, requests_of
+from latencykit.plot.series import conditions, measured, requests_of, requests_together
 from latencykit.units import format_count, format_duration
 from latencykit.views.diagnosis import stalls_model, verdict_badge
 from latencykit.views.markup import as_sentence, esc
@@ -143,13 +143,13 @@ def page_title(series: Sequence[PageSeries]) -> str:
     parts = [entry.counted for entry in series]
     if any(not part.run.aggregate for part in parts):  # of which an aggregate is the sum
         parts = [part for part in parts if not part.run.aggregate]
-    counts = [requests_of(part) for part in parts]
     if len(series) == 1:
-        return " · ".join(filter(None, (names[0], measured(series[0].counted.run, counts[0]))))
+        count = requests_of(parts[0])
+        return " · ".join(filter(None, (names[0], measured(series[0].counted.run, count))))
     listed = f"{len(parts)} series"
     if len(names) <= 3:
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    total = sum(count or 0 for count in counts)
+    total = requests_together([entry.counted for entry in series])
     return f"{listed} · {total:,} requests" if total else listed
 
 

@@ -113,16 +113,30 @@ def test_more_series_than_a_chart_can_show_are_refused(tmp_path, capsys):
 
 
 def test_too_many_series_are_refused_before_any_is_read(run, tmp_path):
-    log, out = tmp_path / "a.hlog", tmp_path / "a.html"
-    line = LOG.read_text().splitlines()[-1]
-    log.write_text("".join(f"Tag=t{k},{line}\n" for k in range(9)))
-    for files in ([log], [tmp_path / f"{k}.hlog" for k in range(9)]):  # that cannot be read
-        for command in (["report"], ["chart"], ["chart", "--kind", "dashboard"]):
-            status, _, err = run("-q", *command, *files, "-o", out, "--limit", "series=8")
-            assert (status, err.count("\n"), out.exists()) == (2, 1, False)
-            assert "9 series are too many" in err
-            assert "--tag" in err
-    assert run("-q", "report", log, "-o", out, "--limit", "series=8", "--tag", "t3")[0] == 0
+    out, files = tmp_path / "a.html", [tmp_path / f"{k}.hlog" for k in range(9)]
+    for command in (["report"], ["chart"], ["chart", "--kind", "dashboard"]):
+        status, _, err = run("-q", *command, *files, "-o", out, "--limit", "series=8")
+        assert (status, err.count("\n"), out.exists()) == (2, 1, False)
+        assert "9 series are too many" in err
+        assert "--tag" in err
+
+
+def test_of_very_many_tags_a_chart_shows_the_total_and_the_first(run, tmp_path):
+    log, out, count = tmp_path / "a.hlog", tmp_path / "a.svg", 9
+    line = max(LOG.read_text().splitlines(), key=len)
+    log.write_text("".join(f"Tag=part-{k},{line}\n" for k in range(count)))
+    requests = count * lk.read(log, tag="part-0").histogram().count
+    for name in ("a.html", "a.svg"):
+        status, _, err = run("chart", log, "-o", tmp_path / name, "--limit", "series=8")
+        assert status == 0
+        assert "the first 7 of 9 series; --tag selects others" in err
+        text = (tmp_path / name).read_text()
+        assert f"7 series · {requests:,} requests" in text or "7 series and their total" in text
+        assert ("part-7" in text, "part-6" in text) == (False, True)
+    with lk.limits(series=8):
+        assert "the first 7 of 9 series" in lk.report(lk.read(log)).html
+    assert run("-q", "report", log, "-o", out, "--limit", "series=8", "--tag", "part-8")[0] == 2
+    assert run("-q", "chart", log, "-o", out, "--limit", "series=8", "--tag", "part-8")[0] == 0
 
 
 def test_a_table_of_many_series_is_printed_with_a_hint_how_to_select(run, tmp_path):
