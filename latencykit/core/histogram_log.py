@@ -225,7 +225,13 @@ class HistogramLog(HistogramBacked, Value):
     def __getitem__(self, which: slice | Ints) -> HistogramLog: ...
     def __getitem__(self, which: int | slice | Ints) -> Histogram | HistogramLog:
         rows = np.arange(len(self))[which]
-        return self._view(rows) if rows.ndim else next(iter(self._view(rows[None])))
+        if not rows.ndim:
+            return next(iter(self._view(rows[None])))
+        if not isinstance(which, slice) and distinct(rows).size < rows.size:
+            raise InvalidArgumentError(
+                "an interval is selected more than once; add logs up to count it again"
+            )
+        return self._view(rows)
 
     def __iter__(self) -> Iterator[Histogram]:
         for first in range(0, len(self), _AT_ONCE):

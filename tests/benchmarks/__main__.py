@@ -24,6 +24,7 @@ from pathlib import Path
 import click
 
 from tests.benchmarks import peers, samples_speed, scaling
+from tests.benchmarks.corpora import table_paths
 from tests.benchmarks.processes import Cost, measure, python
 from tests.benchmarks.targets import FLOOR, SERIES, SUM, Found, table_of_targets
 
@@ -39,6 +40,7 @@ SECTIONS = (
     "files",
     "notebook",
     "parquet",
+    "tables",
     "raw",
     "recorder",
     "growth",
@@ -102,13 +104,15 @@ def machine() -> str:
     return f"{about}\n\n{own.strip()}; {', '.join(names)}"
 
 
-def corpus(folder: Path, name: str) -> Path:
-    """Make a corpus in a process of its own: a child's peak memory begins with its parent's.
-
-    It is read once, so that the first job does not wait for the disk.
-    """
+def made_elsewhere(folder: Path, name: str) -> None:
+    """Make a corpus in a process of its own: a child's peak memory begins with its parent's."""
     command = [sys.executable, "-m", "tests.benchmarks.corpora", str(folder), name]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+
+
+def corpus(folder: Path, name: str) -> Path:
+    """Make a log, and read it once, so that the first job does not wait for the disk."""
+    made_elsewhere(folder, name)
     path = folder / f"{name}.hlog"
     with path.open("rb") as stream:
         while stream.read(1 << 20):
@@ -170,9 +174,11 @@ def cores(folder: Path, name: str, rounds: int, found: Found) -> None:
             if threads <= usable:
                 words = [first, str(path), *others, "--jobs", str(threads)]
                 jobs[f"{job}, {threads}"] = [*OWN, *words]
-    jobs["PyPI hdrhistogram, sum"] = python(API["PyPI hdrhistogram, sum"], path)
-    jobs |= {peer: [*words, str(path)] for peer, words in peers.build(folder / "peers")[0].items()}
-    costs = measure(jobs, rounds)
+    others = {"PyPI hdrhistogram, sum": python(API["PyPI hdrhistogram, sum"], path)}
+    others |= {
+        peer: [*words, str(path)] for peer, words in peers.build(folder / "peers")[0].items()
+    }
+    costs = measure(jobs, rounds) | measure(others, 1)
     size = path.stat().st_size / 1e6
     print(f"\n### Log {name}, {size:.0f} MB, by number of threads\n")
     print("| process, threads | wall s | × one thread | CPU s | × one thread | peak MB |")
@@ -192,10 +198,14 @@ def cores(folder: Path, name: str, rounds: int, found: Found) -> None:
 
 def many_tags(folder: Path, names: list[str], found: Found) -> None:
     """Commands on logs of very many tags."""
-    jobs = {**PRINTING, "fanout": ["fanout"], "check --by tag": [*PRINTING["check"], "--by", "tag"]}
+    by_tag = [*PRINTING["check"], "--by", "tag"]
+    jobs = {**PRINTING, "fanout": ["fanout"], "check --by tag": by_tag}
+    jobs |= {"report": ["report", "-o", str(folder / "tags.html")]}
+    jobs |= {"summary --format json": ["summary", "--format", "json"]}
     for name in names:
         path = corpus(folder, name)
-        chosen = ("summary", "check --by tag", "fanout", "diagnose")
+        chosen: tuple[str, ...] = ("check --by tag", "fanout", "diagnose", "report")
+        chosen = ("summary", *chosen, "summary --format json")
         chosen = chosen if name == names[0] else ("summary",)
         costs = measure({job: [*OWN, jobs[job][0], str(path), *jobs[job][1:]] for job in chosen}, 1)
         found["tags", name] = costs["summary"].cpu
@@ -294,6 +304,34 @@ def raw(folder: Path, size: int, rounds: int, found: Found) -> None:
     found["raw", "numpy"] = measured[samples_speed.NUMPY].cpu / ours
 
 
+ARROW = {
+    "csv": "import sys, pyarrow.csv as c; c.read_csv(sys.argv[1])",
+    "jsonl": "import sys, pyarrow.json as c; c.read_json(sys.argv[1])",
+    "parquet": "import sys, pyarrow.parquet as c; c.read_table(sys.argv[1])",
+}
+
+
+def tables(folder: Path, rows: int, rounds: int, found: Found) -> None:
+    """Tables of requests, beside pyarrow's bare reader of the same file on the same cores."""
+    print(f"\n### {rows:,} requests as tables\n")
+    print("| summary of | CPU s | × pyarrow's reader | wall s | × | peak MB | pyarrow's |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    paths = table_paths(folder, rows)
+    if not all(path.exists() for path in paths.values()):
+        made_elsewhere(folder, f"requests-{rows}")
+    for name, path in paths.items():
+        jobs = {"ours": [*OWN, "summary", str(path)]}
+        ours, bare = measure(
+            jobs | {"pyarrow": python(ARROW[path.suffix[1:]], path)}, rounds
+        ).values()
+        ratios = ours.cpu / bare.cpu, ours.wall / bare.wall
+        print(
+            f"| {name} | {ours.cpu:.2f} | {ratios[0]:.2f} | {ours.wall:.2f} | {ratios[1]:.2f} "
+            f"| {ours.peak:.0f} | {bare.peak:.0f} |", flush=True,
+        )  # fmt: skip
+        found["tables", name] = ratios[0]
+
+
 RECORDER = """
 import time, json, sys
 import latencykit as lk
@@ -382,6 +420,7 @@ def main(*, quick: bool, only: str, folder: Path | None, rounds: int, corpora: s
             "files": lambda: files(place, 300 if quick else 10_000, 1, found),
             "notebook": lambda: notebook(place, b, found),
             "parquet": lambda: parquet(place, a, 1, found),
+            "tables": lambda: tables(place, 100_000 if quick else 10**7, rounds, found),
             "raw": lambda: raw(place, 2_000_000 if quick else 20_000_000, rounds, found),
             "recorder": lambda: recorder(20_000 if quick else 500_000, found),
             "growth": lambda: growth(

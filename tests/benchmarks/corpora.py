@@ -8,7 +8,7 @@ buckets each
 * t: four seconds of 16,000 tags that take turns, some tens of values each
 
 ``python -m tests.benchmarks.corpora DIR [a b d e t]`` writes them, ``a-100`` 100 intervals of
-one, ``t-100000`` as many tags.
+one, ``t-100000`` as many tags, ``requests-1000000`` as many requests as tables.
 """
 
 from __future__ import annotations
@@ -87,9 +87,52 @@ def make(name: str, folder: Path, intervals: int | None = None) -> Path:
     return path
 
 
+TABLES = {
+    "one column": ["duration_ms"],
+    "with starts": ["start", "duration_ms"],
+    "with tags": ["start", "duration_ms", "tag"],
+}
+
+
+def table_paths(folder: Path, rows: int) -> dict[str, Path]:
+    """Name → file of requests as tables of one to three columns, in three formats."""
+    return {
+        f"{name}, {suffix}": folder / f"{name.replace(' ', '-')}-{rows}.{suffix}"
+        for suffix in ("csv", "parquet", "jsonl")
+        for name in TABLES
+    }
+
+
+def make_tables(folder: Path, rows: int) -> None:
+    """Write these files."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    paths = table_paths(folder, rows)
+    rng = np.random.default_rng(20_260_102)
+    whole = pa.table(
+        {
+            "start": np.sort(rng.uniform(0, 3600, rows)).round(6),
+            "duration_ms": np.round(5 * rng.lognormal(0, 1, rows), 3),
+            "tag": rng.choice(["/cart", "/home", "/item", "/pay", "/search"], rows),
+        }
+    )
+    for name, columns in TABLES.items():
+        table = whole.select(columns)
+        csv.write_csv(table, paths[f"{name}, csv"])
+        parquet.write_table(table, paths[f"{name}, parquet"])
+        with paths[f"{name}, jsonl"].open("wb") as stream:
+            for batch in table.to_batches(1 << 17):
+                frame = batch.to_pandas()
+                stream.write(frame.to_json(orient="records", lines=True).encode())
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     for name in sys.argv[2:] or ["a", "d", "e"]:
         kind, _, wanted = name.partition("-")
-        print(make(kind, target, int(wanted) if wanted else None))
+        if kind == "requests":
+            make_tables(target, int(wanted))
+        else:
+            print(make(kind, target, int(wanted) if wanted else None))

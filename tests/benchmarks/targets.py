@@ -87,6 +87,10 @@ TARGETS = (
     ),
     Target("summary of 16,000 tags", 25, 12, _one("tags", "t"), unit=" s"),
     Target("summary of 100,000 tags", 365, 60, _one("tags", "t-100000"), unit=" s"),
+    *(
+        Target(f"summary of requests {kind} / pyarrow's reader", None, 1.5, _one("tables", kind))
+        for kind in ("with starts, csv", "with starts, parquet", "with tags, csv", "with tags, parquet")
+    ),
     Target("peak memory of summary on b, one thread", 116, 90, _one("peak", "summary"), unit=" MB"),
     Target("growth exponent of the worst command", 1.83, 1.1, _one("growth", "worst")),
     Target("peak memory of summary --interval on b", 252, 150, _one("peak", "b"), unit=" MB"),

@@ -453,3 +453,10 @@ def test_counts_that_wrap_to_a_number_are_refused():
     most = (HdrBuckets(3), np.array([5]), np.array([(1 << 63) - 1]))
     with pytest.raises(InputTooLargeError, match="2\\^63"):  # the sum of three is positive again
         log_of([most] * 3).histogram()
+
+
+def test_an_interval_counts_once():
+    log = log_of(mixed(9))
+    assert log[[8, 2, 5]].histogram().count == sum(log[k].count for k in (2, 5, 8))
+    with pytest.raises(InvalidArgumentError, match="more than once"):
+        log[[2, 2]]
