@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,12 +23,13 @@ from latencykit.io.sanity_checks import stated, whole_count
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import Floats
+    from latencykit.core.buckets import EdgeBuckets
     from latencykit.core.columns import Cells
     from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, ReadOptions, Source
@@ -42,7 +44,14 @@ EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "non
 _NUMBER = re.compile(
     r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)\s*", re.IGNORECASE
 )
-_FINE = 10_000.0  # below 10 µs, whole nanoseconds would round by more than 0.005 %
+FINE = 10_000.0
+"""Nanoseconds below which whole ones would round by more than 0.005 %."""
+
+_PERCENTILE = re.compile(
+    r"p[ _]?\(?(\d+(?:[._]\d+)?)\)?"
+    r"|(\d+(?:\.\d+)?) ?(?:%|st|nd|rd|th)(?: ?(?:percentile|%ile|pct))?",
+    re.IGNORECASE,
+)
 
 
 def nanoseconds(value: float | str, unit: str) -> float:
@@ -63,6 +72,23 @@ def in_nanoseconds(values: Mapping[_Key, Any], unit: str) -> dict[_Key, float]:
 def base_unit(unit: str) -> str:
     """Return the unit in which data is kept: ``ns``, or ``none`` for bare numbers."""
     return "none" if unit == "none" else "ns"
+
+
+def percentile_named(label: str) -> float | None:
+    """Return the percentile of a label: p99, p(99), p99_9, p999 (99.9), 99th, 99%; else None."""
+    match = _PERCENTILE.fullmatch(label)
+    if match is None:
+        return None
+    digits = (match[1] or match[2]).replace("_", ".")
+    if digits.isdigit() and len(digits) > 2 and digits[0] in "09":
+        digits = f"{digits[:2]}.{digits[2:]}"
+    return float(digits)
+
+
+def percentiles_in(record: Mapping[str, Any]) -> dict[float, Any]:
+    """Return the entries whose keys are labels of percentiles, by these."""
+    levels = {percentile_named(key): value for key, value in record.items()}
+    return {level: value for level, value in levels.items() if level is not None}
 
 
 def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
@@ -98,14 +124,19 @@ def distinct(name: str, taken: Container[str]) -> str:
 
 
 def data_from_points(
-    points: Mapping[float, float],
+    points: Mapping[float, Any],
     count: int | None,
-    stats: Mapping[str, float],
+    stats: Mapping[str, Any],
     run: Run,
-    **known: Any,
+    of_unit: str | None = None,
 ) -> Histogram | Summary:
-    """Return what printed percentiles and statistics (in ns) amount to."""
-    unit = "none" if run.unit == "none" else "ns"
+    """Return what printed percentiles and statistics amount to.
+
+    They are in ns, or `of_unit`; then None stands for one that is not there.
+    """
+    unit = base_unit(run.unit)
+    if of_unit is not None:
+        points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
     extremes = {"min": points.get(0.0), "max": points.get(100.0)}
     reported_stats = {name: value for name, value in extremes.items() if value is not None} | dict(
         stats
@@ -122,7 +153,6 @@ def data_from_points(
             unit,
             run=run,
             reported_stats=reported_stats,
-            **known,
         )
     return Summary(reported_stats, inner, count, unit, run)
 
@@ -137,8 +167,8 @@ def data_from_values(
     themselves.
     """
     array = np.asarray(values, np.float64)
-    unit = "none" if run.unit == "none" else "ns"
-    if counts is None and unit == "ns" and array.size and array.min() >= _FINE:
+    unit = base_unit(run.unit)
+    if counts is None and unit == "ns" and array.size and array.min() >= FINE:
         return Samples(duration=array, run=run)
     numbers = np.ones(array.size, np.int64) if counts is None else np.asarray(counts, np.int64)
     points, where = np.unique(array, return_inverse=True)
@@ -184,6 +214,26 @@ def per_operation(
     together = everything.select(~np.isin(code, outside)) if outside else everything
     free = "all operations" if "all" in each else "all"
     return {free: together.with_run(aggregate=True)} | each
+
+
+def samples_of(
+    columns: Mapping[str, Any],
+    run: Run,
+    options: ReadOptions,
+    names: Sequence[str] = (),
+    apart: Sequence[str] = (),
+    *,
+    unit: str = "ns",
+) -> dict[str, Data]:
+    """Return the series of requests without those of a negative duration, with a note on them.
+
+    `columns` are those of `Samples`, further ones as ``columns``, and as ``code`` the place of each
+    request's operation among `names`; see `per_operation`.
+    """
+    kept, left_out = without_negative(columns, options)
+    further, code = kept.pop("columns", {}), kept.pop("code", None)
+    samples = Samples(run=run.with_notes(*left_out), unit=unit, **kept).with_columns(further)
+    return {"": samples} if code is None else per_operation(samples, code, names, apart)
 
 
 def numbers_of(texts: Iterable[str]) -> NDArray[np.float64]:
@@ -321,8 +371,9 @@ def histogram_of_payload(
     text: str, unit: str, run: Run, source: Source, name: str, **known: Any
 ) -> Histogram:
     """Return the histogram in a base64 payload, in ns."""
-    payload = _opened(text, source, name)
-    _, index, counts = _decoded([payload], source, name)
+    with _intact(source, name):
+        payload: Any = open_payload(text.encode("ascii", "replace"))
+        _, index, counts = decode_rows([payload])
     return Histogram(payload.buckets.scaled(NANOSECONDS[unit]), index, counts, "ns", run, **known)
 
 
@@ -336,14 +387,16 @@ def log_of_payloads(
     name: str,
 ) -> HistogramLog:
     """Return one interval a payload; starts and lengths are seconds from the log's start."""
-    payloads = [_opened(text, source, name) for text in texts]
+    with _intact(source, name):
+        payloads: list[Any] = [open_payload(text.encode("ascii", "replace")) for text in texts]
     blocks: list[Block] = []
     row = 0
     while row < len(payloads):
         end = row + 1
         while end < len(payloads) and payloads[end].layout.joins(payloads[row].layout):
             end += 1
-        indptr, index, counts = _decoded(payloads[row:end], source, name)
+        with _intact(source, name):
+            indptr, index, counts = decode_rows(payloads[row:end])
         blocks += blocks_by_layout(
             np.arange(row, end),
             indptr,
@@ -355,24 +408,31 @@ def log_of_payloads(
     return HistogramLog(starts, lengths, [MemoryPart(blocks)], run=run, factor=NANOSECONDS[unit])
 
 
+def log_of_counts(
+    table: NDArray[np.int64],
+    buckets: EdgeBuckets,
+    starts: ArrayLike,
+    lengths: ArrayLike,
+    **known: Any,
+) -> HistogramLog:
+    """Return a log of a row of counts per interval; starts and lengths are in seconds."""
+    row, index = np.nonzero(table)
+    indptr = np.searchsorted(row, np.arange(len(table) + 1)).astype(np.int64)
+    counts = table[row, index]
+    block = Block(np.arange(len(table)), indptr, index.astype(np.int64), counts, buckets)
+    return HistogramLog(starts, lengths, [MemoryPart([block])], **known)
+
+
 def printed_rows(points: Mapping[float, float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return percentiles and values as a histogram's `printed` takes them, extremes left out."""
     inner = {p: v for p, v in sorted(points.items()) if 0 < p < 100}
     return tuple(inner), tuple(inner.values())
 
 
-def _opened(text: str, source: Source, name: str) -> Any:
+@contextlib.contextmanager
+def _intact(source: Source, name: str) -> Iterator[None]:
     try:
-        return open_payload(text.encode("ascii", "replace"))
-    except PayloadError as error:
-        raise source.corrupt(
-            None, f"the histogram of {name} is corrupt ({error})", "a whole payload", "run it again"
-        ) from None
-
-
-def _decoded(payloads: Sequence[Any], source: Source, name: str) -> tuple[Any, Any, Any]:
-    try:
-        return decode_rows(payloads)
+        yield
     except (PayloadError, RowError) as error:
         raise source.corrupt(
             None, f"the histogram of {name} is corrupt ({error})", "a whole payload", "run it again"

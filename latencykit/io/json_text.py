@@ -16,7 +16,7 @@ from latencykit._text import printable
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.rows import CUT_LINE, line_chunks
 from latencykit.io.source import HEAD_SIZE, SeveralDocuments
-from latencykit.io.text_reports import plain_report
+from latencykit.io.text_reports import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # not the "[error]" of a line of a log
 _BEGIN = re.compile(r'^[ \t]*(?:\{\s*["}]|\[\s*[\[{])', re.MULTILINE)
+
+_SOMETHING = re.compile(r"\S")
 
 _HEX = "[0-9a-fA-F]{2}"
 
@@ -161,22 +163,32 @@ def parse_next(text: str, source: Source, at: int) -> tuple[object, int]:
         raise source.corrupt(None, f"the JSON cannot be read ({error})", "", "") from None
 
 
+def values(
+    text: str, source: Source, notes: list[str] | None = None, cut: str = CUT_LINE
+) -> Iterator[Any]:
+    """Yield the values of a text one after the other; of a list, its entries.
+
+    With `notes`, a last value that is cut is not corrupt if others precede it: they get `cut`.
+    """
+    text, at, first = without_halves(text), 0, True
+    while (begin := _SOMETHING.search(text, at)) is not None:
+        try:
+            value, at = parse_next(text, source, begin.start())
+        except CorruptInputError as error:
+            if first or notes is None or "truncated" not in error.seen:
+                raise
+            notes.append(cut)
+            return
+        first = False
+        yield from value if isinstance(value, list) else [value]
+
+
 def documents(source: Source) -> tuple[list[JSONObject], tuple[str, ...]]:
     """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
-    text = without_halves(plain_report(source.text()))
-    records: list[dict[str, object]] = []
-    at = len(text) - len(text.lstrip())
-    while at < len(text):
-        try:
-            record, at = parse_next(text, source, at)
-        except CorruptInputError as error:
-            if records and "truncated" in error.seen:
-                return records, ("the last report is truncated; it was left out",)
-            raise
-        rows = record if isinstance(record, list) else [record]
-        records += [entry({"object": row}, "object", source) for row in rows]
-        at += len(text[at:]) - len(text[at:].lstrip())
-    return records, ()
+    notes: list[str] = []
+    cut = "the last report is truncated; it was left out"
+    found = values(plain(source.text()), source, notes, cut)
+    return [entry({"object": row}, "object", source) for row in found], tuple(notes)
 
 
 def parse(

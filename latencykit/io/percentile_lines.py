@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
+from latencykit.io.build import base_unit, distinct
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
@@ -143,9 +144,7 @@ def _statistics(
     words = re.findall(r"[\w./-]*[^\W_][\w./-]*", label)
     if len(words) > _MOST_WORDS:
         return None
-    unit = next(iter(_BRACKETS.finditer(label)), None) or next(
-        iter(_BRACKETS.finditer(context)), None
-    )
+    unit = _BRACKETS.search(label) or _BRACKETS.search(context)
     default = "" if unit is None else _UNITS[(unit["hint"] or unit["words"]).lower()]
     name = " ".join(word.strip("._-/") for word in words if not re.search(r"\d", word))
     stats = []
@@ -315,10 +314,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         heading = group.heading.strip(" .:=-#*")
         heading = "" if re.search(r"\d", heading) and " " in heading else heading[:100]
         name = (group.label or heading) if len(groups) > 1 else ""
-        number, unique = 2, name
-        while unique in series:
-            unique, number = f"{name} ({number})", number + 1
-        series[unique] = _data(group, options)
+        series[distinct(name, series)] = _data(group, options)
     return series
 
 
@@ -341,7 +337,7 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     percentiles.pop(0.0, None)
     if 100.0 in percentiles:
         stats["max"] = percentiles[100.0]
-    unit = "none" if usual == "none" else "ns"
+    unit = base_unit(usual)
     if group.count and len(percentiles) > 2:
         return Histogram.from_percentiles(
             list(percentiles), list(percentiles.values()), group.count, reported_stats=stats,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
 from latencykit.io.source import Confidence
+from latencykit.io.text_reports import search
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
     from latencykit.io.source import Head
@@ -38,14 +39,17 @@ def has_json_keys(*alternatives: tuple[str, ...], within: int | None = None) -> 
 
 
 def has_match(
-    pattern: str | re.Pattern[str],
-    *,
+    *patterns: str | re.Pattern[str],
+    without: str | re.Pattern[str] = r"(?!)",
     plain: Callable[[str], str] = str,
     confidence: Confidence = Confidence.CERTAIN,
 ) -> Sniff:
-    """Recognise text in which a pattern matches; `plain` takes a terminal's escapes out first."""
-    compiled = re.compile(pattern, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
-    return partial(_has_match, compiled, plain, confidence)
+    """Recognise text that each of the patterns matches, and `without` does not.
+
+    In a pattern that is text, ``^`` and ``$`` match at every line. `plain` takes a terminal's
+    escapes out first.
+    """
+    return partial(_has_match, patterns, without, plain, confidence)
 
 
 def _starts_with(prefixes: tuple[str, ...], head: Head) -> Confidence:
@@ -59,6 +63,12 @@ def _has_json_keys(
 
 
 def _has_match(
-    pattern: re.Pattern[str], plain: Callable[[str], str], confidence: Confidence, head: Head
+    patterns: tuple[str | re.Pattern[str], ...],
+    without: str | re.Pattern[str],
+    plain: Callable[[str], str],
+    confidence: Confidence,
+    head: Head,
 ) -> Confidence:
-    return confidence if pattern.search(plain(head.text)) else Confidence.NO
+    text = plain(head.text)
+    fits = all(search(pattern, text) for pattern in patterns) and not search(without, text)
+    return confidence if fits else Confidence.NO

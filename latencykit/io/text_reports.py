@@ -29,28 +29,17 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 def plain(text: str) -> str:
     r"""Return text without escape sequences, and of an overwritten line the last version.
 
-    Line numbers stay what they were.
+    Line numbers stay what they were; carriage returns alone end lines, too.
     """
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
-    if "\r" not in text:
-        return text
+    if "\r" not in text or "\n" not in text:
+        return text.replace("\r", "\n")
     return "\n".join(
         next((part for part in reversed(line.split("\r")) if part.strip()), "")
         if "\r" in line
         else line
         for line in text.split("\n")
-    )
-
-
-def runs(text: str, begin: re.Pattern[str]) -> dict[str, str]:
-    r"""Return name → text of each run, which begins where `begin` matches; a lone one is ""."""
-    starts = [match.start() for match in begin.finditer(text)]
-    parts = [text[start:end] for start, end in pairwise([0, *starts[1:], len(text)])]
-    return (
-        {"": text}
-        if len(parts) < 2
-        else {f"run {number}": part for number, part in enumerate(parts, 1)}
     )
 
 
@@ -67,17 +56,6 @@ def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
 
 
 _PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
-
-_SECTIONS_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\n]*\x07)")
-
-
-def plain_report(text: str) -> str:
-    r"""Return text without a terminal's escapes, with carriage returns as line breaks."""
-    return (
-        _SECTIONS_ESCAPE.sub("", text).replace("\r", "\n")
-        if "\x1b" in text or "\r" in text
-        else text
-    )
 
 
 class LineNumbers:
@@ -161,7 +139,7 @@ class Section:
 
 def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     """Return one section per run: each begins where `begin` matches, the first one earlier."""
-    text = plain_report(source.text())
+    text = plain(source.text())
     starts = [match.start() for match in begin.finditer(text)]
     bounds, line_at = [0, *starts[1:], len(text)], LineNumbers(text)
     return [Section(text[start:end], line_at(start), source) for start, end in pairwise(bounds)]
@@ -175,12 +153,21 @@ def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
     return {f"run {number}": part for number, part in enumerate(parts, 1)}
 
 
-def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:
-    """Return the first group of a pattern's first match as `kind`; None without a match.
+def blocks(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:
+    """Yield the match of each heading, and where what is below it ends."""
+    matches = list(heading.finditer(text))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    return zip(matches, ends, strict=False)
 
-    In a pattern that is text, ``^`` and ``$`` match at every line.
-    """
-    match = re.search(pattern, text, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+
+def search(pattern: str | re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Return the first match; in a pattern that is text, ``^`` and ``$`` match at every line."""
+    return re.search(pattern, text, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+
+
+def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:
+    """Return the first group of a pattern's first match as `kind`; None without a match."""
+    match = search(pattern, text)
     return None if match is None else kind(match[1])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -15,7 +14,13 @@ from latencykit.core.columns import coded
 from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, data_from_values, numbers_of
+from latencykit.io.build import (
+    base_unit,
+    data_from_points,
+    data_from_values,
+    numbers_of,
+    percentile_named,
+)
 from latencykit.io.raw.cells import (
     ColumnName,
     are_statistics,
@@ -64,10 +69,6 @@ _FILL = _BIN | word_set(
 )
 _LEVELS = word_set("percentile percentiles pctile centile pct perc percent quantile quantiles q p")
 _SURE_LEVELS = _LEVELS - {"q", "p", "percent", "pct", "perc"}
-_P = re.compile(
-    r"p[ _]?(\d+(?:[._]\d+)?)|(\d+(?:\.\d+)?) ?(?:%|th|st|nd|rd)(?: ?(?:percentile|%ile|pct))?",
-    re.IGNORECASE,
-)
 _WORDS: dict[str, float | str] = {
     "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max",
     "maximum": "max",
@@ -150,13 +151,9 @@ def _is_own(parts: Sequence[ColumnName]) -> bool:
 def level_of(text: str) -> float | str | None:
     """Return the percentile (0..100) or the statistic that a label names; None for another text."""
     bare = text.strip().lower()
-    match = _P.fullmatch(bare)
-    if match is None:
+    value = percentile_named(bare)
+    if value is None:
         return _WORDS.get(bare)
-    digits = (match[1] or match[2]).replace("_", ".")
-    value = float(digits)
-    if value > 100 and digits.isdigit() and digits.startswith("9"):
-        value = float(f"{digits[:2]}.{digits[2:]}")
     return value if 0 <= value <= 100 else None
 
 
@@ -282,7 +279,7 @@ def percentile_data(
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
     if shape.own:  # of a summary, and no more than it
         stats |= {name: points.pop(p) for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
-        return Summary(stats, points, count, "none" if run.unit == "none" else "ns", run)
+        return Summary(stats, points, count, base_unit(run.unit), run)
     return data_from_points(points, count, stats, run)
 
 
@@ -519,7 +516,7 @@ def counted_data(
         count = np.diff(count, prepend=0)
         if (count < 0).any():
             raise fail("the cumulative counts fall towards higher values")
-    unit = "none" if run.unit == "none" else "ns"
+    unit = base_unit(run.unit)
     if shape.edge == "value":
         if not count.any():
             raise fail("no request was counted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from latencykit.core.columns import Words, coded, select
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Corrected, Loop, Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import EMPTY, data_from_values, further_cells
+from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells
 from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
 from latencykit.io.raw.cells import Times, emptied, matching, times_of, unit_in
 from latencykit.io.raw.outcomes import combined, outcome_of
@@ -24,11 +25,11 @@ from latencykit.io.source import refuse_rows
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnyArray
+    from latencykit._typing import Ints
     from latencykit.core.columns import Cells
     from latencykit.io.raw.columns import ColumnPlan
     from latencykit.io.rows import Table
@@ -41,16 +42,10 @@ KEPT = 2_000_000
 
 _MOST_TAGS = 200
 _GUARD = re.compile(r"(^|;)'(?=[=+\-@＝＋－＠])")  # as `guarded` writes cells
-_FINE = 10_000.0  # ns; below it, whole nanoseconds would round by more than 0.005 %
 _MOST_EDGES = 1_000_000
 _FACTS = ("failed", "timeouts", "dropped", "unfinished")
 # names that no role has
-_PLACE, _LEVEL, _TEXT, _FURTHER = (
-    "\0place",
-    "\0level",
-    "\0text",
-    "\0further",
-)
+_PLACE, _LEVEL, _TEXT, _FURTHER = "\0place", "\0level", "\0text", "\0further"
 
 
 @dataclass
@@ -208,25 +203,19 @@ class _Rows:
 
     def notes(self) -> list[str]:
         """Return one sentence per kind of row that was left out."""
-        notes = []
-        if number := self.tally["negative"]:
-            notes.append(
-                f"{format_items(number, 'negative duration')} left out: the clock went backwards"
-            )
-        if self.tally["cut"]:
-            notes.append("the last line is truncated and was left out")
-        if number := self.tally["missing"]:
-            notes.append(f"{format_items(number, 'row')} without a latency left out")
-        if number := self.tally["unstamped"]:
-            notes.append(
-                f"{format_items(number, 'row')} without a start or an intended start left out"
-            )
-        if number := sum(self.lost.values()):
-            notes.append(
-                f"{format_items(number, 'failed request')} without a latency counted apart"
-            )
-        if number := self.tally["silent"]:
-            notes.append(f"{format_items(number, 'row')} with an empty outcome counted as failures")
+        counted = (
+            (self.tally["negative"], "negative duration", "left out: the clock went backwards"),
+            (self.tally["cut"], "", "the last line is truncated and was left out"),
+            (self.tally["missing"], "row", "without a latency left out"),
+            (self.tally["unstamped"], "row", "without a start or an intended start left out"),
+            (sum(self.lost.values()), "failed request", "without a latency counted apart"),
+            (self.tally["silent"], "row", "with an empty outcome counted as failures"),
+        )
+        notes = [
+            f"{format_items(number, what)} {fate}" if what else fate
+            for number, what, fate in counted
+            if number
+        ]
         if self.strange:
             words = ", ".join(printable(word, 20) for word in list(self.strange)[:5])
             notes.append(f"unknown outcomes count as failures: {words}")
@@ -351,15 +340,8 @@ def _aggregate(columns: Columns, rows: _Rows, run: Run, label: str) -> Data:
         except ValueError as error:
             raise fail(str(error)) from None
     if outcome is not None:
-        lost = (
-            np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64).tolist()
-        )
-        run = run.replace(
-            **{
-                name: getattr(run, name) + number
-                for name, number in zip(_FACTS, lost[1:], strict=True)
-            }
-        )
+        lost = np.bincount(outcome, np.rint(columns["count"]), len(OUTCOMES)).astype(np.int64)
+        run = _with_outcomes(run, lost, operator.add)
         columns = {name: column[outcome == 0] for name, column in columns.items()}
     if not columns["count"].any():
         raise fail("no request was counted")
@@ -370,20 +352,15 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     """Samples; or an exact histogram where rounding to nanoseconds would lose too much."""
     duration, unit = columns["duration"], rows.plan.unit
     outcome = columns.get("outcome")
-    if outcome is not None and any(getattr(run, name) for name in _FACTS):
-        counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
-        run = run.replace(
-            **{
-                name: getattr(run, name) + count
-                for name, count in zip(_FACTS, counts[1:], strict=True)
-            }
-        )
+    counts = None if outcome is None else np.bincount(outcome, minlength=len(OUTCOMES))
+    if counts is not None and any(getattr(run, name) for name in _FACTS):
+        run = _with_outcomes(run, counts, operator.add)
     if duration.dtype.kind == "f" and (duration != np.rint(duration)).any():
         good = duration if outcome is None else duration[outcome == 0]
         if unit == "none":
-            return Histogram.of(good, unit="none", run=_with_outcomes(run, outcome))
-        if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < _FINE:
-            return data_from_values(good, _with_outcomes(run, outcome))
+            return Histogram.of(good, unit="none", run=_with_outcomes(run, counts, max))
+        if "start" not in columns and good.size and good.size <= _MOST_EDGES and good.min() < FINE:
+            return data_from_values(good, _with_outcomes(run, counts, max))
     arrays: dict[str, Any] = dict(columns)
     if "tag" in arrays:
         arrays["tag"] = Words(arrays["tag"], np.array(rows.tags.names, object))
@@ -396,19 +373,15 @@ def _data(columns: Columns, run: Run, rows: _Rows) -> Data:
     starts, epoch = arrays.get("start"), None
     if starts is not None and starts.size and starts.min() >= 10**17:  # points in time
         epoch = float(starts.min()) / 1e9
-    return Samples(**arrays, unit="none" if unit == "none" else "ns", run=run.replace(start=epoch))
+    return Samples(**arrays, unit=base_unit(unit), run=run.replace(start=epoch))
 
 
-def _with_outcomes(run: Run, outcome: AnyArray | None) -> Run:
-    if outcome is None:
+def _with_outcomes(run: Run, counts: Ints | None, join: Callable[[int, int], int]) -> Run:
+    """The run with its numbers of failures joined with the counts of each outcome."""
+    if counts is None:
         return run
-    counts = np.bincount(outcome, minlength=len(OUTCOMES)).tolist()
-    return run.replace(
-        **{
-            name: max(getattr(run, name), count)
-            for name, count in zip(_FACTS, counts[1:], strict=True)
-        }
-    )
+    pairs = zip(_FACTS, counts.tolist()[1:], strict=True)
+    return run.replace(**{name: join(getattr(run, name), count) for name, count in pairs})
 
 
 def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[str, Data]:
@@ -434,7 +407,7 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
             )
             counts, place = _histogram(group, rows), divmod(code, _KEYS)
             totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
-    known = {
+    known: dict[str, Any] = {
         "start": begin / 1e9 if 10**17 <= begin < last else None,
         "duration": (last - first) / 1e9 if last > first else None,
     }
@@ -443,11 +416,14 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
         "single requests are not kept"
     )
     run = _run(rows.plan, rows)
-    notes = [*rows.plan.notes, *notes, *rows.notes(), folded]
-    return {
-        _label(place, rows): _finished(total, run, known, notes, place, rows)
-        for place, total in totals.items()
-    }
+    known |= {name: getattr(run, name) for name in ("unit", "unit_from", "failures_known")}
+    known["notes"] = (*rows.plan.notes, *notes, *rows.notes(), folded)
+    series: dict[str, Data] = {}
+    for place, total in totals.items():
+        tag = _tag(place, rows)
+        facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
+        series[_label(place, rows)] = total.with_run(tags=(tag,) if tag else (), **facts, **known)
+    return series
 
 
 _KEYS = 1 << 20
@@ -457,42 +433,22 @@ def _histogram(columns: Columns, rows: _Rows) -> Histogram:
     """One chunk's counts."""
     unit, measure = rows.plan.unit, rows.options.measure
     if unit == "none" and "intended" not in columns:
-        outcome = columns.get("outcome")
-        good = columns["duration"] if outcome is None else columns["duration"][outcome == 0]
-        return Histogram.of(
-            good.astype(np.float64), unit="none", run=_with_outcomes(Run(unit="none"), outcome)
-        )
-    samples = Samples(**columns, unit="none" if unit == "none" else "ns", run=Run(unit=unit))
+        outcome, good, run = columns.get("outcome"), columns["duration"], Run(unit="none")
+        if outcome is not None:
+            run = _with_outcomes(run, np.bincount(outcome, minlength=len(OUTCOMES)), max)
+            good = good[outcome == 0]
+        return Histogram.of(good.astype(np.float64), unit="none", run=run)
+    samples = Samples(**columns, unit=base_unit(unit), run=Run(unit=unit))
     counted = (samples if measure is None else samples.measured(measure)).histogram()
     return replace(counted, run=counted.run.replace(duration=None))
 
 
+def _tag(place: tuple[int, int], rows: _Rows) -> str:
+    names = rows.tags.names
+    return names[place[1]] if names and len(names) <= _MOST_TAGS else ""
+
+
 def _label(place: tuple[int, int], rows: _Rows) -> str:
     series = rows.series.names[place[0]] if rows.series.names else ""
-    tag = (
-        rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
-    )
+    tag = _tag(place, rows)
     return f"{series}:{tag}" if series and tag and series != tag else series or tag
-
-
-def _finished(
-    total: Histogram,
-    run: Run,
-    known: dict[str, Any],
-    notes: list[str],
-    place: tuple[int, int],
-    rows: _Rows,
-) -> Histogram:
-    tag = (
-        rows.tags.names[place[1]] if rows.tags.names and len(rows.tags.names) <= _MOST_TAGS else ""
-    )
-    facts = {name: getattr(total.run, name) + getattr(run, name) for name in _FACTS}
-    facts["failures_known"] = run.failures_known
-    return total.with_run(
-        unit=run.unit,
-        unit_from=run.unit_from,
-        tags=(tag,) if tag else (),
-        notes=tuple(notes),
-        **facts,
-        **known,
-    )

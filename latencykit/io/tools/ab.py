@@ -13,19 +13,11 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
-from latencykit.io.build import (
-    data_from_points,
-    in_nanoseconds,
-    mixed_note,
-    nanoseconds,
-    nothing_answered,
-    without_negative,
-)
+from latencykit.io.build import data_from_points, mixed_note, nothing_answered, samples_of
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import command_of, fact, plain_report, section_runs
+from latencykit.io.text_reports import command_of, fact, plain, section_runs
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -56,7 +48,7 @@ _HINT = "ab -g writes every request, and so the full distribution"
 
 def sniff_text(head: Head) -> Confidence:
     """Recognise the banner, or the report without it."""
-    text = plain_report(head.text)
+    text = plain(head.text)
     return certain(
         _BANNER.search(text)
         or (
@@ -68,7 +60,7 @@ def sniff_text(head: Head) -> Confidence:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every report."""
-    begin = _BANNER if _BANNER.search(plain_report(source.text())) else _SERVER
+    begin = _BANNER if _BANNER.search(plain(source.text())) else _SERVER
     return {name: _report(part) for name, part in section_runs(source, begin).items()}
 
 
@@ -116,9 +108,8 @@ def _report(part: Section) -> Data:
             stop, run = text.rfind("\n") + 1, run.with_notes("the report is truncated at its end")
         expected = "a percentage and whole milliseconds"
         rows = part.matches(_POINT, title.end(), max(stop, title.end()), expected)
-        points = {float(row[1]): nanoseconds(float(row[2]), "ms") for row in rows if row[2]}
-    run = run.with_notes(_ROUNDED, _HINT)
-    return data_from_points(points, good, in_nanoseconds(stats, "ms"), run)
+        points = {float(row[1]): float(row[2]) for row in rows if row[2]}
+    return data_from_points(points, good, stats, run.with_notes(_ROUNDED, _HINT), "ms")
 
 
 def _connection_times(part: Section) -> dict[str, float]:
@@ -145,14 +136,12 @@ def read_rows(source: Source, options: ReadOptions) -> dict[str, Data]:
         "duration": np.rint(frame["ttime"].to_numpy(np.float64) * 1e6).astype(np.int64),
         "start": np.rint(frame["seconds"].to_numpy(np.float64)).astype(np.int64) * 1_000_000_000,
     }
-    arrays, left_out = without_negative(given, options)
     run = _RUN.replace(unit_from="format").with_notes(
         _ROUNDED,
         "starts are known to the second; rows are sorted by time, and include failed requests",
         *notes,
-        *left_out,
     )
-    return {"": Samples(run=run, **arrays)}
+    return samples_of(given, run, options)
 
 
 def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -165,12 +154,12 @@ def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
         if number == cut:
             notes.append(CUT_LINE)
         elif row is not None and float(row[1]) <= 100:
-            points[float(row[1])] = nanoseconds(float(row[2]), "ms")
+            points[float(row[1])] = float(row[2])
         elif line.strip():
             seen = f"{printable(line, 50)!r}"
             refuse_line(source, options, number, seen, "a percentage and milliseconds")
     hint = f"ab -e does not print how many requests there were; {_HINT}"
-    return {"": data_from_points(points, None, {}, _RUN.with_notes(*notes, hint))}
+    return {"": data_from_points(points, None, {}, _RUN.with_notes(*notes, hint), "ms")}
 
 
 FORMATS = (

@@ -25,15 +25,14 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
-from latencykit.core.samples import Samples
 from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
     further_columns,
     nanoseconds_of,
     outcome_codes,
+    samples_of,
     whole_nanoseconds,
-    without_negative,
 )
 from latencykit.io.json_text import flat
 from latencykit.io.raw.cells import latency_columns, named, unit_in
@@ -364,13 +363,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     if options.columns:
         given["columns"] = further_columns(details) | {"status": status}
-    kept, left_out = without_negative(given, options)
-    further = kept.pop("columns", {})
-    run = Run(
-        tool=chosen.tool, measure="service", corrected="none", unit=unit, unit_from=unit_from,
-        notes=(*dict.fromkeys(notes), *left_out, _SERVER_SIDE),
-    )  # fmt: skip
-    return {"": Samples(run=run, unit=base_unit(unit), **kept).with_columns(further)}
+    run = Run(tool=chosen.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))
+    return _samples(given, run, options)
+
+
+def _samples(columns: JSONObject, run: Run, options: ReadOptions) -> dict[str, Data]:
+    run = run.replace(measure="service", corrected="none")
+    samples = samples_of(columns, run, options, unit=base_unit(run.unit))[""]
+    return {"": samples.with_run(notes=samples.run.with_notes(_SERVER_SIDE).notes)}
 
 
 _DETAILS = re.compile(
@@ -502,20 +502,15 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     unit, unit_from = options.resolve_unit(server.unit)
     duration = nanoseconds_of(columns["time"], unit)
-    kept: dict[str, Any] = {"duration": duration, "outcome": _outcomes(columns["status"])}
+    given: dict[str, Any] = {"duration": duration, "outcome": _outcomes(columns["status"])}
     if "begin" in columns:
-        kept["start"] = columns["begin"]
+        given["start"] = columns["begin"]
     if "end" in columns:
-        kept["start"] = columns["end"] - np.rint(duration).astype(np.int64)
-    kept["connection"] = columns.get("connection")
-    kept["columns"] = further_columns(details) if details else None
-    kept, left_out = without_negative(kept, options)
-    further = kept.pop("columns", {})
-    run = Run(
-        tool=server.tool, measure="service", corrected="none", unit=unit, unit_from=unit_from,
-        notes=(*notes, *left_out, _SERVER_SIDE),
-    )  # fmt: skip
-    return {"": Samples(run=run, unit=base_unit(unit), **kept).with_columns(further)}
+        given["start"] = columns["end"] - np.rint(duration).astype(np.int64)
+    given["connection"] = columns.get("connection")
+    given["columns"] = further_columns(details) if details else None
+    run = Run(tool=server.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))
+    return _samples(given, run, options)
 
 
 def _json_columns(

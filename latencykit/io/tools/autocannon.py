@@ -14,7 +14,7 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, in_nanoseconds, mixed_note, nothing_answered
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import fact, plain
 from latencykit.io.timestamps import epoch_seconds
@@ -32,19 +32,14 @@ _STATS = {
     "max": "max", "min": "min",
 }  # fmt: skip
 _KEY = re.compile(r"p(\d+(?:_\d+)?)")
+_SNIFF_JSON = has_match('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
 _CELLS = re.compile(r"[│|]|\s{2,}")
 _SCALE = {"": 1, "k": 1000, "M": 1_000_000}
 
 
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the keys of percentiles that no other tool has."""
-    keys = ('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
-    return certain(all(key in head.text for key in keys))
-
-
 def sniff_text(head: Head) -> Confidence:
     """Recognise the row of latencies below its headings."""
-    if sniff_json(head) or "Latency" not in head.text:
+    if _SNIFF_JSON(head) or "Latency" not in head.text:
         return Confidence.NO
     return certain(any(_latency_rows(list(_rows(head.text)))))
 
@@ -178,7 +173,7 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
 
 FORMATS = (
     Format(
-        "autocannon-json", "autocannon (JSON)", "histogram", (".json",), sniff_json, read_json,
+        "autocannon-json", "autocannon (JSON)", "histogram", (".json",), _SNIFF_JSON, read_json,
         unit="ms", example="autocannon -j URL > out.json",
     ),
     Format(

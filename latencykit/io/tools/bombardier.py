@@ -11,22 +11,16 @@ from typing import TYPE_CHECKING
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    in_nanoseconds,
-    mixed_note,
-    nanoseconds,
-    nothing_answered,
-)
-from latencykit.io.sniffing import certain
-from latencykit.io.source import Confidence, Format
-from latencykit.io.text_reports import durations, fact, plain, runs
+from latencykit.io.build import data_from_points, mixed_note, nanoseconds, nothing_answered
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format
+from latencykit.io.text_reports import durations, fact, plain, section_runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _HINT = "bombardier --latencies prints the distribution (of 50, 75, 90, 95 and 99 %)"
 _JSON = re.compile(r'^[ \t]*\{\s*"spec"', re.MULTILINE)
@@ -39,21 +33,6 @@ _CODES = re.compile(
 )
 _ERRORS = re.compile(r"^[ \t]{2,}(.+?) - (\d+)$", re.MULTILINE)
 _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the specification and the result; introduction and progress may precede them."""
-    keys = ('"result"', '"timeTakenSeconds"', '"req2xx"')
-    return certain(_JSON.search(head.text) and all(key in head.text for key in keys))
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the table of statistics, or the first line of a run whose result is not JSON."""
-    if sniff_json(head) is Confidence.CERTAIN:
-        return Confidence.NO
-    text = plain(head.text)
-    table = _TITLE.search(text) and re.search(r"^[ \t]*Reqs/sec\s", text, re.MULTILINE)
-    return certain(table or _BEGIN.search(text))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -80,8 +59,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     points = {float(p): value for p, value in (latency.get("percentiles") or {}).items()}
     keys = (("mean", "mean"), ("std", "stddev"), ("max", "max"))
     stats = {name: latency[key] for name, key in keys if key in latency}
-    points, stats = in_nanoseconds(points, "us"), in_nanoseconds(stats, "us")
-    return {"": _of_good(points, stats, sum(codes), run, source)}
+    return {"": _of_good(points, stats, sum(codes), run, source, "us")}
 
 
 def _run(codes: list[int], errors: Mapping[str, int]) -> Run:
@@ -96,18 +74,24 @@ def _run(codes: list[int], errors: Mapping[str, int]) -> Run:
 
 
 def _of_good(
-    points: dict[float, float], stats: dict[str, float], total: int, run: Run, source: Source
+    points: dict[float, float],
+    stats: dict[str, float],
+    total: int,
+    run: Run,
+    source: Source,
+    unit: str = "ns",
 ) -> Data:
     good = total - run.failed - run.timeouts
     if good <= 0 or not stats:
         raise nothing_answered(source, run)
-    return data_from_points(points, good, stats, run if points else run.with_notes(_HINT))
+    return data_from_points(points, good, stats, run if points else run.with_notes(_HINT), unit)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table, the percentiles and the status codes of every run."""
     series: dict[str, Data] = {}
-    for name, text in runs(plain(source.text()), _BEGIN).items():
+    for name, part in section_runs(source, _BEGIN).items():
+        text = part.text
         title = _TITLE.search(text)
         intro, body = (text[: title.start()], text[title.start() :]) if title else ("", text)
         row, codes = _LATENCY.search(body), _CODES.search(body)
@@ -139,11 +123,17 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 FORMATS = (
     Format(
-        "bombardier-json", "bombardier (JSON)", "histogram", (".json",), sniff_json, read_json,
-        unit="us", example="bombardier -l -o json -p r URL > out.json",
+        "bombardier-json", "bombardier (JSON)", "histogram", (".json",),
+        has_match(_JSON, '"result"', '"timeTakenSeconds"', '"req2xx"'), read_json, unit="us",
+        example="bombardier -l -o json -p r URL > out.json",
     ),
     Format(
-        "bombardier", "bombardier (text)", "histogram", (".txt",), sniff_text, read_text,
+        "bombardier", "bombardier (text)", "histogram", (".txt",),
+        has_match(
+            rf"{_TITLE.pattern}\s*^[ \t]*Reqs/sec\s|{_BEGIN.pattern}", plain=plain,
+            without='"req2xx"',
+        ),
+        read_text,
         example="bombardier -l URL > out.txt",
     ),
 )  # fmt: skip

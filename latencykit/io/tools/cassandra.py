@@ -26,7 +26,7 @@ from latencykit.io.build import (
     log_of_payloads,
     printed_rows,
 )
-from latencykit.io.sniffing import certain, has_keys, has_match
+from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import durations, fact
 from latencykit.units import parse_duration
@@ -170,12 +170,6 @@ def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
     return series
 
 
-def sniff_latte(head: Head) -> Confidence:
-    """Recognise the keys of the report: its configuration is first."""
-    keyed = has_keys(head, "conf", "workload")
-    return certain(keyed and any(f'"{key}"' in head.text for key in _LATTE_KEYS))
-
-
 def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read requests and cycles; as logs where the report holds samples."""
     import pandas as pd
@@ -272,7 +266,8 @@ FORMATS = (
         example="scylla-bench -workload sequential -mode write -max-rate 1000 > out.txt",
     ),
     Format(
-        "latte", "latte (JSON report)", "log", (".json",), sniff_latte, read_latte, unit="ns",
+        "latte", "latte (JSON report)", "log", (".json",),
+        has_json_keys(*(("conf", "workload", key) for key in _LATTE_KEYS)), read_latte, unit="ns",
         example="latte run workload.rn --generate-report   # writes workload.*.json",
     ),
 )  # fmt: skip

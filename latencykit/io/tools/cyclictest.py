@@ -18,7 +18,7 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import base_unit, in_nanoseconds, nanoseconds, per_operation
-from latencykit.io.sniffing import certain, has_keys
+from latencykit.io.sniffing import certain, has_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact
 from latencykit.units import NANOSECONDS
@@ -45,12 +45,6 @@ def sniff_text(head: Head) -> Confidence:
     """Recognise the histogram's header, or a status line."""
     histogram = "# Histogram" in head.text and _BUCKET.search(head.text)
     return certain(histogram or _STATUS.search(head.text))
-
-
-def sniff_verbose(head: Head) -> Confidence:
-    """Recognise the line before the first cycle."""
-    thread = re.search(r"^Thread \d+ Interval: \d+", head.text, re.MULTILINE)
-    return certain(thread and _CYCLE.search(head.text))
 
 
 def sniff_json(head: Head) -> Confidence:
@@ -199,8 +193,9 @@ FORMATS = (
         read_text, unit="us", example="cyclictest -q -D 60 --histogram=400 > cyclictest.txt",
     ),
     Format(
-        "cyclictest-verbose", "cyclictest (-v)", "samples", (".txt",), sniff_verbose, read_verbose,
-        unit="us", example="cyclictest -v -l 3000 > cyclictest.txt",
+        "cyclictest-verbose", "cyclictest (-v)", "samples", (".txt",),
+        has_match(r"^Thread \d+ Interval: \d+", _CYCLE), read_verbose, unit="us",
+        example="cyclictest -v -l 3000 > cyclictest.txt",
     ),
     Format(
         "cyclictest-json", "cyclictest (JSON)", "histogram", (".json",), sniff_json, read_json,

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import json_text
@@ -24,15 +22,16 @@ from latencykit.io.build import (
     data_from_points,
     distinct,
     in_nanoseconds,
+    log_of_counts,
     nanoseconds,
     nanoseconds_of,
     per_operation,
     printed_rows,
 )
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import blocks, fact
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
+_JSON = '"fio version"'
 _DIRECTIONS = ("read", "write", "trim", "sync")
 _TERSE = re.compile(r"^([345]);fio-[^;]*;.*$", re.MULTILINE)
 _TERSE_WIDTH = {"3": 41, "4": 41, "5": 47}
@@ -49,11 +49,6 @@ _GROUP = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)", re.MU
 _SCALE = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _CLAT = "completion latency (clat)"
 _HINT = "--output-format=json+ contains the full distribution"
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the first key; other outputs may precede it."""
-    return certain('"fio version"' in head.text)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -138,11 +133,6 @@ def bin_edges(middle: Ints) -> tuple[Ints, Ints]:
     return middle - half, middle + half - (half > 0)
 
 
-def sniff_terse(head: Head) -> Confidence:
-    """Recognise a terse line, without JSON."""
-    return certain(_TERSE.search(head.text) and '"fio version"' not in head.text)
-
-
 def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every terse line; its times are whole microseconds."""
     series: dict[str, Data] = {}
@@ -161,7 +151,7 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
                 # Fields 8 to 11 are clat_min, max, mean, deviation, 12 to 31 percentiles
                 stats = dict(zip(("min", "max", "mean", "std"), side[8:12], strict=True))
                 pairs = [part.partition("%=") for part in side[12:32]]
-                points = {float(p): float(value) for p, _, value in pairs if 0 < float(p) < 100}
+                points = {float(p): value for p, _, value in pairs}
                 seconds = float(side[3]) / 1e3
                 run = Run(
                     tool="fio", version=fields[1].removeprefix("fio-"), measure="service",
@@ -171,25 +161,17 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
                 )  # fmt: skip
                 count = round(float(side[2]) * seconds)
                 series[distinct(f"{fields[2]} {direction}", series)] = data_from_points(
-                    in_nanoseconds(points, "us"), count, in_nanoseconds(stats, "us"), run
+                    points, count, stats, run, "us"
                 )
     return series
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise a group of the normal output, where there are neither JSON nor terse lines."""
-    other = '"fio version"' in head.text or _TERSE.search(head.text)
-    return certain(_GROUP.search(head.text) and not other)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the normal output: the percentiles of every group and direction."""
     text = source.text()
-    groups = list(_GROUP.finditer(text))
-    ends = [*(group.start() for group in groups[1:]), len(text)]
     version = fact(text, r"^fio-(\S+)$", str)
     series: dict[str, Data] = {}
-    for group, end in zip(groups, ends, strict=False):
+    for group, end in blocks(text, _GROUP):
         body = text[group.end() : end].split("\nRun status group")[0]
         failed = int(group[3] != "0")
         run = Run(tool="fio", version=version, measure="service", corrected="none", failed=failed)
@@ -321,17 +303,14 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     fresh = np.concatenate(([True], np.diff(direction) != 0))
     before = np.where(fresh, 0.0, np.concatenate(([0.0], times[:-1])))
     counts = table[order, 3:]
-    row, entry = np.nonzero(counts)
-    indptr = np.searchsorted(row, np.arange(len(counts) + 1)).astype(np.int64)
-    entry = entry.astype(np.int64)
     buckets = _buckets_of(full, 1 << halved, NANOSECONDS.get(unit, 1.0))
-    block = Block(np.arange(len(counts)), indptr, entry, counts[row, entry], buckets)
     several = np.unique(direction).size > 1
     return {
-        "": HistogramLog(
+        "": log_of_counts(
+            counts,
+            buckets,
             before,
             times - before,
-            [MemoryPart([block])],
             tag_code=direction if several else None,
             tag_names=_DIRECTIONS if several else ("",),
             unit=base_unit(run.unit),
@@ -378,14 +357,16 @@ def _buckets_of(bins: int, step: int, factor: float) -> EdgeBuckets:
 FORMATS = (
     Format(
         "fio-json", "fio (JSON, also between other outputs)", "histogram", (".json", ".txt"),
-        sniff_json, read_json, example="fio --output-format=json+ --output=out.json JOB",
+        has_match(_JSON), read_json, example="fio --output-format=json+ --output=out.json JOB",
     ),
     Format(
-        "fio-terse", "fio (terse)", "histogram", (".txt",), sniff_terse, read_terse, unit="us",
+        "fio-terse", "fio (terse)", "histogram", (".txt",), has_match(_TERSE, without=_JSON),
+        read_terse, unit="us",
         example="fio --output-format=terse JOB > out.txt",
     ),
     Format(
-        "fio", "fio (normal text)", "histogram", (".txt",), sniff_text, read_text,
+        "fio", "fio (normal text)", "histogram", (".txt",),
+        has_match(_GROUP, without=f"{_JSON}|{_TERSE.pattern}"), read_text,
         example="fio JOB > out.txt",
     ),
     Format(

@@ -25,26 +25,20 @@ from latencykit.io.build import (
     nanoseconds,
     nothing_answered,
 )
-from latencykit.io.sniffing import certain, has_keys
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import command_of, plain_report, section_runs
+from latencykit.io.text_reports import command_of, plain, section_runs
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
     from latencykit.io.text_reports import Section
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 
 _NEAR = 1.0  # ns
-
-
-def sniff(head: Head) -> Confidence:
-    """Recognise the keys."""
-    keyed = has_keys(head, "DurationHistogram")
-    return certain(keyed and ('"RunType"' in head.text or '"ActualQPS"' in head.text))
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -182,12 +176,6 @@ _DONE = re.compile(r"^All done \d+ calls \(plus \d+ warmup\) \S+ ms avg, (\S+) q
 _JSON = re.compile(r'^\{\s*"RunType"', re.MULTILINE)
 
 
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the first line of a run, or the line above its histogram."""
-    text = plain_report(head.text)
-    return certain(_BEGIN.search(text) or "\nAggregated Function Time : count " in f"\n{text}")
-
-
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every run."""
     series: dict[str, Data] = {}
@@ -246,12 +234,16 @@ def _record(part: Section) -> JSONObject:
 
 FORMATS = (
     Format(
-        "fortio", "fortio (JSON)", "histogram", (".json",), sniff, read, unit="s",
+        "fortio", "fortio (JSON)", "histogram", (".json",),
+        has_json_keys(("DurationHistogram", "RunType"), ("DurationHistogram", "ActualQPS")),
+        read, unit="s",
         example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 -json out.json "
         "http://127.0.0.1:8080/",
     ),
     Format(
-        "fortio-text", "fortio (text)", "histogram", (".txt",), sniff_text, read_text, unit="s",
+        "fortio-text", "fortio (text)", "histogram", (".txt",),
+        has_match(rf"{_BEGIN.pattern}|^Aggregated Function Time : count ", plain=plain),
+        read_text, unit="s",
         example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 http://127.0.0.1:8080/ "
         "> out.txt 2>&1",
     ),

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
 from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
-    in_nanoseconds,
     outcome_codes,
-    per_operation,
-    without_negative,
+    samples_of,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import certain, has_json_keys
@@ -96,15 +93,13 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
             ),
             "group": np.array([text.decode("utf-8", "replace") for text in group.tolist()], object),
         }
-    kept, left_out = without_negative(columns, options)
     version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"
     run = Run(
         tool="Gatling", version=fact(source.head.text, version, str), measure="service",
-        corrected="none", unit="ms", unit_from="format", notes=(*notes, *left_out),
+        corrected="none", unit="ms", unit_from="format", notes=tuple(notes),
     )  # fmt: skip
     labels = [label.decode("utf-8", "replace") for label in names.tolist()]
-    code, further = kept.pop("code"), kept.pop("columns", {})
-    return per_operation(Samples(run=run, **kept).with_columns(further), code, labels)
+    return samples_of(columns, run, options, labels)
 
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -127,15 +122,15 @@ def _from_stats(record: JSONObject, aggregate: bool) -> Data:
         text = str((record.get(key) or {}).get(which)).replace(",", "")
         return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
 
-    stats = in_nanoseconds({name: value(key) for name, key in _STATS.items()}, "ms")
-    points = in_nanoseconds({p: value(key) for p, key in _POINTS.items()}, "ms")
+    stats = {name: value(key) for name, key in _STATS.items()}
+    points = {p: value(key) for p, key in _POINTS.items()}
     run = Run(
         tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format",
         aggregate=aggregate, failed=int(value("numberOfRequests", "ko") or 0),
         achieved=value("meanNumberOfRequestsPerSecond", "total"),
         notes=("percentiles are taken as Gatling's default: 50, 75, 95, 99",),
     )  # fmt: skip
-    return data_from_points(points, int(value("numberOfRequests") or 0), stats, run)
+    return data_from_points(points, int(value("numberOfRequests") or 0), stats, run, "ms")
 
 
 FORMATS = (

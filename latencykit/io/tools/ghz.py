@@ -22,10 +22,11 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
+    samples_of,
     without_negative,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import below, plain
 from latencykit.io.timestamps import iso_nanoseconds
@@ -58,14 +59,6 @@ def sniff_csv(head: Head) -> Confidence:
     """Recognise the heading, which follows a blank line."""
     first = next((line for line in head.lines if line.strip()), "")
     return certain(first.strip() == "duration (ms),status,error")
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the summary."""
-    labels = ("Requests/sec", "Count")
-    return certain(
-        all(re.search(rf"^[ \t]+{label}:\t", head.text, re.MULTILINE) for label in labels)
-    )
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -156,9 +149,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         return {}
     duration = nanoseconds_of(np.array(values, "S").astype(np.float64), "ms")
     outcome = _outcomes([status.decode() for status in statuses])
-    columns, left_out = without_negative({"duration": duration, "outcome": outcome}, options)
-    run = Run(tool="ghz", measure="service", unit="ms", notes=(*notes, *left_out))
-    return {"": Samples(run=run, **columns)}
+    run = Run(tool="ghz", measure="service", unit="ms", notes=tuple(notes))
+    return samples_of({"duration": duration, "outcome": outcome}, run, options)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -239,7 +231,8 @@ FORMATS = (
         example="ghz … -O csv -o out.csv HOST",
     ),
     Format(
-        "ghz", "ghz (text)", "histogram", (".txt",), sniff_text, read_text,
+        "ghz", "ghz (text)", "histogram", (".txt",),
+        has_match(r"^[ \t]+Requests/sec:\t", r"^[ \t]+Count:\t"), read_text,
         example="ghz … HOST > out.txt",
     ),
 )  # fmt: skip

@@ -10,11 +10,17 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, mixed_note, nothing_answered, without_negative
+from latencykit.io.build import (
+    data_from_points,
+    mixed_note,
+    nothing_answered,
+    percentiles_in,
+    without_negative,
+)
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import durations, plain, runs
+from latencykit.io.text_reports import durations, plain, section_runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -64,7 +70,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of requests of every run; since 1.66 with percentiles."""
     series: dict[str, Data] = {}
-    for name, text in runs(plain(source.text()), _BEGIN).items():
+    for name, part in section_runs(source, _BEGIN).items():
+        text = part.text
         totals, table = _TOTALS.search(text), _TABLE.search(text)
         if totals is None:
             seen, expected = "the closing line of totals is missing", "requests: … total, … started"
@@ -90,11 +97,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         values = durations(cells, source, "1.64ms")
         stats = {_TITLES[title]: value for title, value in values.items() if title in _TITLES}
         points = {50.0: values["median"]} if "median" in values else {}
-        points |= {
-            float(title[1:]): value
-            for title, value in values.items()
-            if re.fullmatch(r"p[\d.]+", title)
-        }
+        points |= percentiles_in(values)
         run = run.with_notes(_HINT, *mixed_note(max(done - good, 0)))
         series[name] = data_from_points(points, good, stats, run)
     return series

@@ -98,10 +98,8 @@ def _in_text(text: str) -> Iterator[_Found]:
 
 def _in_json(text: str, source: Source) -> Iterator[_Found]:
     """Payloads of documents one after the other, each with the keys that lead to it."""
-    text = json_text.without_halves(text)
-    at = seen = line = 0
-    while (begin := re.compile(r"\S").search(text, at)) is not None:
-        value, at = json_text.parse_next(text, source, begin.start())
+    seen = line = 0
+    for value in json_text.values(text, source):
         for name, blob, unit in _strings(value, (), None):
             where = text.find(blob[:24], seen)
             line += text.count("\n", seen, max(where, seen))

@@ -23,7 +23,6 @@ from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
 from latencykit.io.build import (
     data_from_points,
     further_columns,
@@ -31,12 +30,12 @@ from latencykit.io.build import (
     mixed_note,
     nothing_answered,
     outcome_codes,
-    without_negative,
+    samples_of,
 )
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text_reports import command_of, plain_report, section_runs
+from latencykit.io.text_reports import blocks, command_of, plain, section_runs
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -121,21 +120,18 @@ def parse_report(part: Section) -> HeyReport:
         name: (float(number) if name == "Requests/sec" else _ns(number, unit))
         for name, number, unit in _FACT.findall(text)
     }
-    headings = list(_HEADING.finditer(text))
     for name in ("Fastest", "Slowest", "Average"):
         if name not in facts:
-            at = headings[0].start() if headings else None
+            first = _HEADING.search(text)
+            at = first.start() if first else None
             raise part.corrupt(at, f"the summary has no {name}", "a duration", "run the tool anew")
-    ends = [*(heading.start() for heading in headings[1:]), len(text)]
-    blocks = {
-        heading[1]: (heading.end(), end) for heading, end in zip(headings, ends, strict=False)
-    }
-    cut = "Status code distribution" not in blocks
+    spans = {heading[1]: (heading.end(), end) for heading, end in blocks(text, _HEADING)}
+    cut = "Status code distribution" not in spans
 
     def rows_under(*names: str, like: re.Pattern[str], strict: bool = True) -> list[re.Match[str]]:
         """Rows of the first of these blocks that is there, without a truncated last line."""
         nonlocal cut
-        start, end = next((blocks[name] for name in names if name in blocks), (0, 0))
+        start, end = next((spans[name] for name in names if name in spans), (0, 0))
         if end == len(text) and not text.endswith("\n"):
             last = text.rfind("\n") + 1
             if last > start and like.match(text[last:]) is None:
@@ -172,7 +168,7 @@ def parse_report(part: Section) -> HeyReport:
         total / 1e9 if math.isfinite(total) else None,
         facts.get("Requests/sec"),
         cut=cut,
-        apart=_GOOD in blocks,
+        apart=_GOOD in spans,
         grain=0.0006 * _ns("1", buckets[0][2]) if buckets else 0.0,
     )
 
@@ -227,7 +223,7 @@ _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit=
 
 def sniff_text(head: Head) -> Confidence:
     """Recognise the headings; the reports of oha and ghz have others."""
-    text = plain_report(head.text)
+    text = plain(head.text)
     other = "Success rate:" in text or "  Count:\t" in text
     return certain(is_report(text, "Latency distribution") and not other)
 
@@ -268,13 +264,10 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         given["outcome"] = outcome_codes(error=frame["status-code"].to_numpy(np.int64) >= 400)
     if options.columns:
         given["columns"] = further_columns([frame[[*further, "status-code"]]])
-    given, left_out = without_negative(given, options)
     if len(frame) == _MOST:
         notes += ("hey keeps the first million replies: the run may have been longer",)
-    notes = ("hey prints times to 0.1 ms", *notes, *left_out)
-    further_ones = given.pop("columns", {})
-    run = _RUN.replace(unit_from="format", notes=notes)
-    return {"": Samples(unit="s", run=run, **given).with_columns(further_ones)}
+    run = _RUN.replace(unit_from="format", notes=("hey prints times to 0.1 ms", *notes))
+    return samples_of(given, run, options, unit="s")
 
 
 FORMATS = (

@@ -23,12 +23,12 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
 )
-from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, refuse_line
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _UNITS = {
     "ns": ("ns", 1), "us": ("us", 1), "ms": ("ms", 1), "s": ("s", 1), "min": ("s", 60),
@@ -129,11 +129,6 @@ def _exact(
     )  # fmt: skip
 
 
-def sniff_csv(head: Head) -> Confidence:
-    """Recognise the header, in JMH's quotes."""
-    return certain(re.match(r'"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"', head.text))
-
-
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark; the rows of its percentiles (sample mode) belong to it."""
     lines = source.text().splitlines()
@@ -190,7 +185,8 @@ FORMATS = (
         read_json, example="java -jar benchmarks.jar -bm sample -rf json -rff result.json",
     ),
     Format(
-        "jmh-csv", "JMH (CSV)", "histogram", (".csv",), sniff_csv, read_csv,
+        "jmh-csv", "JMH (CSV)", "histogram", (".csv",),
+        has_match(r'\A"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"'), read_csv,
         example="java -jar benchmarks.jar -bm sample -rf csv -rff result.csv",
     ),
 )  # fmt: skip

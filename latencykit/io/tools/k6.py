@@ -26,7 +26,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import (
@@ -36,12 +36,13 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
-    without_negative,
+    percentiles_in,
+    samples_of,
 )
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import Section, plain_report
+from latencykit.io.text_reports import Section, plain
 from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration
@@ -62,7 +63,6 @@ _MAIN = (
 )  # fmt: skip
 """Without a series by name, the first of these metrics that is there is read."""
 
-_PERCENTILE = re.compile(r"p\(?(\d+(?:\.\d+)?)\)?")  # p(95); p95 in the machine-readable summary
 _BEGIN = re.compile(r'^\{\s*"(?:root_group|options|state|metrics|results)"', re.MULTILINE)
 _BUILT_IN = re.compile(r"(?:http_req|grpc|ws|browser|iteration|group)_\w+(?:\{.*\})?")
 _GOOD = "http_req_duration{expected_response:true}"
@@ -132,7 +132,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             for key, value in metric.get("values", metric).items()
             if isinstance(value, (int, float)) and key != "thresholds"
         }
-        if not ({"avg", "med"} & set(numbers) or any(map(_PERCENTILE.fullmatch, numbers))):
+        if not ({"avg", "med"} & set(numbers) or percentiles_in(numbers)):
             others[name] = numbers
             continue
         default = "time" if _BUILT_IN.fullmatch(name) else "default"
@@ -180,8 +180,7 @@ def _series_of_summary(summary: _Summary, source: Source, options: ReadOptions) 
 def _trend(name: str, summary: _Summary, run: Run, source: Source) -> Data:
     """One metric, with as many values as the run had requests or iterations."""
     values, timed = summary.trends[name]
-    matches = [match for key in values if (match := _PERCENTILE.fullmatch(key))]
-    points = {float(match[1]): values[match[0]] for match in matches}
+    points = percentiles_in(values)
     if "med" in values:
         points.setdefault(50.0, values["med"])
     names = {"mean": "avg", "min": "min", "max": "max"}
@@ -400,9 +399,7 @@ def _series_of_points(
         given["outcome"] = points["outcome"] if points["outcome"].any() else None
         if options.columns:
             given["columns"] = further_columns([points["columns"]])
-        columns, left_out = without_negative(given, options)
-        further = columns.pop("columns", {})
-        series[name] = Samples(run=run.with_notes(*left_out), **columns).with_columns(further)
+        series[name] = samples_of(given, run, options)[""]
     return series
 
 
@@ -429,13 +426,13 @@ def sniff(head: Head) -> Confidence:
     """Recognise trends, or the progress before them, where no JSON of handleSummary follows."""
     if sniff_json(head) is Confidence.CERTAIN:
         return Confidence.NO
-    text = plain_report(head.text)
+    text = plain(head.text)
     return certain(_TREND.search(text) or _PROGRESS.search(text))
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the last summary: the main metric, or all trends where one is asked for by name."""
-    text = plain_report(source.text())
+    text = plain(source.text())
     totals = [match.start() for match in _TOTAL.finditer(text)]
     start = totals[-1] if totals else 0
     detail = _DETAIL.search(text, start) if totals else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,34 +147,20 @@ _HINTS = {
     "SGLang": "--output-details keeps every request: the distribution",
 }
 _MEANS = {"e2e_latency": "e2el"}
-
-
-def sniff_sglang(head: Head) -> Confidence:
-    """Recognise the arguments that come first, or SGLang's name of the total time."""
-    return certain(
-        has_keys(head, "request_rate", "max_concurrency", "random_range_ratio")
-        or has_keys(head, "mean_ttft_ms", "mean_e2e_latency_ms")
-    )
+_SNIFF_SGLANG = has_json_keys(
+    ("request_rate", "max_concurrency", "random_range_ratio"),
+    ("mean_ttft_ms", "mean_e2e_latency_ms"),
+)
 
 
 def sniff_vllm(head: Head) -> Confidence:
     """Recognise the keys of a result that is not SGLang's."""
     own = ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
     known = any(has_keys(head, *keys) for keys in own)
-    return certain(known and not sniff_sglang(head))
+    return certain(known and not _SNIFF_SGLANG(head))
 
 
-def read_vllm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every latency type of vLLM's results."""
-    return _runs(source, "vLLM")
-
-
-def read_sglang(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every latency type of SGLang's results, one run per line."""
-    return _runs(source, "SGLang")
-
-
-def _runs(source: Source, tool: str) -> dict[str, Data]:
+def _runs(tool: str, source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Every run of a file: single requests where they were saved, else means and percentiles."""
     records, notes = json_text.documents(source)
     everything: dict[str, Data] = {}
@@ -693,12 +680,12 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
 FORMATS = (
     Format(
         "vllm", "vLLM serving benchmark (JSON)", "samples", (".json", ".jsonl"), sniff_vllm,
-        read_vllm,
+        partial(_runs, "vLLM"),
         example="vllm bench serve --save-result --save-detailed --result-filename run.json …",
     ),
     Format(
-        "sglang", "SGLang serving benchmark (JSONL)", "samples", (".jsonl",), sniff_sglang,
-        read_sglang,
+        "sglang", "SGLang serving benchmark (JSONL)", "samples", (".jsonl",), _SNIFF_SGLANG,
+        partial(_runs, "SGLang"),
         example="python -m sglang.bench_serving --output-details --output-file run.jsonl …",
     ),
     Format(

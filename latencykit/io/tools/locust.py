@@ -29,14 +29,14 @@ from latencykit.io.build import (
     nothing_answered,
 )
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.sniffing import certain, has_match
+from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import below, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _ROUNDED = "Locust rounds response times to two digits before it counts them"
 _WINDOW = (
@@ -64,6 +64,8 @@ _COUNTS = re.compile(
     r"^(.{0,400}?)\s+(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s+\|?\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)"
     r"\s+\|?\s*([\d.]+)\s+([\d.]+)\s*$"
 )
+_JSON = '"num_none_requests"'
+_COUNT_HEADING = r"(?:Type\s+)?Name\s+# reqs\s+# fails"
 _RULE = re.compile(r"^[-|\s]*$")
 _POINTS = re.compile(r"^(.{0,400}?)((?:\s+(?:\d+|N/A)){3,})\s*$")
 _POINT_HEADING = re.compile(r"^(?:Type\s+)?Name\s+(?:# reqs\s+)?((?:[\d.]+%\s+)+)(?:# reqs)?\s*$")
@@ -100,19 +102,6 @@ def sniff_failures(head: Head) -> Confidence:
     names = _heading(head)
     failures = names[:4] == ["type", "name", "error", "occurrences"]
     return certain(failures or names[:3] == ["count", "message", "traceback"])
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the keys of an entry."""
-    return certain('"num_none_requests"' in head.text and '"response_times"' in head.text)
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the heading of the table of counts, where no JSON follows."""
-    if sniff_json(head) is Confidence.CERTAIN:
-        return Confidence.NO
-    heading = r"^(?:Type\s+)?Name\s+# reqs\s+# fails"
-    return certain(re.search(heading, plain(head.text), re.MULTILINE))
 
 
 def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[dict[str, str]]:
@@ -310,7 +299,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     """Read the last table of counts, and the percentiles below it."""
     text = plain(source.text())
     for title, pattern in (
-        (r"(?:Type\s+)?Name\s+# reqs\s+# fails", _COUNTS),
+        (_COUNT_HEADING, _COUNTS),
         (r"(?:Type\s+)?Name\s.*%", _POINTS),
     ):
         headings = re.findall(rf"^{title}.*$", text, re.MULTILINE)
@@ -355,11 +344,13 @@ FORMATS = (
         sniff_failures, read_failures, unit="ms", example=f"{_COMMAND}_failures.csv",
     ),
     Format(
-        "locust-json", "Locust (JSON)", "histogram", (".json", ".txt"), sniff_json, read_json,
+        "locust-json", "Locust (JSON)", "histogram", (".json", ".txt"),
+        has_match(_JSON, '"response_times"'), read_json,
         unit="ms", example="locust --headless --json > out.json",
     ),
     Format(
-        "locust", "Locust (text)", "histogram", (".txt",), sniff_text, read_text, unit="ms",
+        "locust", "Locust (text)", "histogram", (".txt",),
+        has_match(rf"^{_COUNT_HEADING}", plain=plain, without=_JSON), read_text, unit="ms",
         example="locust --headless --only-summary 2> out.txt",
     ),
 )  # fmt: skip

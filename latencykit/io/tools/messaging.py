@@ -29,7 +29,6 @@ from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     data_from_values,
-    in_nanoseconds,
     nanoseconds,
     nanoseconds_of,
     without_negative,
@@ -37,7 +36,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import LineNumbers, durations, plain
+from latencykit.io.text_reports import LineNumbers, blocks, durations, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -151,9 +150,7 @@ def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
     line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     anywhere = _MEANS.search(text)
-    begins = list(_NATS_BENCH.finditer(text))
-    ends = [*(match.start() for match in begins[1:]), len(text)]
-    for begin, end in zip(begins, ends, strict=False):
+    for begin, end in blocks(text, _NATS_BENCH):
         means = _MEANS.search(text[begin.end() : end]) or anywhere
         cell = means[1] if means else begin[3]
         if cell:
@@ -248,9 +245,8 @@ def read_openmessaging(source: Source, options: ReadOptions) -> dict[str, Data]:
             p: record[f"{key}{end}"] for end, p in _POINTS.items() if record.get(f"{key}{end}")
         }
         ends = {"mean": "Avg", "max": "Max"}
-        cells = {kind: record.get(f"{key}{end}") or None for kind, end in ends.items()}
-        stats = in_nanoseconds(cells, unit)
-        if not stats:
+        stats = {kind: record.get(f"{key}{end}") or None for kind, end in ends.items()}
+        if not any(stats.values()):
             continue
         run = Run(
             tool="OpenMessaging Benchmark", command=record.get("workload"), measure="service",
@@ -259,9 +255,8 @@ def read_openmessaging(source: Source, options: ReadOptions) -> dict[str, Data]:
             failed=round(sum(errors) * _PERIOD), unit=unit, unit_from="format",
             notes=(_APPROXIMATE,),
         )  # fmt: skip
-        data = data_from_points(
-            in_nanoseconds(points, unit), round(sum(rates) * _PERIOD) or None, stats, run
-        )
+        count = round(sum(rates) * _PERIOD) or None
+        data = data_from_points(points, count, stats, run, unit)
         notes = (_NOTES[name],) if name in _NOTES else ()
         series[name] = data.with_run(notes=(*data.run.notes, *notes))
     return series

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
 from latencykit.io import json_text
-from latencykit.io.build import in_nanoseconds, nanoseconds, outcome_codes, without_negative
+from latencykit.io.build import in_nanoseconds, nanoseconds, outcome_codes, samples_of
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text_reports import command_of, plain_report, section_runs
+from latencykit.io.text_reports import command_of, plain, section_runs
 from latencykit.io.tools.hey import BEGIN, HeyReport, data_from_report, is_report, parse_report
 
 if TYPE_CHECKING:
@@ -123,13 +122,12 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     else:
         given |= {"intended": due, "duration": delay}
         run = _RUN.replace(**_SCHEDULE, rate=rate, notes=notes).with_notes(_FROM_SCHEDULE)
-    columns, left_out = without_negative(given, options)
-    return {"": Samples(run=run.with_notes(*left_out), **columns)}
+    return samples_of(given, run, options)
 
 
 def sniff_text(head: Head) -> Confidence:
     """Recognise the headings, and the success rate that hey does not print."""
-    text = plain_report(head.text)
+    text = plain(head.text)
     headings = ("Response time distribution", "Latency distribution")
     return certain("Success rate:" in text and any(is_report(text, name) for name in headings))
 

@@ -23,10 +23,10 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
-from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
 from latencykit.io.tools.prometheus import family_series, unit_of
 from latencykit.io.wire import Schema, messages
@@ -168,11 +168,6 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
     return _Point(start, end, low, high, counts, above, least, greatest, total)
 
 
-def sniff(head: Head) -> Confidence:
-    """Recognise the key of the metrics."""
-    return certain(head.text.lstrip()[:1] in ("{", "[") and _KEYS.search(head.text))
-
-
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram of a time; several exports of one make a log."""
     notes: list[str] = []
@@ -253,24 +248,14 @@ def _series(
 
 def _metrics(source: Source, notes: list[str]) -> Iterator[JSONObject]:
     """Metrics of objects one after another: one per line, or spread over lines."""
-    text = source.text()
-    at, first = 0, True
-    while (begin := re.compile(r"\S").search(text, at)) is not None:
-        try:
-            value, at = json_text.parse_next(text, source, begin.start())
-        except CorruptInputError as error:
-            if first or "ends in the middle" not in error.seen:
-                raise
-            notes.append("the last object is truncated; it was left out")
-            return
-        first = False
-        for document in value if isinstance(value, list) else [value]:
-            record = _plain(document)
-            if not isinstance(record, dict):
-                continue
-            for resource in record.get("resourcemetrics") or [record]:
-                for scope in resource.get("scopemetrics") or []:
-                    yield from scope.get("metrics") or []
+    cut = "the last object is truncated; it was left out"
+    for document in json_text.values(source.text(), source, notes, cut):
+        record = _plain(document)
+        for resource in (
+            record.get("resourcemetrics") or [record] if isinstance(record, dict) else ()
+        ):
+            for scope in resource.get("scopemetrics") or []:
+                yield from scope.get("metrics") or []
 
 
 def _plain(value: object) -> object:
@@ -356,7 +341,8 @@ def _single(point: _Point, run: Run) -> Histogram | None:
 FORMATS = (
     Format(
         "otel", "OpenTelemetry metrics (JSON: SDK console, OTLP)", "log", (".json", ".jsonl"),
-        sniff, read, example="OTEL_METRICS_EXPORTER=console my-service > metrics.json"
+        has_match(r"\A\s*[{\[]", _KEYS), read,
+        example="OTEL_METRICS_EXPORTER=console my-service > metrics.json"
         "   # or the collector's file exporter",
     ),
     Format(

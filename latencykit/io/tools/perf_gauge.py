@@ -22,10 +22,11 @@ from latencykit.io.build import (
     in_nanoseconds,
     mixed_note,
     nothing_answered,
+    percentiles_in,
 )
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text_reports import LineNumbers, below, durations, fact, plain
+from latencykit.io.text_reports import LineNumbers, below, blocks, durations, fact, plain
 from latencykit.io.tools import prometheus
 
 if TYPE_CHECKING:
@@ -59,20 +60,19 @@ def sniff_metrics(head: Head) -> Confidence:
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every block."""
     text = plain(source.text())
-    blocks = list(_BEGIN.finditer(text))
-    if not blocks:
+    parts = list(blocks(text, _BEGIN))
+    if not parts:
         expected = "one per run"
         raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
-    ends = [*(block.start() for block in blocks[1:]), len(text)]
     line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     refused: Run | None = None
-    for begin, end in zip(blocks, ends, strict=True):
+    for begin, end in parts:
         line = line_at(begin.start())
         run, good, data = _block(text[begin.end() : end], line, source)
         if good <= 0:
             refused = run
-        elif len(blocks) == 1:
+        elif len(parts) == 1:
             series[""] = data
         else:
             label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
@@ -99,7 +99,7 @@ def _block(body: str, line: int, source: Source) -> tuple[Run, int, Data]:
         )
         raise source.corrupt(line, seen, expected, "run it again")
     values = durations(rows, source, "1.42ms", line=line)
-    points = {float(name[1:]): value for name, value in values.items() if name[0] == "p"}
+    points = percentiles_in(values)
     stats = {
         _STATS[name.lower()]: value for name, value in values.items() if name.lower() in _STATS
     }
@@ -148,7 +148,7 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
         notes = [note for note in data.run.notes if "histogram_quantile" not in note]
         if gauges[name].get("max"):  # the percentiles and statistics that the tool states
             values = in_nanoseconds(gauges[name], data.run.unit)
-            points = {float(p[1:].replace("_", ".")): v for p, v in values.items() if p[0] == "p"}
+            points = percentiles_in(values)
             levels = tuple(sorted(points))
             stats = {_STATS[key]: value for key, value in values.items() if key in _STATS}
             data = replace(

@@ -18,7 +18,7 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io.build import in_nanoseconds, outcome_codes, per_operation, without_negative
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text_reports import fact
 
@@ -57,12 +57,6 @@ def sniff_intervals(head: Head) -> Confidence:
         return Confidence.NO
     rows = [list(map(int, line.split())) for line in head.lines[:20] if line.strip()]
     return certain(all(not row[1] or row[4] <= row[2] / row[1] <= row[5] for row in rows))
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the closing report."""
-    average = re.search(r"^latency average[ :=]", head.text, re.MULTILINE)
-    return certain("transaction type:" in head.text and average)
 
 
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -186,7 +180,8 @@ FORMATS = (
         example="pgbench -l --aggregate-interval=1 -T 60 DB   # writes pgbench_log.PID",
     ),
     Format(
-        "pgbench", "pgbench (text)", "summary", (".txt",), sniff_text, read_text, unit="ms",
+        "pgbench", "pgbench (text)", "summary", (".txt",),
+        has_match("transaction type:", r"^latency average[ :=]"), read_text, unit="ms",
         example="pgbench -T 60 DB > out.txt",
     ),
 )  # fmt: skip

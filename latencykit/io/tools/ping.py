@@ -16,7 +16,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import nanoseconds, nanoseconds_of, whole_nanoseconds, without_negative
+from latencykit.io.build import nanoseconds, nanoseconds_of, samples_of, whole_nanoseconds
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact
@@ -111,8 +111,7 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
     ends = np.array([float(row[0] or "nan") for row in single])
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)
     start = None if np.isnan(ends).any() else whole_nanoseconds(ends, "s") - travelled
-    columns, left_out = without_negative({"duration": duration, "start": start}, options)
-    return {"": Samples(run=run.replace(unit=unit).with_notes(*left_out), **columns)}
+    return samples_of({"duration": duration, "start": start}, run.replace(unit=unit), options)
 
 
 def sniff_raw(head: Head) -> Confidence:
@@ -185,8 +184,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     )
     duration = np.array(durations, np.int64)
     given = {"duration": duration, "start": whole_nanoseconds(stamps, "s") - duration}
-    columns, left_out = without_negative(given, options)
-    return {"": Samples(run=run.with_notes(*left_out), **columns)}
+    return samples_of(given, run, options)
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -21,7 +21,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import LineNumbers, durations, fact, plain_report
+from latencykit.io.text_reports import LineNumbers, durations, fact, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -99,7 +99,7 @@ def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the mean of every benchmark, and what ``--stats`` prints above it."""
-    text = plain_report(source.text())
+    text = plain(source.text())
     line_at = LineNumbers(text)
     series: dict[str, Data] = {}
     begin = 0
@@ -138,7 +138,7 @@ def read_pytest_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
     series: dict[str, Data] = {}
     columns: list[str] = []
     unit, cells = "s", re.compile("")
-    for number, line in enumerate(plain_report(source.text()).split("\n"), 1):
+    for number, line in enumerate(plain(source.text()).split("\n"), 1):
         if header := _PYTEST_HEADER.match(line):
             unit = header["unit"].replace("µ", "u")
             columns = re.sub(r"\([^)]*\)", "", header["columns"]).split()

@@ -36,7 +36,7 @@ from latencykit.io.build import (
     nanoseconds_of,
     printed_rows,
 )
-from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text_reports import fact, plain
 
@@ -126,12 +126,6 @@ def _memtier_data(
     }
     points.pop(0.0, None)
     return data_from_points(points, int(row["Count"]), stats, run)
-
-
-def sniff_memtier(head: Head) -> Confidence:
-    """Recognise the table."""
-    title = re.search(r"^ALL STATS$|^AGGREGATED AVERAGE RESULTS", head.text, re.MULTILINE)
-    return certain(title and "Ops/sec" in head.text)
 
 
 def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -401,8 +395,9 @@ FORMATS = (
         read_memtier_json, unit="ms", example="memtier_benchmark --json-out-file out.json",
     ),
     Format(
-        "memtier", "memtier_benchmark (text)", "histogram", (".txt",), sniff_memtier,
-        read_memtier_text, unit="ms", example="memtier_benchmark > out.txt",
+        "memtier", "memtier_benchmark (text)", "histogram", (".txt",),
+        has_match(r"^ALL STATS$|^AGGREGATED AVERAGE RESULTS", "Ops/sec"), read_memtier_text,
+        unit="ms", example="memtier_benchmark > out.txt",
     ),
     Format(
         "redis-benchmark", "redis-benchmark (text)", "histogram", (".txt",), sniff_text,

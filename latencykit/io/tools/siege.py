@@ -12,12 +12,12 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, nothing_answered
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _LINE = re.compile(
     r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE
@@ -26,18 +26,6 @@ _HINT = (
     "siege keeps no distribution; its --log and verbose lines contain single requests to 10 ms at "
     "best: measure with a tool that prints percentiles"
 )
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the closing table."""
-    longest = re.search(r"Longest transaction:\s", head.text)
-    return certain("Availability:" in head.text and longest)
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the keys; lines of advice may precede the object."""
-    keys = ('"transactions":', '"availability":', '"longest_transaction":')
-    return certain(all(key in head.text for key in keys))
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -83,11 +71,13 @@ def _summary(facts: dict[str, float], source: Source) -> Summary:
 
 FORMATS = (
     Format(
-        "siege", "siege (text)", "summary", (".txt",), sniff_text, read_text, unit="s",
+        "siege", "siege (text)", "summary", (".txt",),
+        has_match("Availability:", r"Longest transaction:\s"), read_text, unit="s",
         example="siege -b -c 4 -t 60S URL 2> siege.txt",
     ),
     Format(
-        "siege-json", "siege (JSON)", "summary", (".json", ".txt"), sniff_json, read_json,
+        "siege-json", "siege (JSON)", "summary", (".json", ".txt"),
+        has_match('"transactions":', '"availability":', '"longest_transaction":'), read_json,
         unit="s", example="siege -j -b -c 4 -t 60S URL > siege.json",
     ),
 )  # fmt: skip

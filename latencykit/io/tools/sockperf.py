@@ -11,22 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
-from latencykit.io.build import (
-    data_from_points,
-    in_nanoseconds,
-    nanoseconds_of,
-    without_negative,
-)
+from latencykit.io.build import data_from_points, nanoseconds_of, samples_of
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
 _HEADER = re.compile(r"^packet, txTime\(sec\), rxTime\(sec\)(?:, *(\w+)\(usec\))?\s*$")
 _STATS = {
@@ -66,12 +59,11 @@ def _run(text: str) -> Run:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed percentiles."""
-    text = _COLOUR.sub("", source.text())
-    cells = {name: fact(text, pattern, float) for name, pattern in _STATS.items()}
-    points = {float(p): float(value) for p, value in _PERCENTILE.findall(text)}
-    points, stats = in_nanoseconds(points, "us"), in_nanoseconds(cells, "us")
+    text = plain(source.text())
+    stats = {name: fact(text, pattern, float) for name, pattern in _STATS.items()}
+    points = {float(p): value for p, value in _PERCENTILE.findall(text)}
     count = fact(text, r"Total (\d+) observations", int)
-    return {"": data_from_points(points, count, stats, _run(text))}
+    return {"": data_from_points(points, count, stats, _run(text), "us")}
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -86,15 +78,14 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     largest = {"tx": 9e9, "rx": 9e9, "latency": 9e15}
     layout = RowLayout(names, names[1:], skip=at + 1, comment="-", largest=largest)
     frame, notes = read_table(source, options, layout)
-    run = _run(_COLOUR.sub("", "\n".join(lines[:at])))
+    run = _run(plain("\n".join(lines[:at])))
     if measured:
         duration = nanoseconds_of(frame["latency"].to_numpy(), "us")
     else:
         trip = nanoseconds_of(frame["rx"].to_numpy() - frame["tx"].to_numpy(), "s")
         duration = trip / 2 if run.notes else trip
     start = np.rint(frame["tx"].to_numpy() * 1e9).astype(np.int64)
-    columns, left_out = without_negative({"duration": duration, "start": start}, options)
-    return {"": Samples(run=run.with_notes(*notes, *left_out), **columns)}
+    return samples_of({"duration": duration, "start": start}, run.with_notes(*notes), options)
 
 
 FORMATS = (

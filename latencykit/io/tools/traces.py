@@ -18,10 +18,9 @@ import numpy as np
 from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain, has_keys
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
 from latencykit.io.wire import Schema, messages
 
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names
 _OTLP = re.compile(r'"resource_?spans"\s*:|"batches"\s*:(?=[\s\S]*"scopeSpans")', re.IGNORECASE)
+_JSON = r"\A\s*[{\[]"
 _RESOURCES = ("resourceSpans", "resource_spans", "batches")
 _JAEGER = re.compile(r'"operationName"\s*:')
 _ZIPKIN = re.compile(r'"(?:localEndpoint|remoteEndpoint|parentId|binaryAnnotations)"\s*:')
 _ID = re.compile(r"(?!0+$)(?:[0-9a-f]{16}){1,2}$")  # of eight or sixteen bytes, not all zero
-_BLANK = re.compile(r"\s*")
 
 # The messages of trace.proto, by the keys of their JSON.
 _SCALAR: Schema = {
@@ -70,18 +69,8 @@ _Span = tuple[str, str, str, str, str, str, int, int, bool, dict[str, Any]]
 
 def _documents(source: Source, notes: list[str]) -> Iterator[Any]:
     """Documents one after the other; the items of lists, which may be lists of spans by trace."""
-    text, at, first = json_text.without_halves(source.text()), 0, True
-    while (match := _BLANK.match(text, at)) and match.end() < len(text):
-        try:
-            value, at = json_text.parse_next(text, source, match.end())
-        except CorruptInputError as error:
-            if first or "ends in the middle" not in error.seen:
-                raise
-            notes.append(CUT_LINE)
-            return
-        first = False
-        for entry in value if isinstance(value, list) else [value]:
-            yield from entry if isinstance(entry, list) else [entry]
+    for value in json_text.values(source.text(), source, notes):
+        yield from value if isinstance(value, list) else [value]
 
 
 def _parent(span_id: object) -> str:
@@ -269,10 +258,6 @@ def _read(
     return {"": samples(np.flatnonzero(root))}
 
 
-def _sniff_otlp(head: Head) -> Confidence:
-    return certain(head.text.lstrip()[:1] in ("{", "[") and _OTLP.search(head.text))
-
-
 def _sniff_otlp_protobuf(head: Head) -> Confidence:
     """Recognise the first span: its ids and its times."""
     try:
@@ -290,22 +275,10 @@ def _sniff_otlp_protobuf(head: Head) -> Confidence:
     )
 
 
-def _sniff_jaeger(head: Head) -> Confidence:
-    return certain(
-        head.text.lstrip()[:1] in ("{", "[")
-        and _JAEGER.search(head.text)
-        and has_keys(head, "spanID")
-    )
-
-
-def _sniff_zipkin(head: Head) -> Confidence:
-    return certain(has_keys(head, "traceId", "id", "timestamp") and _ZIPKIN.search(head.text))
-
-
 FORMATS = (
     Format(
         "otlp-traces", "OpenTelemetry traces (OTLP JSON)", "samples", (".json", ".jsonl"),
-        _sniff_otlp, partial(_read, _otlp, "OpenTelemetry"),
+        has_match(_JSON, _OTLP), partial(_read, _otlp, "OpenTelemetry"),
         unit="ns", example="otelcol --config file-exporter.yaml   # writes traces.json",
     ),
     Format(
@@ -317,12 +290,13 @@ FORMATS = (
     ),
     Format(
         "jaeger", "Jaeger traces (JSON)", "samples", (".json",),
-        _sniff_jaeger, partial(_read, _jaeger, "Jaeger"),
+        has_match(_JSON, _JAEGER, '"spanID"'), partial(_read, _jaeger, "Jaeger"),
         unit="us", example="curl 'http://localhost:16686/api/traces?service=shop' > traces.json",
     ),
     Format(
         "zipkin", "Zipkin traces (JSON v2)", "samples", (".json",),
-        _sniff_zipkin, partial(_read, _zipkin, "Zipkin"),
+        has_match(_JSON, _ZIPKIN, '"traceId"', '"id"', '"timestamp"'),
+        partial(_read, _zipkin, "Zipkin"),
         unit="us", example="curl 'http://localhost:9411/api/v2/traces' > traces.json",
     ),
 )  # fmt: skip

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
-from latencykit.io.build import nanoseconds_of, whole_nanoseconds, without_negative
+from latencykit.io.build import base_unit, nanoseconds_of, samples_of, whole_nanoseconds
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.source import Confidence, Format
 
@@ -68,13 +67,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     end = whole_nanoseconds(frame["time"].to_numpy(), clock)
     begins = header is not None and header["time"].upper() in ("STIME", "START")
     start = end if begins else end - np.rint(latency).astype(np.int64)
-    columns, left_out = without_negative({"start": start, "duration": latency}, options)
     guess = () if header else ("two columns without names: taken as end time and latency",)
     run = Run(
-        measure="service", corrected="none", unit=unit, unit_from=origin,
-        notes=(*notes, *left_out, *guess),
-    )  # fmt: skip
-    return {"": Samples(**columns, unit="none" if unit == "none" else "ns", run=run)}
+        measure="service", corrected="none", unit=unit, unit_from=origin, notes=(*notes, *guess)
+    )
+    given = {"start": start, "duration": latency}
+    return samples_of(given, run, options, unit=base_unit(unit))
 
 
 FORMATS = (

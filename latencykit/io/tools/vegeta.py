@@ -36,9 +36,9 @@ from latencykit.io.build import (
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import plain_report, sections
+from latencykit.io.text_reports import plain, sections
 from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
 from latencykit.units import format_duration, parse_duration
 
@@ -60,7 +60,6 @@ _COLUMNS = (
     "stamp", "code", "latency", "out", "in", "error", "body", "attack", "seq", "method", "url",
     "headers",
 )  # fmt: skip
-_ROW = re.compile(r"\d{16,19},\d{1,3},-?\d+,\d+,\d+,")
 _KEYS = ("timestamp", "latency", "code", "bytes_in", "bytes_out")
 _NUMBERS = {key: re.compile(rf'"{key}":(-?\d+)[,}}]'.encode()) for key in ("latency", "code")}
 _WORDS = {
@@ -70,11 +69,6 @@ _WORDS = {
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _OFTEN, _LONG = 20, 5e7
 _SECONDS_TO_1970 = 62_135_596_800  # from the year 1, where Go's time begins
-
-
-def sniff_csv(head: Head) -> Confidence:
-    """Recognise the first row: ns since the epoch, a status, a latency and two sizes."""
-    return certain(_ROW.match(head.text))
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -301,13 +295,7 @@ _HDRPLOT = re.compile(
 )
 _HINT = "vegeta report -type=hdrplot prints the distribution, vegeta encode every request"
 _ANEW = "run vegeta report anew"
-
-
-def sniff_report_json(head: Head) -> Confidence:
-    """Recognise the keys."""
-    keys = ("latencies", "bytes_in", "status_codes", "success", "requests")
-    keyed = all(f'"{key}":' in head.text for key in keys)
-    return certain(keyed and plain_report(head.text).lstrip()[:1] == "{")
+_REPORT_KEYS = ("latencies", "bytes_in", "status_codes", "success", "requests")
 
 
 def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -380,12 +368,6 @@ def _with_failures(
     return run, total - failed
 
 
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the rows of requests and latencies."""
-    text = plain_report(head.text)
-    return certain(_REQUESTS.search(text) and re.search(r"^Latencies\s+\[", text, re.MULTILINE))
-
-
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every report; of those that ``-every`` draws over each other, the last."""
     parts = sections(source, _REQUESTS)
@@ -438,13 +420,6 @@ def _numbers_of(row: re.Match[str]) -> dict[str, float]:
     }
 
 
-def sniff_hist(head: Head) -> Confidence:
-    """Recognise the header and its first bucket."""
-    text = plain_report(head.text)
-    bucket = re.search(r"^\[\S+,\s+\S+\]\s+\d+", text, re.MULTILINE)
-    return certain(_HIST.search(text) and bucket)
-
-
 def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the buckets; what lies in the last one is censored at its lower end."""
     part = sections(source, _HIST)[-1]
@@ -467,7 +442,7 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def sniff_hdrplot(head: Head) -> Confidence:
     """Recognise vegeta's header, which has no blank line below it."""
-    header = _HDRPLOT.search(plain_report(head.text)[:4000])
+    header = _HDRPLOT.search(plain(head.text)[:4000])
     first = r"\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]"
     return certain(header and re.match(first, head.text[header.end() :]))
 
@@ -503,7 +478,8 @@ FORMATS = (
         unit="ns", example="vegeta attack -targets targets.txt -rate 100 > results.bin",
     ),
     Format(
-        "vegeta-csv", "vegeta results (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ns",
+        "vegeta-csv", "vegeta results (CSV)", "samples", (".csv",),
+        has_match(r"\A\d{16,19},\d{1,3},-?\d+,\d+,\d+,"), read_csv, unit="ns",
         example="vegeta encode -to csv results.bin > results.csv",
     ),
     Format(
@@ -511,15 +487,18 @@ FORMATS = (
         read_json, unit="ns", example="vegeta encode -to json results.bin > results.json",
     ),
     Format(
-        "vegeta-report-json", "vegeta report (JSON)", "histogram", (".json",), sniff_report_json,
+        "vegeta-report-json", "vegeta report (JSON)", "histogram", (".json",),
+        has_match(r"\A\s*\{", *(f'"{key}":' for key in _REPORT_KEYS), plain=plain),
         read_report_json, unit="ns", example="vegeta report -type=json results.bin > report.json",
     ),
     Format(
-        "vegeta-report", "vegeta report (text)", "histogram", (".txt",), sniff_text, read_text,
+        "vegeta-report", "vegeta report (text)", "histogram", (".txt",),
+        has_match(_REQUESTS, r"^Latencies\s+\[", plain=plain), read_text,
         example="vegeta report results.bin > report.txt",
     ),
     Format(
-        "vegeta-hist", "vegeta report (hist)", "histogram", (".txt",), sniff_hist, read_hist,
+        "vegeta-hist", "vegeta report (hist)", "histogram", (".txt",),
+        has_match(_HIST, r"^\[\S+,\s+\S+\]\s+\d+", plain=plain), read_hist,
         example="vegeta report -type='hist[0,1ms,10ms,100ms,1s]' results.bin > report.txt",
     ),
     Format(

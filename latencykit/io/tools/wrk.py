@@ -30,13 +30,13 @@ from latencykit.io.build import (
     nothing_answered,
 )
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import command_of, fact, plain_report, sections
+from latencykit.io.text_reports import blocks, command_of, fact, plain, sections
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
     from latencykit.io.text_reports import Section
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
@@ -57,6 +57,7 @@ _SPECTRUM = re.compile(
 _DETAILS = re.compile(r"^ *Detailed Percentile spectrum: *$", re.MULTILINE)
 _FOOTER = re.compile(r"^#\[Buckets.*$|^-{20,}", re.MULTILINE)
 _RATE = re.compile(r" (?:-R *|--rate[ =])(\d+(?:\.\d+)?)([kKmM]?)\b")
+_OF_WRK2 = r"\(HdrHistogram - |^ +Thread calibration: "
 _KINDS: dict[str, dict[str, Any]] = {
     "corrected": {"measure": "response", "corrected": "schedule"},
     "uncorrected": {"measure": "service", "corrected": "none", "loop": "paced"},
@@ -72,23 +73,6 @@ class _Report(NamedTuple):
     stats: dict[str, float]
     requests: int | None
     mixed: int
-
-
-def _is_wrk(text: str) -> bool:
-    """True if there is the table of thread statistics, which wrk and its forks share."""
-    return _HEADER.search(text) is not None
-
-
-def _is_wrk2(text: str) -> bool:
-    """True if there are lines that only wrk2 prints."""
-    calibration = re.search(r"^ +Thread calibration: ", text, re.MULTILINE)
-    return "(HdrHistogram - " in text or calibration is not None
-
-
-def sniff(head: Head) -> Confidence:
-    """Recognise the table of thread statistics."""
-    text = plain_report(head.text)
-    return certain(_is_wrk(text) and not _is_wrk2(text))
 
 
 def _named_runs(source: Source) -> list[tuple[Section, str]]:
@@ -161,12 +145,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     return series
 
 
-def sniff_wrk2(head: Head) -> Confidence:
-    """Recognise the table of thread statistics, and the lines that only wrk2 prints."""
-    text = plain_report(head.text)
-    return certain(_is_wrk(text) and _is_wrk2(text))
-
-
 def read_wrk2(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the spectra of every run: ``corrected``, then ``uncorrected``."""
     series: dict[str, Data] = {}
@@ -194,10 +172,8 @@ def _spectra(part: Section) -> dict[str, Data]:
         run = run.replace(duration=round(run.duration - _CALIBRATION, 6)).with_notes(
             "the first 10 s, in which wrk2 calibrates, are not among the values"
         )
-    titles = list(_SPECTRUM.finditer(part.text))
-    ends = [*(title.start() for title in titles[1:]), len(part.text)]
     series: dict[str, Data] = {}
-    for title, end in zip(titles, ends, strict=False):
+    for title, end in blocks(part.text, _SPECTRUM):
         kind = "corrected" if title[1] == "Recorded" else "uncorrected"
         complete, own = report.requests is not None, run.replace(**_KINDS[kind])
         start = title.end()
@@ -254,11 +230,13 @@ def _detailed(
 
 FORMATS = (
     Format(
-        "wrk", "wrk (text)", "histogram", (".txt",), sniff, read,
+        "wrk", "wrk (text)", "histogram", (".txt",),
+        has_match(_HEADER, without=_OF_WRK2, plain=plain), read,
         example="wrk -t2 -c8 -d30s --latency --timeout 30s http://127.0.0.1:8080/ > wrk.txt",
     ),
     Format(
-        "wrk2", "wrk2 (text)", "histogram", (".txt",), sniff_wrk2, read_wrk2, unit="ms",
+        "wrk2", "wrk2 (text)", "histogram", (".txt",),
+        has_match(_HEADER, _OF_WRK2, plain=plain), read_wrk2, unit="ms",
         example="wrk2 -t2 -c8 -d30s -R400 --latency --u_latency http://127.0.0.1:8080/ "
         "> wrk2.txt",
     ),

@@ -18,17 +18,15 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
 from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     nanoseconds,
-    per_operation,
     printed_rows,
-    without_negative,
+    samples_of,
 )
 from latencykit.io.rows import line_chunks
-from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text_reports import fact
 
@@ -41,7 +39,7 @@ _LINE = re.compile(r"^\[([^\]]+)\], ([^,\n]+), (\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d+)\r?$", re.MULTILINE)
 _NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
-_CLOSING = re.compile(r"^\[\w[\w-]*\], \S*Latency\([mu]s\), ", re.MULTILINE)
+_CLOSING = r"^\[\w[\w-]*\], \S*Latency\([mu]s\), "
 _PERCENTILE = re.compile(r"([\d.]+)(?:st|nd|rd|th)?PercentileLatency\(([mu]s)\)|p([\d.]+)")
 _STATS = {
     "AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max",
@@ -52,12 +50,6 @@ _HINT = (
     "-p measurement.histogram.verbose=true prints the full distribution, "
     "-p hdrhistogram.fileoutput=true logs it (.hdr)"
 )
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the closing lines."""
-    closing = "[OVERALL], RunTime(ms)," in head.text or _CLOSING.search(head.text)
-    return certain(closing and _RAW_HEADER not in head.text)
 
 
 def sniff_raw(head: Head) -> Confidence:
@@ -78,12 +70,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one series per operation from measurements, in a list or one after another."""
-    text = source.text()
-    records: list[object] = []
-    at = 0
-    while (begin := re.compile(r"\S").search(text, at)) is not None:
-        value, at = json_text.parse_next(text, source, begin.start())
-        records += value if isinstance(value, list) else [value]
+    records = json_text.values(source.text(), source)
     keys = ("metric", "measurement", "value")
     rows = [tuple(str(row.get(key)) for key in keys) for row in records if isinstance(row, dict)]
     return _series(rows, Run(loop="closed"))
@@ -170,19 +157,19 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     duration = latency.astype(np.int64) * 1_000
     start = end.astype(np.int64) * 1_000_000 - duration
     given = {"duration": duration, "start": start, "code": code.reshape(-1)}
-    columns, left_out = without_negative(given, options)
-    code = columns.pop("code")
     run = Run(
         tool="YCSB", loop="closed", measure="service", corrected="none", unit="us",
-        unit_from="format", notes=left_out,
+        unit_from="format",
     )  # fmt: skip
     labels = [name.decode() for name in names.tolist()]
-    return per_operation(Samples(run=run, **columns), code, labels, apart=("CLEANUP",))
+    return samples_of(given, run, options, labels, apart=("CLEANUP",))
 
 
 FORMATS = (
     Format(
-        "ycsb", "YCSB (text)", "histogram", (".txt",), sniff_text, read_text, unit="us",
+        "ycsb", "YCSB (text)", "histogram", (".txt",),
+        has_match(rf"\[OVERALL\], RunTime\(ms\),|{_CLOSING}", without=re.escape(_RAW_HEADER)),
+        read_text, unit="us",
         example="bin/ycsb run … > ycsb.txt",
     ),
     Format(
