@@ -71,3 +71,13 @@ def test_csv_percentile_rows(read_text, mark):
         1000,
         2500,
     )
+
+
+def test_a_throughput_of_zero_in_a_csv_has_no_mean(read_text):
+    head = '"Benchmark","Mode","Threads","Samples","Score","Score Error (99.9%)","Unit"\n'
+    rows = [
+        f'"demo.A.{name}","thrpt",1,5,{score},NaN,"ops/s"\n'
+        for name, score in (("slow", 0.0), ("run", 4.0))
+    ]
+    found = read_text(head + "".join(rows), "r.csv")
+    assert (found["demo.A.slow"].stats, found["demo.A.run"].mean) == ({}, 250_000_000)

@@ -17,6 +17,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import (
+    added_up,
     data_from_points,
     distinct,
     in_nanoseconds,
@@ -103,26 +104,28 @@ def _data(result: JSONObject, metric: JSONObject) -> Data | None:
             run = run.with_notes(f"each value is one shot of {batch:,} calls")
         return _exact(values * factor, np.ones(values.size), score * factor, metric, run, factor)
     count = sum(len(fork) for fork in raw) if isinstance(raw, list) else None
+    run = run.with_notes(*([_INVERSE] if throughput else []), _HINT)
+    return Summary(_mean(score, kind, threads), {}, count, "ns", run)
+
+
+def _mean(score: float, kind: tuple[str, int, bool], threads: int) -> dict[str, float]:
+    """The mean time of a call; that of a throughput is threads / throughput."""
+    unit, factor, throughput = kind
     if throughput:
-        stats = {"mean": nanoseconds(factor * threads / score, unit)} if score else {}
-        return Summary(stats, {}, count, "ns", run.with_notes(_INVERSE, _HINT))
-    stats = {"mean": nanoseconds(score * factor, unit)}
-    return Summary(stats, {}, count, "ns", run.with_notes(_HINT))
+        return {"mean": nanoseconds(factor * threads / score, unit)} if score else {}
+    return {"mean": nanoseconds(score * factor, unit)}
 
 
 def _exact(
     values: Any, counts: Any, mean: float, metric: JSONObject, run: Run, factor: int
 ) -> Histogram:
     """Every value with its count; percentiles read as JMH printed them."""
-    points, where = np.unique(nanoseconds_of(values, run.unit), return_inverse=True)
-    total = np.zeros(points.size, np.int64)
-    np.add.at(total, where.reshape(-1), counts.astype(np.int64))
-    percentiles = [
+    points, total = added_up(nanoseconds_of(values, run.unit), counts.astype(np.int64))
+    percentiles = sorted(
         (float(p), nanoseconds(value * factor, run.unit))
         for p, value in (metric.get("scorePercentiles") or {}).items()
         if isinstance(value, (int, float)) and value == value
-    ]
-    percentiles.sort()
+    )
     return Histogram.from_buckets(
         points, points, total, run=run, reported_stats={"mean": nanoseconds(mean, run.unit)},
         reported_percentiles=(tuple(p for p, _ in percentiles), tuple(v for _, v in percentiles)),
@@ -161,12 +164,11 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         if "score" not in result:
             continue
         unit, factor, throughput = result["kind"]
-        score, count = result["score"], result["samples"]
+        count = result["samples"]
         run = _RUN.replace(connections=result["threads"], unit=unit)
-        stats = {"mean": nanoseconds(score * factor, unit)}
+        stats = _mean(result["score"], result["kind"], result["threads"])
         points = {p: value * factor for p, value in result["points"].items()}
         if throughput:
-            stats = {"mean": nanoseconds(factor * result["threads"] / score, unit)}
             data: Data = Summary(stats, {}, count, "ns", run.with_notes(_INVERSE, _HINT))
         elif points:
             data = data_from_points(in_nanoseconds(points, unit), count, stats, run)
