@@ -41,6 +41,16 @@ _Key = TypeVar("_Key")
 EMPTY = ("", "-", "NaN", "nan", "NA", "N/A", "n/a", "null", "NULL", "None", "none", "nil", "NaT")
 """Cells that stand for "nothing"."""
 
+_UNITS = {
+    word: unit
+    for unit, words in {
+        "ns": "ns nsec nsecs nano nanos nanosec nanosecond nanoseconds",
+        "us": "us usec usecs micro micros microsec microsecond microseconds µs μs",
+        "ms": "ms msec msecs milli millis millisec millisecond milliseconds",
+        "s": "s sec secs second seconds",
+    }.items()
+    for word in words.split()
+}
 _NUMBER = re.compile(
     r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)\s*", re.IGNORECASE
 )
@@ -52,6 +62,21 @@ _PERCENTILE = re.compile(
     r"|(\d+(?:\.\d+)?) ?(?:%|st|nd|rd|th)(?: ?(?:percentile|%ile|pct))?",
     re.IGNORECASE,
 )
+
+
+def words_in(text: str) -> tuple[str, ...]:
+    """Return the words of a text, in order."""
+    return tuple(text.split())
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+def unit_in(text: str) -> str | None:
+    """Return the unit that a word spells, or None."""
+    return _UNITS.get(text.strip().lower())
 
 
 def nanoseconds(value: float | str, unit: str) -> float:
@@ -170,11 +195,16 @@ def data_from_values(
     unit = base_unit(run.unit)
     if counts is None and unit == "ns" and array.size and array.min() >= FINE:
         return Samples(duration=array, run=run)
-    numbers = np.ones(array.size, np.int64) if counts is None else np.asarray(counts, np.int64)
-    points, where = np.unique(array, return_inverse=True)
-    total = np.zeros(points.size, np.int64)
-    np.add.at(total, where.reshape(-1), numbers)
+    points, total = added_up(array, 1 if counts is None else np.asarray(counts, np.int64))
     return Histogram.from_buckets(points, points, total, unit, run=run)
+
+
+def added_up(keys: Floats, counts: int | NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the distinct keys (numbers, or rows of them), ascending, and the counts of each."""
+    distinct_keys, where = np.unique(keys, axis=0 if keys.ndim > 1 else None, return_inverse=True)
+    total = np.zeros(len(distinct_keys), np.int64)
+    np.add.at(total, where.reshape(-1), counts)
+    return distinct_keys, total
 
 
 def without_negative(
@@ -234,6 +264,15 @@ def samples_of(
     further, code = kept.pop("columns", {}), kept.pop("code", None)
     samples = Samples(run=run.with_notes(*left_out), unit=unit, **kept).with_columns(further)
     return {"": samples} if code is None else per_operation(samples, code, names, apart)
+
+
+def number_in(text: str, most: float = 1e15) -> float | None:
+    """Return a number from 0 to below `most`; None for another text."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value < most else None
 
 
 def numbers_of(texts: Iterable[str]) -> NDArray[np.float64]:

@@ -23,8 +23,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
+from latencykit.io.build import unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
-from latencykit.io.raw.cells import unit_in
 from latencykit.io.source import Confidence, Format
 from latencykit.units import NANOSECONDS
 
@@ -46,10 +46,7 @@ _ROW = re.compile(
     rf"^\s*({_NUMBER})[\s,]+({_NUMBER})[\s,]+(\d+)(?:[\s,]+({_NUMBER})?)?\s*$", re.IGNORECASE
 )
 _MEAN = re.compile(rf"#\[Mean\s*=\s*({_NUMBER}),\s*StdDeviation\s*=\s*({_NUMBER})\]", re.IGNORECASE)
-_MAX = re.compile(rf"#\[Max\s*=\s*({_NUMBER}),\s*Total count\s*=\s*({_NUMBER})\]", re.IGNORECASE)
-_PYTHON_MAX = re.compile(
-    rf"#\[Max\s*=\s*({_NUMBER}),\s*TotalCount\s*=\s*({_NUMBER})\]", re.IGNORECASE
-)
+_MAX = re.compile(rf"#\[Max\s*=\s*({_NUMBER}),\s*Total( ?)count\s*=\s*{_NUMBER}\]", re.IGNORECASE)
 
 
 class Spectrum:
@@ -92,26 +89,19 @@ class Spectrum:
             or (np.diff(self.percentiles) < 0).any()
         ):
             raise ValueError("values, percentiles and counts do not all ascend")
-        reported_stats = dict(self.reported_stats)
-        top = max(reported_stats.get("max", v[-1]), v[-1])
         lows = np.concatenate(([v[0]], v[:-1]))
         counts = np.diff(n, prepend=0)
         nonempty = counts > 0
         if not nonempty.any():
             raise ValueError("no value was counted")
         # A row that counts nothing new still ends the bucket of the next one that does.
-        lows, highs, counts = lows[nonempty], v[nonempty].copy(), counts[nonempty]
-        highs[-1] = max(highs[-1], min(top, v[-1]))
+        highs = v[nonempty].copy()
+        highs[-1] = v[-1]
         reported_percentiles = tuple(self.percentiles), tuple(v.tolist())
         return Histogram.from_buckets(
-            lows,
-            highs,
-            counts,
-            unit,
-            reported_stats=reported_stats,
-            reported_percentiles=reported_percentiles,
-            **known,
-        )
+            lows[nonempty], highs, counts[nonempty], unit, reported_stats=dict(self.reported_stats),
+            reported_percentiles=reported_percentiles, **known,
+        )  # fmt: skip
 
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
@@ -127,16 +117,15 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
             if "unit" in own:
                 spectrum.unit, spectrum.assumed = own["unit"], own.get("unit_from") == "assumed"
             spectrum.facts |= run_facts(own)
-            if "supported" in own:
-                spectrum.supported = _percentile(own["supported"])
-            mean, top = _MEAN.search(text), _MAX.search(text) or _PYTHON_MAX.search(text)
+            if "supported" in own:  # as latencykit writes it
+                level = re.fullmatch(r"p(\d{1,3}(?:\.\d{1,9})?)", own["supported"])
+                spectrum.supported = min(float(level[1]), 100.0) if level else None
+            mean, top = _MEAN.search(text), _MAX.search(text)
             if mean is not None:
                 spectrum.reported_stats |= {"mean": _float(mean[1]), "std": _float(mean[2])}
-                if "python" in spectrum.reported_stats:
-                    del spectrum.reported_stats["std"]
             if top is not None:
                 spectrum.reported_stats["max"] = _float(top[1])
-                if _MAX.search(text) is None:  # the Python port's unit is not that of the mean
+                if not top[2]:  # the Python port's unit is not that of the mean
                     spectrum.reported_stats.pop("std", None)
         elif text:
             row = _ROW.match(text) if len(text) < _LONGEST_ROW else None
@@ -153,12 +142,6 @@ def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
     return spectrum
 
 
-def _percentile(text: str) -> float | None:
-    """A percentile that latencykit wrote; None for anything else."""
-    match = re.fullmatch(r"p(\d{1,3}(?:\.\d{1,9})?)", text)
-    return None if match is None else min(float(match[1]), 100.0)
-
-
 def _float(text: str) -> float:
     return float(text.replace(",", ""))
 
@@ -168,12 +151,9 @@ def _float(text: str) -> float:
 
 def sniff(head: Head) -> Confidence:
     """Tell a distribution by its header line near the top."""
-    for line in head.lines[:6]:
-        if _HEADER.match(line):
-            return Confidence.LIKELY
-        if line.startswith("#[Overall percentile distribution"):
-            return Confidence.LIKELY
-    return Confidence.NO
+    title = "#[Overall percentile distribution"
+    known = any(_HEADER.match(line) or line.startswith(title) for line in head.lines[:6])
+    return Confidence.LIKELY if known else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -335,14 +315,8 @@ def write_hgrm(
 
 FORMATS = (
     Format(
-        name="hgrm",
-        title="HdrHistogram percentile distribution",
-        level="histogram",
-        suffixes=(".hgrm",),
-        sniff=sniff,
-        read=read,
-        write=write_hgrm,
-        unit="ms",
+        "hgrm", "HdrHistogram percentile distribution", "histogram", (".hgrm",), sniff, read,
+        write_hgrm, unit="ms",
         example="HistogramLogProcessor -i run.hlog -o run   # writes run.hgrm",
     ),
-)
+)  # fmt: skip

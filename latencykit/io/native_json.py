@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _MOST = (1 << 63) - 1
 _LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests
+_UNFIT = (
+    AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
@@ -110,25 +113,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         record = json.loads(source.text())
         return {name: data_of(series) for name, series in record["series"].items()}
     except json.JSONDecodeError as error:
-        raise source.corrupt(
-            error.lineno,
-            f"the JSON is corrupt ({error.msg})",
-            "a file that latencykit wrote",
-            "convert the original again",
-        ) from None
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-    ) as error:
-        seen = f"the record is incomplete ({type(error).__name__}: {error})"
-        raise source.corrupt(
-            None, seen, "a file that latencykit wrote", "convert the original again"
-        ) from None
+        line, seen = error.lineno, f"the JSON is corrupt ({error.msg})"
+    except _UNFIT as error:
+        line, seen = None, f"the record is incomplete ({type(error).__name__}: {error})"
+    expected = "a file that latencykit wrote"
+    raise source.corrupt(line, seen, expected, "convert the original again")
 
 
 def data_of(record: JSONObject) -> Data:
@@ -148,27 +137,19 @@ def data_of(record: JSONObject) -> Data:
             unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record}
         )
     if kind == "histogram":
-        return _histogram_of(record, unit, run)
+        bound = record["censored_at"]
+        buckets, index = _buckets(record["buckets"]), _ints(record["index"])
+        counts = _ints(record["counts"])
+        _check(buckets, np.array([0, index.size]), index, counts)
+        stats, (percentiles, values) = record["reported_stats"], record["reported_percentiles"]
+        if not _numbers([*stats.values(), *percentiles, *values, record["censored"], bound or 0]):
+            raise ValueError("a stated number is none")
+        return Histogram(
+            buckets, index, counts, unit, run, stats, (tuple(percentiles), tuple(values)),
+            record["censored"], float("inf") if bound is None else bound,
+        )  # fmt: skip
     if kind != "log":
         raise ValueError(f"no data type is called {kind!r}")
-    return _log_of(record, unit, run)
-
-
-def _histogram_of(record: JSONObject, unit: str, run: Run) -> Histogram:
-    bound = record["censored_at"]
-    buckets, index = _buckets(record["buckets"]), _ints(record["index"])
-    counts = _ints(record["counts"])
-    _check(buckets, np.array([0, index.size]), index, counts)
-    stats, (percentiles, values) = record["reported_stats"], record["reported_percentiles"]
-    if not _numbers([*stats.values(), *percentiles, *values, record["censored"], bound or 0]):
-        raise ValueError("a stated number is none")
-    return Histogram(
-        buckets, index, counts, unit, run, stats, (tuple(percentiles), tuple(values)),
-        record["censored"], float("inf") if bound is None else bound,
-    )  # fmt: skip
-
-
-def _log_of(record: JSONObject, unit: str, run: Run) -> HistogramLog:
     start, length, tags = record["start"], record["length"], record["tags"]
     if not (_numbers(start) and _numbers(length) and len(start) == len(length) == len(tags)):
         raise ValueError("start, length and tags do not fit together")
@@ -178,13 +159,7 @@ def _log_of(record: JSONObject, unit: str, run: Run) -> HistogramLog:
     names = list(dict.fromkeys(["", *tags]))
     codes = [names.index(tag) for tag in tags]
     return HistogramLog(
-        start,
-        length,
-        [MemoryPart(blocks)],
-        tag_code=codes,
-        tag_names=names,
-        unit=unit,
-        run=run,
+        start, length, [MemoryPart(blocks)], tag_code=codes, tag_names=names, unit=unit, run=run
     )
 
 
@@ -192,10 +167,8 @@ def _run(facts: JSONObject) -> Run:
     """Return the facts as a `Run`, where each is of the kind that the field states."""
     run = Run(**facts)
     for field in dataclasses.fields(Run):
-        value, integer = (
-            facts.get(field.name, field.default),
-            field.name in ("failed", "timeouts", "dropped", "unfinished", "connections"),
-        )
+        value = facts.get(field.name, field.default)
+        integer = field.name in ("failed", "timeouts", "dropped", "unfinished", "connections")
         if field.name in ("tags", "notes"):
             fits = all(isinstance(text, str) for text in value)
         elif value is None:
@@ -245,9 +218,8 @@ def _check(buckets: Buckets, indptr: Ints, index: Ints, counts: Ints) -> None:
     if (counts < 0).any() or (index < 0).any() or (index >= slots).any():
         raise ValueError("a count or an index is out of its range")
     steps = np.diff(index)
-    steps[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < index.size)] - 1] = (
-        1  # a new row begins anywhere
-    )
+    inner = indptr[1:-1]
+    steps[inner[(inner > 0) & (inner < index.size)] - 1] = 1  # a new row begins anywhere
     if (steps <= 0).any():
         raise ValueError("the indices of a row do not ascend")
 
@@ -270,13 +242,7 @@ def _buckets(record: JSONObject) -> Buckets:
 
 FORMATS = (
     Format(
-        name="json",
-        title="latencykit's own JSON",
-        level="samples",
-        suffixes=(".json",),
-        sniff=sniff,
-        read=read,
-        write=write_json,
+        "json", "latencykit's own JSON", "samples", (".json",), sniff, read, write_json,
         example="latencykit convert run.hlog run.json",
     ),
-)
+)  # fmt: skip

@@ -206,19 +206,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         metadata = file.metadata.metadata or {}
         record = (file.schema_arrow.metadata or {}).get(_KEY) or metadata.get(_KEY)
         if record is None and b"latencykit.history" in metadata:
-            raise source.corrupt(
-                None,
-                "this is a run of a history",
-                "a measurement",
-                "latencykit history show --store reads the folder",
-            )
+            hint = "latencykit history show --store reads the folder"
+            raise source.corrupt(None, "this is a run of a history", "a measurement", hint)
         if record is None:
-            raise source.corrupt(
-                None,
-                "this Parquet file was not written by latencykit",
-                "its metadata",
-                "convert the original",
-            )
+            seen = "this Parquet file was not written by latencykit"
+            raise source.corrupt(None, seen, "its metadata", "convert the original")
         facts = json.loads(record)
         groups: dict[str, list[tuple[int, int, int]]] = {}
         for number in range(file.metadata.num_row_groups):
@@ -267,12 +259,8 @@ def _opened(source: Source) -> Iterator[Any]:
     except LatencyKitError:
         raise
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise source.corrupt(
-            None,
-            f"the Parquet file is corrupt ({type(error).__name__})",
-            "",
-            "convert the original again",
-        ) from None
+        seen = f"the Parquet file is corrupt ({type(error).__name__})"
+        raise source.corrupt(None, seen, "", "convert the original again") from None
 
 
 class _ParquetPart:
@@ -317,13 +305,7 @@ class _ParquetPart:
 
 FORMATS = (
     Format(
-        name="parquet",
-        title="latencykit's table of buckets in Parquet",
-        level="log",
-        suffixes=(".parquet",),
-        sniff=sniff,
-        read=read,
-        write=write_parquet,
-        example="latencykit convert run.hlog run.parquet",
+        "parquet", "latencykit's table of buckets in Parquet", "log", (".parquet",), sniff, read,
+        write_parquet, example="latencykit convert run.hlog run.parquet",
     ),
-)
+)  # fmt: skip

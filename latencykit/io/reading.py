@@ -37,6 +37,7 @@ from latencykit.io.source import (
     SeveralDocuments,
     Source,
     Tally,
+    drop,
     level_name,
 )
 from latencykit.units import NANOSECONDS, parse_moment
@@ -268,7 +269,7 @@ class _Later:
     ) -> None:
         self._source: Source | None = source
         self._path, self._name = source.shown, name
-        self._options = replace(options, columns=True, report=_silent, tally=Tally())
+        self._options = replace(options, columns=True, report=drop, tally=Tally())
         self._format = chosen
         self._rows, self._sum = int(duration.size), int(duration.sum())
         self._shared = shared  # series of the input that have been read again and not yet used
@@ -301,10 +302,6 @@ class _Later:
             "_path": str(Path(self._path).absolute()) if Path(self._path).exists() else self._path,
             "_format": self._format.name if named is self._format else self._format,
         }
-
-
-def _silent(_: str) -> None:
-    """Report nothing: what was skipped has been reported by the first reading."""
 
 
 def _in_stated_unit(data: Data, unit: str) -> Data:

@@ -196,12 +196,8 @@ def table_chunks(
     """
     twice = next((name for name in layout.columns if layout.columns.count(name) > 1), None)
     if twice is not None:
-        raise source.corrupt(
-            1,
-            f"two columns are named {printable(twice, 40)!r}",
-            "each name once",
-            "rename one of them",
-        )
+        seen = f"two columns are named {printable(twice, 40)!r}"
+        raise source.corrupt(1, seen, "each name once", "rename one of them")
     done, tail = 0, bytearray()
     layout = replace(layout, padded=layout.sep != " " and f"{layout.sep} " in source.head.text)
     parse = partial(_parsed, source=source, options=options, layout=layout)
@@ -386,11 +382,8 @@ def _parsed(
     except pd.errors.ParserError as error:
         raise parser_error(source, str(error), piece.first) from None
     except IndexError:  # of rows that are wider than all names, where columns are picked
-        seen, expected = (
-            "rows of more fields than there are columns",
-            f"{len(layout.columns)} fields",
-        )
-        raise source.corrupt(piece.first, seen, expected) from None
+        seen = "rows of more fields than there are columns"
+        raise source.corrupt(piece.first, seen, f"{len(layout.columns)} fields") from None
     except UnicodeDecodeError:
         raise source.corrupt(
             piece.first, "the text is not UTF-8", "UTF-8", "convert it with iconv"
@@ -430,13 +423,11 @@ def _without_wide_rows(
     wide = [k for k in suspects if k >= piece.skip and is_wide(lines[k])]
     if wide:
         texts = [(piece.first + k, lines[k][:_SHOWN].decode("utf-8", "replace")) for k in wide]
-        seen, expected = (
-            "a row of more fields than there are columns",
-            f"{len(layout.columns)} fields",
-        )
+        seen = "a row of more fields than there are columns"
         refuse_rows(
-            range(len(wide)), lambda rows: [texts[k] for k in rows], source, options, seen, expected
-        )
+            range(len(wide)), lambda rows: [texts[k] for k in rows], source, options, seen,
+            f"{len(layout.columns)} fields",
+        )  # fmt: skip
     for k in wide:
         lines[k] = b""
     return b"\n".join(lines)
@@ -462,16 +453,14 @@ def _good_rows(
     needed = [name for name in layout.numbers if name not in layout.optional] or list(
         layout.numbers
     )
-    locate = partial(_texts_of_piece, piece, layout)
+
+    def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
+        lines = io.StringIO(piece.data.decode("utf-8", "replace"), newline="")
+        return rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
+
     rows = np.flatnonzero(bad).tolist()
-    refuse_rows(
-        rows,
-        locate,
-        source,
-        options,
-        "this is not a row of this table",
-        f"numbers in {', '.join(needed)}",
-    )
+    seen, expected = "this is not a row of this table", f"numbers in {', '.join(needed)}"
+    refuse_rows(rows, locate, source, options, seen, expected)
     return frame[~bad]
 
 
@@ -483,13 +472,6 @@ def _unfit(values: Any, largest: float, optional: bool) -> Any:
         return False
     unfit = np.abs(values.astype(np.float64)) > largest
     return unfit if optional or values.dtype.kind != "f" else unfit | ~np.isfinite(values)
-
-
-def _texts_of_piece(
-    piece: _Piece, layout: RowLayout, rows: Sequence[int]
-) -> list[tuple[int | None, str]]:
-    lines = io.StringIO(piece.data.decode("utf-8", "replace"), newline="")
-    return rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
 
 
 def row_texts(

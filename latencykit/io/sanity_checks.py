@@ -266,7 +266,7 @@ def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> I
 def settled(series: Mapping[str, Data], source: Source) -> dict[str, Data]:
     """Return series with statistics that can be true, and notes with the lines of the others."""
     numbers = cache(partial(_numbers_of, source))
-    line_of = cache(lambda flaw: _line_of(flaw, numbers()))
+    line_of = cache(lambda flaw: _line_of(flaw, *numbers()))
     return {name: _settled(data, line_of) for name, data in series.items()}
 
 
@@ -303,29 +303,20 @@ def _settled(data: Data, line_of: Callable[[_Flaw], int | None]) -> Data:
     return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
 
 
-@record()
-class _Numbers:
-    """The text of a file, where its numbers begin, and what they are."""
-
-    text: str
-    begins: Ints
-    values: Floats
-
-
-def _numbers_of(source: Source) -> _Numbers:
-    """The numbers of a file; none where it is large or cannot be read."""
+def _numbers_of(source: Source) -> tuple[str, Ints, Floats]:
+    """Text, begins and values of the numbers of a file; none where it is large or unreadable."""
     try:
         text = "" if source.is_dir or source.size > _LARGEST else source.text() + "\n"
     except LatencyKitError:
         text = ""
     hits = [(hit.start(), hit[0]) for hit in re.finditer(_NUMBER, text)]
     values = [float(number.replace(",", "")) for _, number in hits]
-    return _Numbers(text, np.array([start for start, _ in hits], np.int64), np.array(values))
+    return text, np.array([start for start, _ in hits], np.int64), np.array(values)
 
 
-def _line_of(flaw: _Flaw, numbers: _Numbers) -> int | None:
+def _line_of(flaw: _Flaw, text: str, begins: Ints, values: Floats) -> int | None:
     """The line of a value: the only one that states it, or the first that names the statistic."""
-    text, places = numbers.text, numbers.begins[_states(numbers.values, flaw.value)]
+    places = begins[_states(values, flaw.value)]
     starts = sorted({text.rfind("\n", 0, at) + 1 for at in places.tolist()})
     name = flaw.name
     word = re.compile(

@@ -68,7 +68,8 @@ def read_all(
     urls = list(map(str, cast("Iterable[object]", paths) if several else [paths]))
     results: Iterable[Iterable[tuple[str, Data]]]
     if executor is None:
-        results = map(functools.partial(_select, selection=selection), urls)
+        entries = (select(source_of(FileRange(url)), selection) for url in urls)
+        results = ([(label or name, data) for name, label, data in chosen] for chosen in entries)
     else:
         ask = functools.partial(carried, most=TRAVELS)
         read = functools.partial(read_part, selection=selection, ask=ask)
@@ -81,9 +82,3 @@ def read_all(
             for name, data in series
         ]
     )
-
-
-def _select(url: str, selection: Selection) -> list[tuple[str, Data]]:
-    return [
-        (label or name, data) for name, label, data in select(source_of(FileRange(url)), selection)
-    ]

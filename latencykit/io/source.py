@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import field
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -201,47 +201,34 @@ def compression(begin: bytes) -> str | None:
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
-def _decoder(kind: str) -> object:
-    """A decoder of a compressed stream; its package is imported only now."""
+def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
+    """What makes a decoder, whose package is imported only now, and its errors for corruption."""
     window = in_force().window
+    make: Callable[[], Any]
+    errors: list[Any] = [OSError, ValueError, zlib.error]
     if kind == "gzip":
-        try:
-            from isal import isal_zlib
-        except ImportError:
-            return zlib.decompressobj(wbits=31)
-        return isal_zlib.decompressobj(wbits=31)
-    if kind == "xz":
+        codec: Any = zlib
+        with contextlib.suppress(ImportError):
+            from isal import isal_zlib as codec
+        make = partial(codec.decompressobj, wbits=31)
+        errors.append(codec.error)
+    elif kind == "xz":
         import lzma
 
-        return lzma.LZMADecompressor(memlimit=window + (1 << 20))
-    if kind == "bzip2":
+        make = partial(lzma.LZMADecompressor, memlimit=window + (1 << 20))
+        errors.append(lzma.LZMAError)
+    elif kind == "bzip2":
         import bz2
 
-        return bz2.BZ2Decompressor()
-    try:
-        import zstandard
-    except ImportError as missing:
-        raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
-    return zstandard.ZstdDecompressor(max_window_size=window).decompressobj()
-
-
-def _errors(kind: str) -> tuple[type[Exception], ...]:
-    """Errors that a decoder raises for corruption."""
-    known: list[type[Exception]] = [OSError, ValueError, zlib.error]
-    if kind == "xz":
-        import lzma
-
-        known.append(lzma.LZMAError)
-    if kind in ("zstd", _MESSAGES):
-        import zstandard
-
-        known.append(zstandard.ZstdError)
-    if kind == "gzip":
-        with contextlib.suppress(ImportError):
-            from isal import isal_zlib
-
-            known.append(isal_zlib.error)  # type: ignore[arg-type]
-    return tuple(known)
+        make = bz2.BZ2Decompressor
+    else:
+        try:
+            import zstandard
+        except ImportError as missing:
+            raise MissingPackageError("zstandard", "Reading a .zst file", "arrow") from missing
+        make = zstandard.ZstdDecompressor(max_window_size=window).decompressobj
+        errors.append(zstandard.ZstdError)
+    return make, tuple(errors)
 
 
 class Unpacked(io.RawIOBase):
@@ -249,12 +236,12 @@ class Unpacked(io.RawIOBase):
 
     def __init__(self, raw: IO[bytes], kind: str, source: Source) -> None:
         self._raw, self._kind, self._source = raw, kind, source
+        self._new_decoder, self._errors = _codec(kind)
         self._decoder: Any = None
         self._held = b""  # compressed, not yet decoded
         self._ready = b""  # decoded, not yet given out
         self._full = False  # whether the decoder may have more without more input
         self._begin(b"")
-        self._errors = _errors(kind)
         self._at = 0
 
     def readable(self) -> bool:
@@ -294,7 +281,7 @@ class Unpacked(io.RawIOBase):
         if not piece and not self._full:
             piece = self._raw.read(_ZSTD_PIECE if self._kind == "zstd" else _PIECE)
             if not piece:
-                self._cut()
+                self._source.cut = True
                 return False
         self._held = b""
         try:
@@ -317,9 +304,9 @@ class Unpacked(io.RawIOBase):
             return True
         if len(begin) < 4 or len(frame) < size:
             if begin:
-                self._cut()
+                self._source.cut = True
             return False
-        self._decoder, pieces, length = _decoder(self._kind), [], 0
+        self._decoder, pieces, length = self._new_decoder(), [], 0
         try:
             for at in range(0, size, _ZSTD_PIECE):
                 pieces.append(self._decoder.decompress(frame[at : at + _ZSTD_PIECE]))
@@ -346,14 +333,11 @@ class Unpacked(io.RawIOBase):
             )
         return self._corrupt(f"the compressed stream is corrupt ({error})")
 
-    def _cut(self) -> None:
-        self._source.cut = True
-
     def _corrupt(self, reason: str) -> CorruptInputError:
         return self._source.corrupt(None, reason, "", "decompress it by hand and see")
 
     def _begin(self, held: bytes) -> None:
-        self._decoder = _decoder(self._kind)
+        self._decoder = self._new_decoder()
         self._held, self._ready, self._full = held, b"", False
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -512,7 +496,7 @@ class Head:
         return Path(self.name).suffix.lower()
 
 
-def _drop(_: str) -> None:
+def drop(_: str) -> None:
     """Report nothing; by name, so that options, and a log that holds them, can be pickled."""
 
 
@@ -555,7 +539,7 @@ class ReadOptions:
     series: tuple[str, ...] = ()
     columns: bool = False
     jobs: int | None = None
-    report: Callable[[str], None] = field(default=_drop, repr=False)
+    report: Callable[[str], None] = field(default=drop, repr=False)
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -217,7 +217,12 @@ def write_series(series: Mapping[str, Data], path: Path, **options: Any) -> None
             for key in ("ticks", "style", "out_unit")
             if options.get(key) is not None
         }
-        write_hgrm(_only(series, "an .hgrm"), path, **chosen)
+        if len(series) > 1:
+            raise InvalidArgumentError(
+                f"an .hgrm holds one series, not {len(series)} ({', '.join(series)}); choose one "
+                "with --series or --tag"
+            )
+        write_hgrm(next(iter(series.values())), path, **chosen)
     elif suffix == ".csv":
         write_csv(series, path, options.get("percentiles"))
     elif suffix == ".json":
@@ -256,15 +261,6 @@ def checked_suffix(path: Path) -> str:
             f"{path.name}: cannot write {named}; take .hlog, .hgrm, .csv, .json or .parquet"
         )
     return suffix
-
-
-def _only(series: Mapping[str, Data], what: str) -> Data:
-    if len(series) > 1:
-        raise InvalidArgumentError(
-            f"{what} holds one series, not {len(series)} ({', '.join(series)}); choose one with "
-            "--series or --tag"
-        )
-    return next(iter(series.values()))
 
 
 def write(

@@ -15,11 +15,13 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import (
+    added_up,
     base_unit,
     data_from_points,
     data_from_values,
     numbers_of,
     percentile_named,
+    word_set,
 )
 from latencykit.io.raw.cells import (
     ColumnName,
@@ -32,7 +34,6 @@ from latencykit.io.raw.cells import (
     only_by_default,
     present,
     roles_of,
-    word_set,
 )
 from latencykit.io.raw.outcomes import candidate, words_of
 
@@ -174,24 +175,18 @@ def _percentiles(sample: Sample, parts: Sequence[ColumnName], column: str | None
         counts = [other for other in rest if _counting(other) is not None]
         value = _value([other for other in rest if other not in counts], kind, column)
         if value is not None:
-            note = (
-                f"column {level.column!r} contains percentiles of column {value.column!r}; "
-                "values between them are unknown"
-            )
-            more = (
-                (f"column {level.column!r} contains fractions of 1: 0.99 is p99",)
-                if fits == "fraction"
-                else ()
-            )
-            count = counts[0].column if counts else None
+            notes = [
+                (
+                    f"column {level.column!r} contains percentiles of column {value.column!r}; "
+                    "values between them are unknown"
+                )
+            ]
+            if fits == "fraction":
+                notes.append(f"column {level.column!r} contains fractions of 1: 0.99 is p99")
             return Shape(
-                "percentiles",
-                value,
-                count=count,
-                level=level.column,
-                fraction=fits == "fraction",
-                notes=(note, *more),
-            )
+                "percentiles", value, count=counts[0].column if counts else None,
+                level=level.column, fraction=fits == "fraction", notes=tuple(notes),
+            )  # fmt: skip
     return None
 
 
@@ -330,14 +325,9 @@ def _counts(
         for edge in ("upper", "lower", "bin")
     )
     if uppers and lowers:
+        note = _counts_note(count, "buckets")
         return Shape(
-            "counts",
-            uppers[0],
-            "both",
-            lowers[0],
-            count.column,
-            cumulative,
-            notes=(_counts_note(count, "buckets"),),
+            "counts", uppers[0], "both", lowers[0], count.column, cumulative, notes=(note,)
         )
     alone = [
         part
@@ -357,15 +347,8 @@ def _counts(
         )
     why = _against(sample, parts, value, count)
     if why is None:
-        return Shape(
-            "counts",
-            value,
-            "value",
-            None,
-            count.column,
-            cumulative,
-            notes=(_counts_note(count, "values"),),
-        )
+        note = _counts_note(count, "values")
+        return Shape("counts", value, count=count.column, cumulative=cumulative, notes=(note,))
     if why:
         notes.append(
             f"column {count.column!r} is not taken as counts ({why}): each row is one request"
@@ -477,35 +460,22 @@ def _edged(sample: Sample, bound: ColumnName, count: ColumnName, *, cumulative: 
     if "le" in words_of(bound.stem) and not cumulative and numbers.size > 1:
         order = np.argsort(np.where(above, np.inf, _floats(sample[bound.column])), kind="stable")
         cumulative = bool((np.diff(numbers[order]) >= 0).all())
-        which = (
-            "all requests up to an edge, as Prometheus counts them"
-            if cumulative
-            else "the requests of one bucket each"
-        )
         notes.append(
-            f"counts never fall from one edge to the next: they count {which}"
+            "counts never fall from one edge to the next: they count all requests up to an edge, "
+            "as Prometheus counts them"
             if cumulative
-            else f"counts are {which}"
+            else "counts are the requests of one bucket each"
         )
-    return Shape(
-        "counts",
-        bound,
-        "lower" if edge == "lower" else "upper",
-        None,
-        count.column,
-        cumulative,
-        notes=tuple(notes),
-    )
+    side: Literal["lower", "upper"] = "lower" if edge == "lower" else "upper"
+    return Shape("counts", bound, side, None, count.column, cumulative, notes=tuple(notes))
 
 
 def counted_data(
     columns: Columns, shape: Shape, run: Run, fail: Callable[[str], Exception]
 ) -> Histogram:
     """Return the histogram of rows of counts."""
-    value, count = (
-        columns["duration"].astype(np.float64),
-        np.rint(columns["count"]).astype(np.int64),
-    )
+    value = columns["duration"].astype(np.float64)
+    count = np.rint(columns["count"]).astype(np.int64)
     order = (
         np.lexsort((columns["low"], value))
         if "low" in columns
@@ -516,7 +486,6 @@ def counted_data(
         count = np.diff(count, prepend=0)
         if (count < 0).any():
             raise fail("the cumulative counts fall towards higher values")
-    unit = base_unit(run.unit)
     if shape.edge == "value":
         if not count.any():
             raise fail("no request was counted")
@@ -524,17 +493,14 @@ def counted_data(
     if shape.edge == "both":
         low, high = columns["low"].astype(np.float64)[order], value
     elif shape.edge == "upper":
-        value, count = _added(value, count)
+        value, count = added_up(value, count)
         low, high = np.concatenate(([min(0.0, value[0])], value[:-1])), value
     else:
-        value, count = _added(value, count)
+        value, count = added_up(value, count)
         low, high = value, np.append(value[1:], np.inf)
     if "low" in columns:
-        edges, where = np.unique(np.stack([high, low], 1), axis=0, return_inverse=True)
+        edges, count = added_up(np.stack([high, low], 1), count)
         high, low = edges[:, 0], edges[:, 1]
-        total = np.zeros(len(edges), np.int64)
-        np.add.at(total, where.reshape(-1), count)
-        count = total
     if (low > high).any():
         raise fail("a bucket's lower edge lies above its upper one")
     above = ~np.isfinite(high)
@@ -542,21 +508,6 @@ def counted_data(
     if not (count[~above] > 0).any() and not beyond:
         raise fail("no request was counted")
     return Histogram.from_buckets(
-        low[~above],
-        high[~above],
-        count[~above],
-        unit,
-        run=run,
-        censored=beyond,
-        censored_at=bound if beyond else np.inf,
-    )
-
-
-def _added(
-    value: NDArray[np.float64], count: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Counts of equal edges added up, edges ascending."""
-    edges, where = np.unique(value, return_inverse=True)
-    total = np.zeros(edges.size, np.int64)
-    np.add.at(total, where.reshape(-1), count)
-    return edges, total
+        low[~above], high[~above], count[~above], base_unit(run.unit), run=run,
+        censored=beyond, censored_at=bound if beyond else np.inf,
+    )  # fmt: skip

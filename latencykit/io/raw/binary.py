@@ -17,6 +17,7 @@ from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import looked_at, plan_of, refuse_twice
 from latencykit.io.rows import Table
+from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -128,12 +129,7 @@ def _plain_columns(
     """The columns to look at; lists, maps and structures are left out, with a note."""
     import pyarrow as pa
 
-    names = looked_at(kinds, options)
-    if len(names) < len(kinds):
-        notes.append(
-            f"of {len(kinds):,} columns {len(names):,} are looked at; --limit columns=N "
-            "(lk.limits) allows more"
-        )
+    names = looked_at(kinds, options, notes)
     nested = [name for name in names if pa.types.is_nested(kinds[name])]
     notes += [
         f"column {name!r} holds {printable(str(kinds[name]), 40)}; it is left out"
@@ -147,22 +143,13 @@ def _plain_columns(
 def _is_text(kind: object) -> bool:
     import pyarrow as pa
 
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-    )
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def _is_bytes(kind: object) -> bool:
     import pyarrow as pa
 
-    types = pa.types
-    return bool(
-        types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
-    )
+    return kind in (pa.binary(), pa.large_binary()) or pa.types.is_fixed_size_binary(kind)
 
 
 def _objects_of(batch: object) -> pd.DataFrame:
@@ -226,11 +213,7 @@ def sniff_feather(head: Head) -> Confidence:
         head.data[:4] == b"\xff\xff\xff\xff"
         and 0 < int.from_bytes(head.data[4:8], "little") < 1 << 20
     )
-    return (
-        Confidence.CERTAIN
-        if head.data[:6] == b"ARROW1" or head.data[:4] == b"FEA1" or stream
-        else Confidence.NO
-    )
+    return certain(stream or head.data.startswith((b"ARROW1", b"FEA1")))
 
 
 def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -241,13 +224,13 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
     with source.open() as stream:
         data = io.BytesIO(source.bytes()) if source.compressed else stream
         magic, notes = source.head.data[:6], list[str]()
+        opened = ipc.open_file if magic == b"ARROW1" else ipc.open_stream
 
         def batches(columns: Sequence[str] | None) -> Iterator[Any]:
             data.seek(0)
             if magic[:4] == b"FEA1":
                 yield from feather.read_table(data, columns).to_batches()
                 return
-            opened = ipc.open_file if magic == b"ARROW1" else ipc.open_stream
             fields = [k for k, name in enumerate(schema.names) if columns and name in columns]
             file = opened(data, options=ipc.IpcReadOptions(included_fields=fields))
             if magic == b"ARROW1":
@@ -256,10 +239,7 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 yield from file
 
         try:
-            if magic[:4] == b"FEA1":
-                schema = feather.read_table(data).schema
-            else:
-                schema = (ipc.open_file if magic == b"ARROW1" else ipc.open_stream)(data).schema
+            schema = (feather.read_table if magic[:4] == b"FEA1" else opened)(data).schema
             kinds = dict(zip(schema.names, schema.types, strict=True))
             looked = _plain_columns(kinds, options, notes)
             begin = next((batch for batch in batches(looked) if batch.num_rows), None)
@@ -283,7 +263,7 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def sniff_npy(head: Head) -> Confidence:
     """Tell the magic."""
-    return Confidence.CERTAIN if head.data[:6] == b"\x93NUMPY" else Confidence.NO
+    return certain(head.data[:6] == b"\x93NUMPY")
 
 
 def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -310,11 +290,8 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not isinstance(array, np.memmap):
         return _of_arrays(columns, source, options)
     with source.open() as stream:
-        return _of_arrays(
-            {name: _OnDisk.of(column, array, stream) for name, column in columns.items()},
-            source,
-            options,
-        )
+        mapped = {name: _OnDisk.of(column, array, stream) for name, column in columns.items()}
+        return _of_arrays(mapped, source, options)
 
 
 def _first_rows(data: bytes) -> AnyArray | None:
@@ -380,8 +357,7 @@ def _columns(array: AnyArray, source: Source, name: str = "1") -> dict[str, AnyA
 
 def sniff_npz(head: Head) -> Confidence:
     """Tell a zip file whose first member is an array."""
-    zipped = head.data[:4] == b"PK\x03\x04"
-    return Confidence.CERTAIN if zipped and b".npy" in head.data[30:600] else Confidence.NO
+    return certain(head.data[:4] == b"PK\x03\x04" and b".npy" in head.data[30:600])
 
 
 def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -408,17 +384,10 @@ def read_npz(source: Source, options: ReadOptions) -> dict[str, Data]:
         options.column if options.column in flat else named[0] if named else next(iter(flat), None)
     )
     if chosen is None:
-        raise source.corrupt(
-            None,
-            "it contains no array of one dimension",
-            "numpy.savez(file, latency_ms=values)",
-            "",
-        )
-    return _of_arrays(
-        {name: array for name, array in flat.items() if array.size == flat[chosen].size},
-        source,
-        options,
-    )
+        seen = "it contains no array of one dimension"
+        raise source.corrupt(None, seen, "numpy.savez(file, latency_ms=values)", "")
+    columns = {name: array for name, array in flat.items() if array.size == flat[chosen].size}
+    return _of_arrays(columns, source, options)
 
 
 def _check_units(columns: Mapping[str, Any], source: Source) -> None:
@@ -468,41 +437,22 @@ def _native(array: AnyArray) -> AnyArray:
 
 FORMATS = (
     Format(
-        name="parquet-samples",
-        title="Parquet tables of requests",
-        level="samples",
-        suffixes=(".parquet",),
-        sniff=sniff_parquet,
-        read=read_parquet,
-        example="python -c \"… df.to_parquet('calls.parquet')\"",
+        "parquet-samples", "Parquet tables of requests", "samples", (".parquet",), sniff_parquet,
+        read_parquet, example="python -c \"… df.to_parquet('calls.parquet')\"",
     ),
     Format(
-        name="feather",
-        title="Feather and Arrow tables of requests",
-        level="samples",
-        suffixes=(".feather", ".arrow", ".ipc"),
-        sniff=sniff_feather,
-        read=read_feather,
+        "feather", "Feather and Arrow tables of requests", "samples",
+        (".feather", ".arrow", ".ipc"), sniff_feather, read_feather,
         example="python -c \"… df.to_feather('calls.feather')\"",
     ),
     Format(
-        name="npy",
-        title="NumPy arrays of latencies",
-        level="samples",
-        suffixes=(".npy",),
-        sniff=sniff_npy,
-        read=read_npy,
+        "npy", "NumPy arrays of latencies", "samples", (".npy",), sniff_npy, read_npy,
         example="python -c \"… np.save('latency.npy', latencies)\"   # writes latency.npy; "
         "numbers need --unit",
     ),
     Format(
-        name="npz",
-        title="NumPy archives of columns",
-        level="samples",
-        suffixes=(".npz",),
-        sniff=sniff_npz,
-        read=read_npz,
+        "npz", "NumPy archives of columns", "samples", (".npz",), sniff_npz, read_npz,
         example="python -c \"… np.savez('calls.npz', latency_ms=latencies, start_s=starts)\"   # "
         "writes calls.npz",
     ),
-)
+)  # fmt: skip

@@ -13,7 +13,7 @@ from latencykit._records import record
 from latencykit.core.columns import Words, coded
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import EMPTY, numbers_of
+from latencykit.io.build import EMPTY, numbers_of, unit_in, word_set, words_in
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
@@ -141,93 +141,50 @@ def with_point(cell: str, style: Style) -> str:
 # ------------------------------------------------------------
 # Names of columns: latencies, starts, operations …, and their units.
 
-_UNITS = {
-    **dict.fromkeys(
-        ("ns", "nsec", "nsecs", "nano", "nanos", "nanosec", "nanosecond", "nanoseconds"), "ns"
-    ),
-    **dict.fromkeys(
-        (
-            "us",
-            "usec",
-            "usecs",
-            "micro",
-            "micros",
-            "microsec",
-            "microsecond",
-            "microseconds",
-            "µs",
-            "μs",
-        ),
-        "us",
-    ),
-    **dict.fromkeys(
-        ("ms", "msec", "msecs", "milli", "millis", "millisec", "millisecond", "milliseconds"), "ms"
-    ),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
-}
-_WITHIN = frozenset(
-    (
-        "ms", "msec", "msecs", "millis", "millisecond", "milliseconds", "usec", "usecs", "micros",
-        "microsecond", "microseconds",
-        "nsec", "nanos", "nanosecond", "nanoseconds", "seconds",
-    )
-)  # fmt: skip
-"""Units that a name may state before its end: others are also words (us, micro, second)."""
-_NAMES_LONGEST = (
-    200  # of a name that may state its unit: the pattern takes quadratic time on a hostile one
+_WITHIN = word_set(
+    "ms msec msecs millis millisecond milliseconds usec usecs micros microsecond microseconds nsec "
+    "nanos nanosecond nanoseconds seconds"
 )
+"""Units that a name may state before its end: others are also words (us, micro, second)."""
+_NAMES_LONGEST = 200  # of names that may state a unit: the pattern is quadratic on hostile ones
 _BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)\]}>]\s*$")
 # the byte of µ in Latin-1, as UTF-8 readers leave it
 _FOREIGN_MICRO = re.compile("[\ufffd\udcb5](?=s(?:[^a-z]|$))")
 
-_LATENCY = (
-    "latency", "latencies", "lat", "response_time", "resp_time", "responsetime", "restime", "rt",
-    "duration", "dur", "elapsed",
-    "elapsed_time", "time_elapsed", "service_time", "servicetime", "took", "time_taken",
-    "timetaken", "request_time",
-    "round_trip", "roundtrip", "round_trip_time", "rtt", "total_time", "time_total", "exec_time",
-    "execution_time", "run_time",
-    "runtime", "processing_time", "process_time", "query_time", "wall_time", "walltime", "wall",
-    "e2e", "delay", "cost",
-)  # fmt: skip
+_LATENCY = words_in(
+    "latency latencies lat response_time resp_time responsetime restime rt duration dur elapsed "
+    "elapsed_time time_elapsed service_time servicetime took time_taken timetaken request_time "
+    "round_trip roundtrip round_trip_time rtt total_time time_total exec_time execution_time "
+    "run_time runtime processing_time process_time query_time wall_time walltime wall e2e delay "
+    "cost"
+)
 _FALLBACK = ("", "time", "value", "values", "sample", "samples", "measurement")
-_ENDINGS = (
-    "latency", "latencies", "duration", "elapsed", "response_time", "service_time", "round_trip",
-    "rtt", "took", "time_taken",
-)  # fmt: skip
+_ENDINGS = words_in(
+    "latency latencies duration elapsed response_time service_time round_trip rtt took time_taken"
+)
 _STATISTICS = re.compile(
     r"(?:^|_)(?:avg|average|mean|median|min|max|std|stddev|stdev|sum|count|p\d+|\d+th|pct"
     r"|percentile)(?:_|$)"
 )
 
 ROLES: dict[str, tuple[str, ...]] = {
-    "intended": (
-        "intended", "intended_start", "intended_time", "intended_at", "intended_send",
-        "intended_start_time", "scheduled",
-        "scheduled_at", "scheduled_time", "scheduled_start", "schedule", "due", "due_at",
-        "expected_start", "planned",
-        "planned_start", "target_time",
-    ),
-    "start": (
-        "start", "start_time", "starttime", "started", "started_at", "start_at", "start_timestamp",
-        "start_ts", "sent",
-        "sent_at", "send", "send_time", "begin", "began", "begin_time", "request_start",
-        "timestamp",
-        "time_stamp", "ts", "datetime", "date_time", "time", "epoch", "unix", "date", "at",
-        "offset", "t", "when",
-    ),
-    "end": ("end", "end_time", "endtime", "ended", "ended_at", "end_timestamp", "end_ts", "finish",
-            "finished",
-            "finished_at", "completed", "completed_at", "stop", "done", "done_at"),
-    "connection": ("connection", "connection_id", "conn", "conn_id", "thread", "thread_id",
-                   "thread_name", "threadname",
-                   "worker", "worker_id", "client", "client_id", "vu", "vu_id", "user", "user_id",
-                   "session", "tid"),
-    "tag": ("tag", "label", "operation", "operation_name", "op", "op_name", "op_type", "endpoint",
-            "route", "transaction",
-            "scenario", "command", "cmd", "query_name", "kind", "name", "type", "method", "verb"),
-    "series": ("series",),
-}  # fmt: skip
+    role: tuple(names.split())
+    for role, names in {
+        "intended": "intended intended_start intended_time intended_at intended_send "
+        "intended_start_time scheduled scheduled_at scheduled_time scheduled_start schedule due "
+        "due_at expected_start planned planned_start target_time",
+        "start": "start start_time starttime started started_at start_at start_timestamp start_ts "
+        "sent sent_at send send_time begin began begin_time request_start timestamp time_stamp ts "
+        "datetime date_time time epoch unix date at offset t when",
+        "end": "end end_time endtime ended ended_at end_timestamp end_ts finish finished "
+        "finished_at completed completed_at stop done done_at",
+        "connection": "connection connection_id conn conn_id thread thread_id thread_name "
+        "threadname worker worker_id client client_id vu vu_id user user_id session tid",
+        "tag": "tag label operation operation_name op op_name op_type endpoint route transaction "
+        "scenario command cmd query_name kind name type method verb",
+        "series": "series",
+    }.items()
+}
 """Role → names that a column of that role may bear, the surest first."""
 
 
@@ -252,16 +209,6 @@ class ColumnName:
     stem: str
     unit: str | None
     assumed: bool = False
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text."""
-    return frozenset(text.split())
-
-
-def unit_in(text: str) -> str | None:
-    """Return the unit that a word spells, or None."""
-    return _UNITS.get(text.strip().lower())
 
 
 def named(column: str) -> ColumnName:

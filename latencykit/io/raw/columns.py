@@ -12,6 +12,7 @@ from latencykit._text import printable
 from latencykit.core.columns import coded
 from latencykit.core.run import PROVENANCE
 from latencykit.errors import InvalidArgumentError
+from latencykit.io.build import unit_in, word_set
 from latencykit.io.raw.aggregates import is_open, shape_of
 from latencykit.io.raw.cells import (
     ColumnName,
@@ -25,7 +26,6 @@ from latencykit.io.raw.cells import (
     present,
     roles_of,
     times_of,
-    unit_in,
 )
 from latencykit.io.raw.outcomes import candidate, reading_of, words_of
 from latencykit.units import NANOSECONDS
@@ -47,21 +47,8 @@ _AGES = 1e17  # ns, three years: not a latency, but a point in time
 _LATEST = 9.2e18  # ns since 1970; the year 2261
 _HOUR = 3.6e12  # ns
 _NARROW = 1e-3  # of their middle, by which points in time of one run differ at most
-_MEANT_AS_START = frozenset(
-    (
-        "timestamp",
-        "time_stamp",
-        "ts",
-        "datetime",
-        "date_time",
-        "time",
-        "date",
-        "t",
-        "epoch",
-        "unix",
-        "when",
-        "at",
-    )
+_MEANT_AS_START = word_set(
+    "timestamp time_stamp ts datetime date_time time date t epoch unix when at"
 )
 
 
@@ -124,26 +111,21 @@ class ColumnPlan:
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns of numbers; those of a table of counts are words: edges may be infinite."""
-        if self.shape is not None:
-            return ()
-        columns = [self.duration] if self.kind == "number" else []
-        columns += [moment.column for moment in self.moments.values() if moment.kind == "number"]
-        return (
-            *columns,
-            *([self.connection] if self.connection and self.connection_kind == "number" else []),
-        )
+        kinds = [(moment.column, moment.kind) for moment in self.moments.values()]
+        if self.connection is not None:
+            kinds.append((self.connection, self.connection_kind))
+        columns = [
+            column for column, kind in [(self.duration, self.kind), *kinds] if kind == "number"
+        ]
+        return tuple(columns) if self.shape is None else ()
 
     @property
     def numbers_as_words(self) -> tuple[str, ...]:
         """Columns of numbers among the words: values, edges and counts of a table of counts."""
         if self.shape is None:
             return ()
-        columns = [
-            self.duration,
-            self.shape.count,
-            self.shape.low.column if self.shape.low else None,
-        ]
-        return tuple(column for column in columns if column is not None)
+        low = self.shape.low.column if self.shape.low else None
+        return tuple(name for name in (self.duration, self.shape.count, low) if name is not None)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -152,24 +134,27 @@ class ColumnPlan:
             self.duration,
             *(moment.column for moment in self.moments.values()),
             *(outcome.column for outcome in self.outcomes),
-        ]
-        names += [
-            column
-            for column in (self.connection, self.tag, self.series, self.unit_column)
-            if column
-        ]
-        if self.shape is not None:
-            names += [column for column in (self.shape.count, self.shape.level) if column]
-            names += [self.shape.low.column] if self.shape.low is not None else []
-        names += (*self.further, *self.provenance)
-        return tuple(column for column in dict.fromkeys(names) if column not in self.numbers)
+            self.connection, self.tag, self.series, self.unit_column, *self.numbers_as_words,
+            self.shape.level if self.shape else None, *self.further, *self.provenance,
+        ]  # fmt: skip
+        others = {None, *self.numbers}
+        return tuple(
+            name for name in dict.fromkeys(names) if name is not None and name not in others
+        )
 
 
-def looked_at(columns: Iterable[str], options: ReadOptions) -> list[str]:
+def looked_at(
+    columns: Iterable[str], options: ReadOptions, notes: list[str] | None = None
+) -> list[str]:
     """Return the columns that are looked at: those that name latencies, then the first ones."""
     names, most = list(dict.fromkeys(columns)), in_force().columns
     if len(names) <= most:
         return names
+    if notes is not None:
+        notes.append(
+            f"of {len(names):,} columns {most:,} are looked at; --limit columns=N "
+            "(lk.limits) allows more"
+        )
     named = [part.column for part in latency_columns(names)[0]]
     given = [name for name in (options.column, options.start_column) if name in names]
     kept = set(list(dict.fromkeys([*given, *named, *names]))[:most])
@@ -194,14 +179,9 @@ def plan_of(
     sample: Sample, options: ReadOptions, source: Source, notes: Sequence[str] = ()
 ) -> ColumnPlan:
     """Decide which column is what; `notes` are the reader's."""
-    columns = looked_at(sample, options)
     notes = list(notes)
-    if len(columns) < len(sample):
-        notes.append(
-            f"of {len(sample):,} columns {len(columns):,} are looked at; --limit columns=N "
-            "(lk.limits) allows more"
-        )
-        sample = {name: sample[name] for name in columns}
+    columns = looked_at(sample, options, notes)
+    sample = {name: sample[name] for name in columns}
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
     chosen = (
         shape.value if shape is not None else _latencies(sample, columns, options, source, notes)
@@ -377,19 +357,12 @@ def _unit(
     source: Source,
     notes: list[str],
 ) -> tuple[str, UnitFrom]:
-    if unit_column is not None:
+    if unit_column is not None or kind == "span":
         if options.unit is not None:
-            raise InvalidArgumentError(
-                f"{source.shown}: column {unit_column!r} states the unit of each row; leave "
-                "--unit (unit=) out"
-            )
-        return "ns", "file"
-    if kind == "span":
-        if options.unit is not None:
-            raise InvalidArgumentError(
-                f"{source.shown}: every value of {chosen.column!r} states its unit itself; leave "
-                "--unit (unit=) out"
-            )
+            states = f"every value of {chosen.column!r} states its unit itself"
+            if unit_column is not None:
+                states = f"column {unit_column!r} states the unit of each row"
+            raise InvalidArgumentError(f"{source.shown}: {states}; leave --unit (unit=) out")
         return "ns", "file"
     if options.unit is not None:
         if chosen.unit is not None and chosen.unit != options.unit:

@@ -77,13 +77,6 @@ class Dialect:
         }
         return styles_of(cells)
 
-    @property
-    def local(self) -> dict[str, Style]:
-        """Columns of numbers in a local style: decimal commas or grouped digits."""
-        return {
-            name: style for name, style in self.styles[0].items() if style in ("comma", "grouped")
-        }
-
     def sample(self) -> Sample:
         """Return the first rows as text, numbers in the usual way."""
         columns = {}
@@ -128,13 +121,9 @@ def dialect_of(head: Head) -> Dialect | None:
 
 def _is_named(table: Dialect | None) -> bool:
     """True if the header of a table names latencies among other columns."""
-    return (
-        table is not None
-        and table.header
-        and len(table.columns) > 1
-        and table.sep != " "
-        and bool(latency_columns(table.columns)[0])
-    )
+    if table is None or not table.header or len(table.columns) < 2 or table.sep == " ":
+        return False
+    return bool(latency_columns(table.columns)[0])
 
 
 def _widths_agree(comment: str, row: str) -> bool:
@@ -199,11 +188,8 @@ def _headed(
 
 def _share_of_numbers(dialect: Dialect) -> float:
     """The share of rows with a number in them."""
-    if not dialect.rows:
-        return 0.0
-    return sum(any(_NUMBER.fullmatch(cell) for cell in row) for row in dialect.rows) / len(
-        dialect.rows
-    )
+    fitting = sum(any(map(_NUMBER.fullmatch, row)) for row in dialect.rows)
+    return fitting / max(len(dialect.rows), 1)
 
 
 def _has_spelled_durations(dialect: Dialect) -> bool:
@@ -263,9 +249,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     refuse_twice(dialect.columns, source)
     plan = plan_of(dialect.sample(), options, source)
     used = (*plan.numbers, *plan.numbers_as_words)
+    styles, decided = dialect.styles
+    local = {name: styles[name] for name in used if styles.get(name) in _MEANT}
     for name in used:
-        style = dialect.styles[0].get(name)
-        if style in ("unclear", "mixed"):
+        if styles.get(name) in ("unclear", "mixed"):
             k = dialect.columns.index(name)
             cells = [row[k].strip() for row in dialect.rows if k < len(row)]
             shown = ", ".join(cell for cell in cells if "," in cell or "." in cell)[:40]
@@ -276,7 +263,6 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             raise source.corrupt(
                 dialect.skip + 1, seen, "one kind of number in a column", "write 1234 or 1.234"
             )
-    local = {name: dialect.local[name] for name in used if name in dialect.local}
     numbers = tuple(name for name in plan.numbers if name not in local)
     words = (*plan.words, *(name for name in plan.numbers if name in local))
     layout = RowLayout(
@@ -287,7 +273,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     notes = [
         f"column {name!r}: {_MEANT[local[name]]}, as in the other columns"
-        for name in dialect.styles[1]
+        for name in decided
         if name in local
     ]
     frames = _pointed(table_chunks(source, options, layout, notes), local)
@@ -310,23 +296,13 @@ def _pointed(tables: Iterator[Table], local: dict[str, Style]) -> Iterator[Table
 
 FORMATS = (
     Format(
-        name="csv",
-        title="tables of requests: CSV, TSV, semicolons, blanks",
-        level="samples",
-        suffixes=(".csv", ".tsv", ".txt", ".dat"),
-        sniff=sniff_csv,
-        read=read,
+        "csv", "tables of requests: CSV, TSV, semicolons, blanks", "samples",
+        (".csv", ".tsv", ".txt", ".dat"), sniff_csv, read, write=csv_out.write_csv,
         example="my-client > calls.csv   # start_ns,latency_ns,status or the like, one row per "
         "request",
-        write=csv_out.write_csv,
     ),
     Format(
-        name="numbers",
-        title="one latency per line",
-        level="samples",
-        suffixes=(".txt", ".dat"),
-        sniff=sniff_numbers,
-        read=read,
+        "numbers", "one latency per line", "samples", (".txt", ".dat"), sniff_numbers, read,
         example="my-client > latencies.txt   # durations such as 5.2ms; bare numbers need --unit",
     ),
-)
+)  # fmt: skip

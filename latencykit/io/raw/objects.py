@@ -327,22 +327,14 @@ def _table_of(
 
 FORMATS = (
     Format(
-        name="jsonl",
-        title="JSON lines: one request per object",
-        level="samples",
-        suffixes=(".jsonl", ".ndjson", ".json"),
-        sniff=sniff_lines,
-        read=read_lines,
+        "jsonl", "JSON lines: one request per object", "samples", (".jsonl", ".ndjson", ".json"),
+        sniff_lines, read_lines,
         example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": '
         '1.3, "status": 200}',
     ),
     Format(
-        name="json-samples",
-        title="a JSON list of requests or of numbers",
-        level="samples",
-        suffixes=(".json",),
-        sniff=sniff_document,
-        read=read_document,
+        "json-samples", "a JSON list of requests or of numbers", "samples", (".json",),
+        sniff_document, read_document,
         example='my-client > calls.json   # [{"start_s": 0.0, "latency_ms": 1.3}, …]',
     ),
-)
+)  # fmt: skip

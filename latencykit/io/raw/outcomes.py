@@ -18,7 +18,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.core.columns import coded
 from latencykit.core.samples import OUTCOMES
-from latencykit.io.raw.cells import word_set
+from latencykit.io.build import word_set, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,33 +87,20 @@ _FAILED_WORDS = _BAD | word_set(
     "lost loss eof closed overflow "
     "overloaded missing rejected"
 )
-_FAILED_PARTS = (
-    "error",
-    "exception",
-    "failure",
-    "econn",
-    "refus",
-    "unavail",
-    "invalid",
-    "unreach",
-    "fail",
-    "errno",
+_FAILED_PARTS = words_in("error exception failure econn refus unavail invalid unreach fail errno")
+_GRPC_NAMES = words_in(
+    "ok cancelled unknown invalidargument deadlineexceeded notfound alreadyexists permissiondenied "
+    "resourceexhausted failedprecondition aborted outofrange unimplemented internal unavailable "
+    "dataloss unauthenticated"
 )
-_GRPC = {
-    "ok": _OK, "cancelled": _UNFINISHED, "canceled": _UNFINISHED, "unknown": _ERROR,
-    "invalidargument": _ERROR,
-    "deadlineexceeded": _TIMEOUT, "notfound": _ERROR, "alreadyexists": _ERROR,
-    "permissiondenied": _ERROR,
-    "resourceexhausted": _ERROR, "failedprecondition": _ERROR, "aborted": _ERROR,
-    "outofrange": _ERROR,
-    "unimplemented": _ERROR, "internal": _ERROR, "unavailable": _ERROR, "dataloss": _ERROR,
-    "unauthenticated": _ERROR,
-}  # fmt: skip
-_GRPC_CODES = (
-    _OK, _UNFINISHED, _ERROR, _ERROR, _TIMEOUT, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR, _ERROR,
-    _ERROR, _ERROR, _ERROR, _ERROR,
-    _ERROR, _ERROR,
-)  # fmt: skip
+"""Names of the codes 0, 1, … in small letters."""
+_GRPC = dict.fromkeys(_GRPC_NAMES, _ERROR) | {
+    "ok": _OK,
+    "cancelled": _UNFINISHED,
+    "canceled": _UNFINISHED,
+    "deadlineexceeded": _TIMEOUT,
+}
+_GRPC_CODES = tuple(_GRPC[name] for name in _GRPC_NAMES)
 _HTTP = frozenset(
     (*range(100, 104), *range(200, 209), 226, *range(300, 309), *range(400, 432), 440, 444, 449,
      451, 460, 463, *range(494, 500), *range(500, 512), *range(520, 531), 561, 598, 599)
@@ -261,9 +248,9 @@ def reading_of(sample: Cells, column: Candidate) -> Reading | None:
     failure = _TIMEOUT if column.sense == "late" else _ERROR
     fine = UNKNOWN if column.sense == "good" else _OK
     if not often:
-        return (
-            None if column.sense == "good" else Reading(column.column, "text", True, failure, _OK)
-        )
+        if column.sense == "good":
+            return None
+        return Reading(column.column, "text", True, failure, _OK)
     flipped = column.sense != "good"
     if set(often) <= _TRUE | _FALSE:
         return Reading(column.column, "flags", flipped, failure, fine)
@@ -298,21 +285,16 @@ def _status(candidate: Candidate, often: dict[str, int]) -> Reading | None:
             return Reading(column, "grpc")
         if candidate.family == "exit" and not (codes and codes <= _HTTP and 200 in codes):
             return Reading(column, "exit")
-        sure, good = (
-            candidate.strong and candidate.coded,
-            sum(values[code] for code in codes if code < 400),
-        )
+        sure = candidate.strong and candidate.coded
+        good = sum(values[code] for code in codes if code < 400)
         if codes and codes <= _HTTP and (sure or 2 * good > total):
             return Reading(column, "http")
         usual = sum(values[code] for code in codes & _HTTP)
         if sure and min(codes, default=0) >= 100 and max(codes) < 1000 and usual > 0.9 * total:
             return Reading(column, "http")
         if candidate.strong and codes - {1} and 2 * values.get(0, 0) > total:
-            return Reading(
-                column,
-                "exit",
-                note=f"column {column!r}: 0 is taken as a success, other numbers as failures",
-            )
+            note = f"column {column!r}: 0 is taken as a success, other numbers as failures"
+            return Reading(column, "exit", note=note)
         return None
     understood = {text: outcome_of_word(text) for text in often}
     good = sum(number for text, number in often.items() if understood[text] == _OK)
@@ -348,13 +330,8 @@ def outcome_of_word(text: str) -> int | None:
         return _OK if set(words[1:]) & (_BAD | {"problem", "problems", "issues"}) else _ERROR
     if any(word.startswith(("drop", "skip", "shed", "abandon")) for word in words):
         return _DROPPED
-    if (
-        any(
-            word.startswith(("cancel", "abort", "unfinish", "incomplete", "pending"))
-            for word in words
-        )
-        or "inflight" in joined
-    ):
+    unfinished = ("cancel", "abort", "unfinish", "incomplete", "pending")
+    if any(word.startswith(unfinished) for word in words) or "inflight" in joined:
         return _UNFINISHED
     if len(words) == 1 and words[0] in ("no", "x"):
         return _ERROR

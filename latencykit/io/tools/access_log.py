@@ -32,10 +32,11 @@ from latencykit.io.build import (
     nanoseconds_of,
     outcome_codes,
     samples_of,
+    unit_in,
     whole_nanoseconds,
 )
 from latencykit.io.json_text import flat
-from latencykit.io.raw.cells import latency_columns, named, unit_in
+from latencykit.io.raw.cells import latency_columns, named
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
@@ -315,12 +316,12 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request."""
     chosen = _format_of(source.head)
     if chosen is None:
-        raise source.corrupt(
-            1,
+        seen, expected = (
             "this access log has no time of a request",
             "$request_time (nginx) or %D (Apache)",
-            "add it to the log format, such as rt=$request_time or %D at the end",
         )
+        hint = "add it to the log format, such as rt=$request_time or %D at the end"
+        raise source.corrupt(1, seen, expected, hint)
     unit, unit_from = options.resolve_unit(chosen.unit, chosen.unit_from)
     notes = [*chosen.notes]
     if chosen is _HAPROXY:
@@ -341,11 +342,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         try:
             start = _nanoseconds_since_epoch(stamp)
         except ValueError as error:
-            seen, expected = (
-                f"not a valid timestamp ({error})",
-                "such as 21/Nov/2026:00:16:36 +0000",
-            )
-            raise source.corrupt(None, seen, expected) from None
+            seen = f"not a valid timestamp ({error})"
+            raise source.corrupt(None, seen, "such as 21/Nov/2026:00:16:36 +0000") from None
         if chosen.at_end:
             start = start - np.rint(duration).astype(np.int64)
         parts.append((duration, start, status.astype(np.int64)))
@@ -356,11 +354,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not parts:
         return {}
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
-    given: dict[str, object] = {
-        "duration": duration,
-        "start": start,
-        "outcome": _outcomes(status),
-    }
+    given: dict[str, object] = {"duration": duration, "start": start, "outcome": _outcomes(status)}
     if options.columns:
         given["columns"] = further_columns(details) | {"status": status}
     run = Run(tool=chosen.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, in_nanoseconds, nothing_answered
+from latencykit.io.build import data_from_points, nothing_answered, percentiles_in
 from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from latencykit.io.source import Data, ReadOptions, Source
 
-_STATS = {"min": "min", "max": "max", "mean": "mean"}
-_PERCENTILE = re.compile(r"p(\d+)|median")
 _TIMES = re.compile(r"response_time|session_length|duration|latency|(?:^|\.)(?:FCP|LCP|TTFB|INP)\b")
 _SKETCH = "Artillery estimates percentiles by a sketch, within 1 %"
 _LATE = re.compile(r"timed?_?out|ETIMEDOUT|ESOCKETTIMEDOUT", re.IGNORECASE)
@@ -69,27 +65,15 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             own = own.with_notes(
                 f"{bad:,} answers of status 4xx and 5xx are among the values{hint}"
             )
-        series[name.rpartition("endpoint.response_time.")[2]] = _data(row, own)
+        points = {50.0: row.get("median")} | percentiles_in(row)
+        stats = {key: row.get(key) for key in ("min", "max", "mean")}
+        count: Any = row.get("count")
+        series[name.rpartition("endpoint.response_time.")[2]] = data_from_points(
+            points, None if count is None else int(count), stats, own, "ms"
+        )
     if len(series) > 1:
         series[main] = series[main].with_run(aggregate=True)
     return series
-
-
-def _data(row: Mapping[str, Any], run: Run) -> Data:
-    """One row of statistics; ``p999`` is 99.9."""
-    points: dict[float, float] = {}
-    for key, value in row.items():
-        if value is not None and (match := _PERCENTILE.fullmatch(key)):
-            digits = match[1] or "50"
-            points[float(digits if len(digits) < 3 else f"{digits[:2]}.{digits[2:]}")] = value
-    stats = {name: row.get(key) for key, name in _STATS.items()}
-    count = row.get("count")
-    return data_from_points(
-        in_nanoseconds(points, "ms"),
-        None if count is None else int(count),
-        in_nanoseconds(stats, "ms"),
-        run,
-    )
 
 
 FORMATS = (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, in_nanoseconds, mixed_note, nothing_answered
+from latencykit.io.build import data_from_points, mixed_note, nothing_answered, percentiles_in
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import fact, plain
@@ -31,7 +31,6 @@ _STATS = {
     "avg": "mean", "mean": "mean", "average": "mean", "stdev": "std", "stddev": "std",
     "max": "max", "min": "min",
 }  # fmt: skip
-_KEY = re.compile(r"p(\d+(?:_\d+)?)")
 _SNIFF_JSON = has_match('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
 _CELLS = re.compile(r"[│|]|\s{2,}")
 _SCALE = {"": 1, "k": 1000, "M": 1_000_000}
@@ -71,13 +70,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     count = int(replies if counted is None else counted) - refused
     if count <= 0:
         raise nothing_answered(source, run)
-    points = {
-        float(p[1].replace("_", ".")): latency[p[0]] for p in map(_KEY.fullmatch, latency) if p
-    }
     stats = {_STATS[key]: value for key, value in latency.items() if key in _STATS}
-    return {
-        "": data_from_points(in_nanoseconds(points, "ms"), count, in_nanoseconds(stats, "ms"), run)
-    }
+    return {"": data_from_points(percentiles_in(latency), count, stats, run, "ms")}
 
 
 def _rows(text: str) -> Iterator[list[str]]:

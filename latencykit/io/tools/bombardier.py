@@ -130,7 +130,7 @@ FORMATS = (
     Format(
         "bombardier", "bombardier (text)", "histogram", (".txt",),
         has_match(
-            rf"{_TITLE.pattern}\s*^[ \t]*Reqs/sec\s|{_BEGIN.pattern}", plain=plain,
+            rf"{_TITLE.pattern}\n[ \t]*Reqs/sec\s|{_BEGIN.pattern}", plain=plain,
             without='"req2xx"',
         ),
         read_text,

@@ -16,7 +16,7 @@ from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import base_unit, distinct, nanoseconds_of
+from latencykit.io.build import base_unit, distinct, nanoseconds_of, unit_in
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
 from latencykit.units import NANOSECONDS
@@ -34,7 +34,6 @@ _ROW = re.compile(
 _BCC_HEADER = re.compile(r"^ +(nsecs|usecs|msecs|secs) +: count +distribution *$", re.MULTILINE)
 _BCC_ROW = re.compile(r"^ *(\d+) +-> +(\d+) +: (\d+) +\|")
 _BCC_LABEL = re.compile(r"^(?:\w[\w ]* = .+|[Bb]ucket \w+ = .+)$")
-_BCC_UNITS = {"nsecs": "ns", "usecs": "us", "msecs": "ms", "secs": "s"}
 _POWERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _UNITS = (
     ("ns", r"(?:^|[_.])n(?:s|sec|secs|anos?)(?:$|[_.])|nsecs"),
@@ -145,7 +144,7 @@ def read_bcc(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
             labels = [*labels, line.strip()] if _BCC_LABEL.match(line.strip()) else []
     series: dict[str, Data] = {}
     for name, (word, parts) in tables.items():
-        run = Run(tool="bcc", measure="service", corrected="none", unit=_BCC_UNITS[word])
+        run = Run(tool="bcc", measure="service", corrected="none", unit=unit_in(word) or "us")
         if len(parts) > 1:
             run = run.with_notes(f"the sum of {format_items(len(parts), 'report')}")
         histogram = _histogram([row for part in parts for row in part], run)

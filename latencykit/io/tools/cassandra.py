@@ -29,6 +29,7 @@ from latencykit.io.build import (
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import durations, fact
+from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -126,8 +127,7 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
     )
     if not counts:
         run = run.with_notes("the number of operations is that of partitions")
-    stats_ns = in_nanoseconds(stats, "ms")
-    return data_from_points(in_nanoseconds(points, "ms"), int(count), stats_ns, run)
+    return data_from_points(points, int(count), stats, run, "ms")
 
 
 def sniff_scylla(head: Head) -> Confidence:
@@ -172,24 +172,17 @@ def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read requests and cycles; as logs where the report holds samples."""
-    import pandas as pd
-
     record: dict[str, Any] = json_text.load(source)
     result: dict[str, Any] = json_text.entry(record, "result", source)
     settings = record.get("conf") or {}
     rate, concurrency = settings.get("rate"), settings.get("concurrency")
-    start = None
-    if result.get("start_time"):
-        try:
-            start = float(pd.Timestamp(result["start_time"]).timestamp())
-        except ValueError:
-            start = None
     connections = None
     if isinstance(concurrency, int):
         connections = concurrency * int(settings.get("threads") or 1)
     run = Run(
         tool="latte", command=settings.get("workload"), loop="unknown" if rate else "closed",
-        measure="service", corrected="unknown" if rate else "none", start=start,
+        measure="service", corrected="unknown" if rate else "none",
+        start=epoch_seconds(result.get("start_time")),
         duration=result.get("elapsed_time_s"), rate=float(rate) if rate else None,
         achieved=(result.get("req_throughput") or {}).get("value"), connections=connections,
         failed=int(result.get("error_count") or 0), unit="ns", unit_from="format",

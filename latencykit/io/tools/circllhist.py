@@ -124,12 +124,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "circllhist",
-        "OpenHistogram, Circonus (circllhist: base64 or text)",
-        "histogram",
-        (".txt", ".json", ".log"),
-        sniff,
-        read,
+        "circllhist", "OpenHistogram, Circonus (circllhist: base64 or text)", "histogram",
+        (".txt", ".json", ".log"), sniff, read,
         example="my-service --histogram > latency.txt   # what hist_serialize_b64 writes",
     ),
-)
+)  # fmt: skip

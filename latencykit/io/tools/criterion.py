@@ -20,6 +20,7 @@ from latencykit.io import json_text
 from latencykit.io.build import data_from_values, distinct, nanoseconds_of
 from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
 from latencykit.io.source import Confidence, Format, Source
+from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
@@ -59,9 +60,8 @@ def read_directory(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     paths = [source.path / "sample.json"]
     if not paths[0].exists():
-        pattern = "{}/sample.json"
         paths = sorted(
-            path for depth in _DEPTHS for path in source.path.glob(pattern.format(depth))
+            path for depth in _DEPTHS for path in source.path.glob(f"{depth}/sample.json")
         )
     for path in paths:
         try:
@@ -144,7 +144,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed estimates, one summary per benchmark; a long id is on the line before."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", source.text())
+    text = plain(source.text())
     series: dict[str, Data] = {}
     for row in _TEXT.finditer(text):
         before = text[: row.start()].rstrip().splitlines()

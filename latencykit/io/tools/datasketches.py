@@ -10,7 +10,6 @@ tdigest_impl.hpp of datasketches-cpp; the package datasketches gives quantiles, 
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from latencykit._positions import as_positions
 from latencykit.io.build import histogram_of_sketch
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.tools.tdigest import buckets_of_centroids
+from latencykit.io.tools.tdigest import base64_lines, buckets_of_centroids
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats
@@ -46,17 +45,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the sketch, or one per line of base64."""
     if not _BASE64.match(source.head.text):
         return {"": _histogram(source.bytes(), source, None, options)}
-    series: dict[str, Data] = {}
-    lines = [(k, line.strip()) for k, line in enumerate(source.text().split("\n"), 1)]
-    lines = [(k, line) for k, line in lines if line]
-    for number, line in lines:
-        try:
-            data = base64.b64decode(line, validate=True)
-        except ValueError:
-            data = b""
-        name = f"line {number}" if len(lines) > 1 else ""
-        series[name] = _histogram(data, source, number, options)
-    return series
+    series: dict[str, Data] = {
+        f"line {number}": _histogram(data, source, number, options)
+        for number, data in base64_lines(source.text())
+    }
+    return series if len(series) > 1 else {"": next(iter(series.values()))}
 
 
 def _histogram(data: bytes, source: Source, line: int | None, options: ReadOptions) -> Histogram:
@@ -159,12 +152,8 @@ def _numbers(data: bytes, width: int | None = None) -> Floats | None:
 
 FORMATS = (
     Format(
-        "datasketches",
-        "Apache DataSketches: KLL, t-digest (bytes or base64)",
-        "histogram",
-        (".bin", ".sk", ".txt"),
-        sniff,
-        read,
+        "datasketches", "Apache DataSketches: KLL, t-digest (bytes or base64)", "histogram",
+        (".bin", ".sk", ".txt"), sniff, read,
         example="open('latency.bin', 'wb').write(sketch.serialize())   # writes latency.bin",
     ),
-)
+)  # fmt: skip

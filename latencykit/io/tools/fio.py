@@ -27,6 +27,7 @@ from latencykit.io.build import (
     nanoseconds_of,
     per_operation,
     printed_rows,
+    unit_in,
 )
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
@@ -194,7 +195,7 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
         if row is None:
             continue
         table = re.search(r"clat percentiles \((\w+)\):\n((?: +\|.*\n?)+)", block)
-        unit = _unit(row[1])
+        unit = unit_in(row[1]) or row[1]
         stats = {
             name: float(cell.rstrip("kKMG")) * _SCALE.get(cell[-1], 1.0)
             for name, cell in zip(("min", "max", "mean", "std"), row.groups()[1:], strict=True)
@@ -202,17 +203,14 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
         points: dict[float, float] = {}
         if table:
             cells = re.findall(r"([\d.]+)th=\[ *>?=?([\d.]+)\]", table[2])
-            points = in_nanoseconds({float(p): cell for p, cell in cells}, _unit(table[1]))
+            in_unit = unit_in(table[1]) or table[1]
+            points = in_nanoseconds({float(p): cell for p, cell in cells}, in_unit)
         order = _DIRECTIONS.index(direction)
         count = int(totals[order]) if len(totals) > order else None
         iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
         achieved = float(iops[1]) * {"": 1, "k": 1e3, "M": 1e6}[iops[2]] if iops else None
         own = run.replace(unit=unit, achieved=achieved, notes=(_CLAT, _HINT))
         yield direction, data_from_points(points, count, in_nanoseconds(stats, unit), own)
-
-
-def _unit(word: str) -> str:
-    return {"nsec": "ns", "usec": "us", "msec": "ms", "sec": "s"}.get(word, word)
 
 
 # ------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, distinct
+from latencykit.io.build import data_from_points, distinct, unit_in
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import plain
@@ -41,7 +41,6 @@ _WORDS: dict[str, float | str] = {
     "n": "count",
 }  # fmt: skip
 _NOTHING = ("", "-", "–", "N/A", "NaN")
-_SPELLINGS = {"msec": "ms", "sec": "s", "seconds": "s", "µs": "us", "μs": "us"}
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
 _HINT = "Flotilla prints quartiles only; tylertreat/bench writes a full distribution"
@@ -148,8 +147,7 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
         if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
             unit, unit_from = "ns", "file"
         elif len(stated) == 1:
-            spelling = stated.pop().lower()
-            unit, unit_from = options.resolve_unit(_SPELLINGS.get(spelling, spelling), "file")
+            unit, unit_from = options.resolve_unit(unit_in(stated.pop()) or "ns", "file")
         elif options.unit is not None:
             unit, unit_from = options.unit, "option"
         else:

@@ -39,11 +39,9 @@ _BEGIN = re.compile(
 )
 _POINTS = {50.0: "percentiles1", 75.0: "percentiles2", 95.0: "percentiles3", 99.0: "percentiles4"}
 _STATS = {
-    "min": "minResponseTime",
-    "max": "maxResponseTime",
-    "mean": "meanResponseTime",
+    "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
     "std": "standardDeviation",
-}
+}  # fmt: skip
 
 
 def sniff_log(head: Head) -> Confidence:
@@ -55,12 +53,9 @@ def sniff_log(head: Head) -> Confidence:
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request; KO ones are counted apart. Groups are sums of requests and left out."""
     if source.head.data[:1] == b"\0":
-        raise source.corrupt(
-            None,
-            "this is the binary simulation.log of Gatling 3.12 and later",
-            "the text of versions up to 3.11",
-            "read js/stats.json of the HTML report, which contains its percentiles",
-        )
+        seen = "this is the binary simulation.log of Gatling 3.12 and later"
+        hint = "read js/stats.json of the HTML report, which contains its percentiles"
+        raise source.corrupt(None, seen, "the text of versions up to 3.11", hint)
     rows: list[tuple[bytes, ...]] = []
     notes: list[str] = []
     for first, chunk in line_chunks(source):
@@ -88,10 +83,8 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     if options.columns:
         columns["columns"] = {
-            "request": np.array(
-                [text.decode("utf-8", "replace") for text in name.tolist()], object
-            ),
-            "group": np.array([text.decode("utf-8", "replace") for text in group.tolist()], object),
+            key: np.array([text.decode("utf-8", "replace") for text in texts.tolist()], object)
+            for key, texts in (("request", name), ("group", group))
         }
     version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"
     run = Run(

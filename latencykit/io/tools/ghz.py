@@ -78,14 +78,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             for row in details
         ]
         given: dict[str, object] = {
-            "duration": duration,
-            "start": end - duration,
-            "outcome": _outcomes(words),
-        }
+            "duration": duration, "start": end - duration, "outcome": _outcomes(words),
+        }  # fmt: skip
         if options.columns:
-            given["columns"] = {
-                "status": [str(row.get("status") or "") for row in details],
-            }
+            given["columns"] = {"status": [str(row.get("status") or "") for row in details]}
         columns, notes = without_negative(given, options)
         further = columns.pop("columns", {})
         start = float(columns["start"].min()) / 1e9 if columns["start"].size else None

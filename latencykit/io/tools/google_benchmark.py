@@ -74,12 +74,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 
 FORMATS = (
     Format(
-        "google-benchmark",
-        "Google Benchmark (JSON)",
-        "samples",
-        (".json",),
-        has_json_keys(("real_time", "cpu_time", "time_unit")),
-        read,
+        "google-benchmark", "Google Benchmark (JSON)", "samples", (".json",),
+        has_json_keys(("real_time", "cpu_time", "time_unit")), read,
         example="./bench --benchmark_repetitions=30 --benchmark_out=out.json",
     ),
-)
+)  # fmt: skip

@@ -16,8 +16,8 @@ from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
 from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1, V2
 from latencykit.io import json_text
-from latencykit.io.build import distinct, histogram_of_payload, histograms_found
-from latencykit.io.raw.cells import named, unit_in
+from latencykit.io.build import distinct, histogram_of_payload, histograms_found, unit_in
+from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
@@ -173,12 +173,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "hdr-base64",
-        "HdrHistogram payloads (base64 or bytes, in any text or JSON)",
-        "histogram",
-        (".txt", ".json", ".log", ".bin"),
-        sniff,
-        read,
+        "hdr-base64", "HdrHistogram payloads (base64 or bytes, in any text or JSON)", "histogram",
+        (".txt", ".json", ".log", ".bin"), sniff, read,
         example="my-service 2>&1 | grep HIST > payloads.txt",
     ),
-)
+)  # fmt: skip

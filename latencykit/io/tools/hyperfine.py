@@ -12,7 +12,13 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import distinct, in_nanoseconds, nanoseconds_of, outcome_codes
+from latencykit.io.build import (
+    distinct,
+    in_nanoseconds,
+    nanoseconds_of,
+    outcome_codes,
+    unit_in,
+)
 from latencykit.io.sniffing import has_json_keys, has_match, starts_with
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import plain
@@ -35,7 +41,6 @@ _TEXT = re.compile(
     rf"(?:\n\s*Range \(min … max\): +{_VALUE} … +{_VALUE} +(\d+) runs)?",
     re.MULTILINE,
 )
-_MICRO = {"µs": "us", "μs": "us"}
 _RUN = Run(
     tool="hyperfine", loop="closed", measure="service", corrected="none", connections=1, unit="s",
     unit_from="format",
@@ -93,7 +98,7 @@ def read_markdown(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
     if header is None:
         expected = "the header of hyperfine's Markdown table"
         raise source.corrupt(1, "the table is missing", expected)
-    unit = _MICRO.get(header[1], header[1])
+    unit = unit_in(header[1]) or header[1]
     run = _SUMMARIZED.replace(unit=unit, unit_from="file")
     series: dict[str, Data] = {}
     for name, mean, spread, low, high in _MD_ROW.findall(text[header.end() :]):
@@ -109,7 +114,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     for name, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         cells = {"mean": mean, "std": spread, "min": low, "max": high}
         stats = {key: round(parse_duration(cell), 3) for key, cell in cells.items() if cell}
-        unit = _MICRO.get(mean.split()[1], mean.split()[1])
+        unit = unit_in(mean.split()[1]) or mean.split()[1]
         run = _SUMMARIZED.replace(unit=unit, unit_from="file")
         data = Summary(stats, {}, int(runs) if runs else 1, "ns", run)
         series[distinct(name.strip(), series)] = data

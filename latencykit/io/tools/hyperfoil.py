@@ -7,13 +7,18 @@ percentile distributions in ms.
 from __future__ import annotations
 
 import csv
-import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, distinct, in_nanoseconds, printed_rows
+from latencykit.io.build import (
+    data_from_points,
+    distinct,
+    in_nanoseconds,
+    percentiles_in,
+    printed_rows,
+)
 from latencykit.io.sniffing import certain, has_keys, starts_with
 from latencykit.io.source import Format, refuse_line
 
@@ -23,11 +28,9 @@ if TYPE_CHECKING:
 
 _HINT = "the run's all.json contains the distribution in finer steps"
 _STATS = {
-    "min": "minResponseTime",
-    "max": "maxResponseTime",
-    "mean": "meanResponseTime",
+    "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
     "std": "stdDevResponseTime",
-}
+}  # fmt: skip
 _CSV = {  # column of total.csv → key of the JSON
     "Start": "startTime", "End": "endTime", "Responses": "responseCount",
     "Min": "minResponseTime", "Max": "maxResponseTime", "Mean": "meanResponseTime",
@@ -105,9 +108,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             refuse_line(source, options, reader.line_num, seen, "nanoseconds and counts")
             continue
         summary: dict[str, object] = {key: numbers.get(column) for column, key in _CSV.items()}
-        summary["percentileResponseTime"] = {
-            key[1:]: value for key, value in numbers.items() if re.fullmatch(r"p[\d.]+", key)
-        }
+        summary["percentileResponseTime"] = percentiles_in(numbers)
         if summary["responseCount"]:
             name = distinct(f"{row['Phase']}/{row['Metric']}", series)
             series[name] = _data(summary, [])

@@ -24,12 +24,13 @@ from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     distinct,
-    in_nanoseconds,
     nanoseconds_of,
     nothing_answered,
+    percentiles_in,
+    unit_in,
     whole_nanoseconds,
 )
-from latencykit.io.sniffing import certain, has_json_keys, has_keys
+from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.timestamps import epoch_seconds
 
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
-_UNITS = {
-    "ns": "ns", "nanoseconds": "ns", "us": "us", "µs": "us", "microseconds": "us",
-    "ms": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "seconds": "s",
-}  # fmt: skip
 _OK, _ERROR, _UNFINISHED = (OUTCOMES.index(name) for name in ("ok", "error", "unfinished"))
 
 
@@ -133,10 +130,10 @@ def _in_order(series: dict[str, Data]) -> dict[str, Data]:
 
 def _explained(series: dict[str, Data], note: str) -> dict[str, Data]:
     """The series, of which tpot carries a note on the metric that it is."""
-    return {
-        name: data.with_run(notes=data.run.with_notes(note).notes) if name == "tpot" else data
-        for name, data in series.items()
-    }
+    if "tpot" in series:
+        run = series["tpot"].run.with_notes(note)
+        series["tpot"] = series["tpot"].with_run(notes=run.notes)
+    return series
 
 
 # ------------------------------------------------------------
@@ -203,19 +200,13 @@ def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[di
         name = _MEANS.get(stem, stem)
         if name in series:
             continue
-        cells = {
-            float(match[1]): value
-            for other, value in record.items()
-            if (match := re.fullmatch(rf"p([\d.]+)_{stem}_ms", other))
-        }
-        points = in_nanoseconds(cells, "ms")
-        points |= in_nanoseconds({50.0: record.get(f"median_{stem}_ms")}, "ms")
-        stats = {"mean": record[key]} | {
-            stat: record.get(f"{stat}_{stem}_ms") for stat in ("std", "min", "max")
-        }
+        end = f"_{stem}_ms"
+        cells = {k.removesuffix(end): v for k, v in record.items() if k.endswith(end)}
         # A token has its own number of intervals.
         count = None if name == "itl" else int(completed or 0)
-        series[name] = data_from_points(points, count, in_nanoseconds(stats, "ms"), run)
+        series[name] = _from_statistics(
+            cells, count, run, mean="mean", std="std", min="min", max="max"
+        )
     return series, own
 
 
@@ -258,12 +249,6 @@ _GUIDE_HINT = (
     "the file keeps a sample of the requests; their distribution is that of its percentiles"
 )
 _GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the request's tokens"
-
-
-def sniff_guidellm(head: Head) -> Confidence:
-    """Recognise the keys of a report; the metrics may be far behind."""
-    words = ("guidellm", '"generative_benchmark"', '"time_to_first_token_ms"')
-    return certain(has_keys(head, "benchmarks") and any(word in head.text for word in words))
 
 
 def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -330,14 +315,10 @@ def _guide_metric(
         number = sum(code == _UNFINISHED for code in outcome)
         run = run.replace(unfinished=max(unfinished - number, 0))
         return _per_request(run, {"e2el": latency}, outcome, start)["e2el"]
-    points = {}
-    for key, value in (good.get("percentiles") or {}).items():
-        digits = key.removeprefix("p")  # p50 is 50, p999 is 99.9, p001 is 0.1
-        points[float(digits if len(digits) < 3 else f"{digits[:2]}.{digits[2:]}")] = value
+    points = percentiles_in(good.get("percentiles") or {})
     keys = {"mean": "mean", "std": "std_dev", "min": "min", "max": "max"}
-    stats = in_nanoseconds({name: good.get(key) for name, key in keys.items()}, unit)
-    points = in_nanoseconds(points, unit)
-    return data_from_points(points, count, stats, run.with_notes(_GUIDE_HINT))
+    stats = {name: good.get(key) for name, key in keys.items()}
+    return data_from_points(points, count, stats, run.with_notes(_GUIDE_HINT), unit)
 
 
 # ------------------------------------------------------------
@@ -411,18 +392,10 @@ def _latencies(metrics: JSONObject, key: str, source: Source) -> list[float]:
 
 
 def _unit_of(metric: object, key: str, source: Source) -> str:
-    unit = str(json_text.entry(metric, "unit", source, str)).lower()
-    if unit not in _UNITS:
-        raise source.corrupt(None, f"{key} is in {unit!r}", "a unit of time such as ms")
-    return _UNITS[unit]
-
-
-def sniff_nvidia_summary(head: Head) -> Confidence:
-    """Recognise metrics with unit, average and percentiles."""
-    keys = ('"request_latency"', '"time_to_first_token"')
-    begin = re.search(r'"request_latency"\s*:\s*\{\s*"unit"', head.text)
-    known = any(re.search(rf'{key}\s*:\s*\{{\s*"unit"\s*:', head.text) for key in keys)
-    return certain(head.text.lstrip()[:1] == "{" and (begin or known) and '"avg"' in head.text)
+    word = str(json_text.entry(metric, "unit", source, str)).lower()
+    if (unit := unit_in(word)) is None:
+        raise source.corrupt(None, f"{key} is in {word!r}", "a unit of time such as ms")
+    return unit
 
 
 def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -449,19 +422,11 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         if not isinstance(metric, dict) or _number(metric.get("avg")) is None:
             continue
         unit = _unit_of(metric, key, source)
-        points = {
-            float(match[1]): value
-            for stat, value in metric.items()
-            if (match := re.fullmatch(r"p([\d.]+)", stat))
-        }
-        stats = {"mean": metric["avg"]} | {stat: metric.get(stat) for stat in ("min", "max", "std")}
         # Of the intervals of a request, none is independent: their number supports no percentile.
         count = None if name == "itl" else metric.get("count") or answered
-        series[name] = data_from_points(
-            in_nanoseconds(points, unit),
-            None if count is None else int(count),
-            in_nanoseconds(stats, unit),
-            run.replace(unit=unit),
+        own_run = run.replace(unit=unit)
+        series[name] = _from_statistics(
+            metric, count, own_run, mean="avg", min="min", max="max", std="std"
         )
     return _explained(_in_order(series), _AIPERF_NOTE)
 
@@ -546,6 +511,7 @@ def _chunks(request: JSONObject) -> list[int]:
 # ------------------------------------------------------------
 # inference-perf: requests with the moments of their tokens, and summaries.
 
+_SPREAD = {"mean": "mean", "min": "min", "max": "max"}
 _INFERENCE_PERF = {
     "time_to_first_token": "ttft",
     "inter_token_latency": "itl",
@@ -610,22 +576,16 @@ def read_inference_summary(
     for key, name in _INFERENCE_PERF.items():
         metric = (good.get("latency") or {}).get(key)
         if metric:
-            series[name] = _from_statistics(
-                metric, None if name == "itl" else int(good["count"]), run, "std_dev"
-            )
+            count = None if name == "itl" else int(good["count"])
+            series[name] = _from_statistics(metric, count, run, **_SPREAD, std="std_dev")
     return series
 
 
-def _from_statistics(metric: JSONObject, count: int | None, run: Run, deviation: str) -> Data:
-    """Percentiles, mean and extremes in seconds, by their keys."""
-    points = {
-        float(match[1]): value
-        for key, value in metric.items()
-        if (match := re.fullmatch(r"p([\d.]+)", key))
-    } | {50.0: metric.get("median", metric.get("p50"))}
-    stats = {name: metric.get(name) for name in ("mean", "min", "max")}
-    stats["std"] = metric.get(deviation)
-    return data_from_points(in_nanoseconds(points, "s"), count, in_nanoseconds(stats, "s"), run)
+def _from_statistics(metric: JSONObject, count: float | None, run: Run, **keys: str) -> Data:
+    """Percentiles and statistics in the run's unit; `keys` are those of the statistics."""
+    points = percentiles_in(metric) | {50.0: metric.get("median", metric.get("p50"))}
+    stats = {name: metric.get(key) for name, key in keys.items()}
+    return data_from_points(points, None if count is None else int(count), stats, run, run.unit)
 
 
 # ------------------------------------------------------------
@@ -671,9 +631,7 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
             if stat.startswith(begin)
         }
         if metric:
-            series[name] = _from_statistics(
-                metric, None if count is None else int(count), run, "stddev"
-            )
+            series[name] = _from_statistics(metric, count, run, **_SPREAD, std="stddev")
     return _explained(series, _LLMPERF_NOTE)
 
 
@@ -689,7 +647,12 @@ FORMATS = (
         example="python -m sglang.bench_serving --output-details --output-file run.jsonl …",
     ),
     Format(
-        "guidellm", "GuideLLM (JSON)", "samples", (".json",), sniff_guidellm, read_guidellm,
+        "guidellm", "GuideLLM (JSON)", "samples", (".json",),
+        has_match(  # the metrics may be far behind
+            r"\A\s*[{\[]", '"benchmarks"',
+            'guidellm|"generative_benchmark"|"time_to_first_token_ms"',
+        ),
+        read_guidellm,
         example="guidellm benchmark --output-path benchmarks.json …",
     ),
     Format(
@@ -701,7 +664,10 @@ FORMATS = (
     ),
     Format(
         "aiperf-json", "AIPerf and GenAI-Perf summary (JSON)", "histogram", (".json",),
-        sniff_nvidia_summary, read_nvidia_summary,
+        has_match(
+            r"\A\s*\{", r'"(?:request_latency|time_to_first_token)"\s*:\s*\{\s*"unit"', '"avg"'
+        ),
+        read_nvidia_summary,
         example="aiperf profile --streaming …   # writes profile_export_aiperf.json",
     ),
     Format(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from latencykit.io.build import (
     nanoseconds,
     nanoseconds_of,
     nothing_answered,
+    number_in,
 )
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
@@ -69,6 +71,9 @@ _COUNT_HEADING = r"(?:Type\s+)?Name\s+# reqs\s+# fails"
 _RULE = re.compile(r"^[-|\s]*$")
 _POINTS = re.compile(r"^(.{0,400}?)((?:\s+(?:\d+|N/A)){3,})\s*$")
 _POINT_HEADING = re.compile(r"^(?:Type\s+)?Name\s+(?:# reqs\s+)?((?:[\d.]+%\s+)+)(?:# reqs)?\s*$")
+
+
+_number = partial(number_in, most=1e12)
 
 
 def _columns(cells: list[str]) -> list[str]:
@@ -137,14 +142,6 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
             refuse_line(source, options, reader.line_num, seen, expected)
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value < 1e12 else None
-
-
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the aggregate, then one series per entry; the list of failures beside it gives notes."""
     notes: list[str] = []
@@ -191,13 +188,9 @@ def _name(row: Mapping[str, str]) -> str:
 def _data(row: Mapping[str, str], run: Run) -> Data:
     """One row as a histogram of its percentiles, or a summary where they are of a window."""
     value = {name: number for name, text in row.items() if (number := _number(text)) is not None}
-    points = {
-        float(name.rstrip("%")): nanoseconds(number, "ms")
-        for name, number in value.items()
-        if re.fullmatch(r"[\d.]+%", name)
-    }
-    if not points:
-        points = in_nanoseconds({50.0: value.get("median response time")}, "ms")
+    levels = [name for name in value if re.fullmatch(r"[\d.]+%", name)]
+    cells = {float(name[:-1]): value[name] for name in levels}
+    points = in_nanoseconds(cells or {50.0: value.get("median response time")}, "ms")
     stats = in_nanoseconds({kind: value.get(name) for kind, name in _STATS.items()}, "ms")
     total, failed = int(value["request count"]), int(value.get("failure count", 0))
     return _of_good(total, failed, points, stats, value.get("requests/s"), run)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.run import Run
-from latencykit.io.build import data_from_points, in_nanoseconds
+from latencykit.io.build import data_from_points
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import fact
@@ -60,20 +60,15 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     if not last:
         raise source.corrupt(None, "it has no interval", "one row per interval", "run it again")
-    points = in_nanoseconds(dict(zip(_POINTS, last[6:11], strict=True)), unit)
-    stats = in_nanoseconds({"max": last[11]}, unit)
-    return {"": data_from_points(points, int(last[5]), stats, run)}
+    points = dict(zip(_POINTS, last[6:11], strict=True))
+    return {"": data_from_points(points, int(last[5]), {"max": last[11]}, run, unit)}
 
 
 FORMATS = (
     Format(
-        "log-processor",
-        "HistogramLogProcessor's intervals (text, CSV)",
-        "histogram",
-        (".txt", ".csv"),
-        has_match(_LEGEND),
-        read,
+        "log-processor", "HistogramLogProcessor's intervals (text, CSV)", "histogram",
+        (".txt", ".csv"), has_match(_LEGEND), read,
         example="java -cp HdrHistogram.jar org.HdrHistogram.HistogramLogProcessor -i run.hlog "
         "-o out.txt",
     ),
-)
+)  # fmt: skip

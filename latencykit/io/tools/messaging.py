@@ -87,9 +87,8 @@ def sniff_raw(head: Head) -> Confidence:
 
 def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Refuse: a row is a client's run, not a message."""
-    raise source.corrupt(
-        1, "this CSV of nats bench contains throughput only", "latencies", _NATS_HINT
-    )
+    seen = "this CSV of nats bench contains throughput only"
+    raise source.corrupt(1, seen, "latencies", _NATS_HINT)
 
 
 def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

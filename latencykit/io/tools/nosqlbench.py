@@ -15,7 +15,7 @@ from latencykit._text import printable
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds
+from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds, unit_in
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
@@ -30,7 +30,6 @@ _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "
     "--log-histograms keeps the full distribution"
 )
-_UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
 _STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
 _POINTS = {
     "median": 50.0, "p50": 50.0, "p75": 75.0, "p90": 90.0, "p95": 95.0, "p98": 98.0, "p99": 99.0,
@@ -72,7 +71,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
     for row in _TIMER.finditer(text):
         facts = dict(part.split("=", 1) for part in row[2].split(", "))
         line = line_at(row.start())
-        unit = _UNITS.get(facts.get("duration_unit", ""))
+        unit = unit_in(facts.get("duration_unit", ""))
         if unit is None:
             seen = f"duration_unit is {printable(str(facts.get('duration_unit')), 30)}"
             raise source.corrupt(line, seen, "milliseconds")
@@ -110,9 +109,9 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
                 values["count"] = float(counted[1])
             elif row and name.endswith("rate"):
                 values |= {"mean_rate": float(row[2])} if name == "mean rate" else {}
-            elif row and row[3] in _UNITS and name in (*_STATS, *_POINTS):
-                values[name] = nanoseconds(row[2], _UNITS[row[3]])
-            elif line.strip() and (row is None or row[3] in _UNITS):
+            elif row and (unit := unit_in(row[3])) and name in (*_STATS, *_POINTS):
+                values[name] = nanoseconds(row[2], unit)
+            elif line.strip() and (row is None or unit_in(row[3])):
                 shown, due = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
                 raise source.corrupt(number, shown, due, "run it again")
         if values.get("count") and "max" in values:
@@ -130,7 +129,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     last: dict[str, str] = {}
     line, notes = 0, tuple[str, ...]()
     for number, row in enumerate(csv.reader(lines[1:]), 2):
-        if len(row) == len(names) and row[-1] in _UNITS:
+        if len(row) == len(names) and unit_in(row[-1]):
             last, line = dict(zip(names, row, strict=True)), number
         elif number == len(lines) and row:
             notes = (CUT_LINE,)
@@ -139,7 +138,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             refuse_line(source, options, number, seen, f"{len(names)} fields")
     if not last:
         return {}
-    return {"": _timer(_numbers(last, line, source), _UNITS[last["duration_unit"]], notes)}
+    unit = unit_in(last["duration_unit"]) or "ns"
+    return {"": _timer(_numbers(last, line, source), unit, notes)}
 
 
 def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:

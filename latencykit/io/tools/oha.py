@@ -8,14 +8,19 @@ at the deadline are dropped, and only counted.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import in_nanoseconds, nanoseconds, outcome_codes, samples_of
+from latencykit.io.build import (
+    in_nanoseconds,
+    nanoseconds,
+    outcome_codes,
+    percentiles_in,
+    samples_of,
+)
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, starts_with
 from latencykit.io.source import Format
@@ -71,11 +76,12 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _points(percentiles: JSONObject) -> dict[float, float]:
     """Percentile → ns; null stands for a percentile that too few requests leave unknown."""
-    return {
-        float(key.removeprefix("p")): nanoseconds(value, "s")
+    cells = {
+        f"p{key.removeprefix('p')}": value
         for key, value in percentiles.items()
-        if isinstance(value, (int, float)) and re.fullmatch(r"p?\d+(?:\.\d+)?", key)
+        if isinstance(value, (int, float))
     }
+    return in_nanoseconds(percentiles_in(cells), "s")
 
 
 def _run_of(record: JSONObject, report: HeyReport) -> Run:

@@ -18,23 +18,22 @@ import numpy as np
 from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
-from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.build import in_nanoseconds, nanoseconds, nanoseconds_of
+from latencykit.io.build import in_nanoseconds, log_of_counts, nanoseconds, nanoseconds_of
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.tools.prometheus import family_series, unit_of
+from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from latencykit._typing import Floats, Ints, JSONObject
+    from latencykit.core.run import Run
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Labels = tuple[tuple[str, str], ...]
@@ -106,15 +105,8 @@ def _attributes_of(point: JSONObject) -> Labels:
 
 def _seconds(value: object) -> float:
     """Seconds since the epoch of a time in ISO form or in nanoseconds."""
-    import pandas as pd
-
     text = str(value or 0)
-    if re.fullmatch(r"\d+", text):
-        return int(text) / 1e9
-    try:
-        return float(pd.Timestamp(text).value) / 1e9
-    except ValueError:
-        return 0.0
+    return int(text) / 1e9 if re.fullmatch(r"\d+", text) else epoch_seconds(text) or 0.0
 
 
 def _counts(record: JSONObject, *names: str) -> Ints:
@@ -226,13 +218,10 @@ def _series(
                 families.setdefault(key, {}).setdefault(_attributes_of(entry), []).append(point)
     series: dict[str, Data] = {}
     for (name, stated), members in families.items():
-        unit = unit_of(name, options, stated, described[name, stated])
-        if unit is None or stated == "1":
+        run = run_of("OpenTelemetry SDK", name, options, stated, described[name, stated])
+        if run is None or stated == "1":
             continue
-        run = Run(
-            tool="OpenTelemetry SDK", measure="service", corrected="none", unit=unit[0],
-            unit_from=unit[1], notes=tuple(notes),
-        )  # fmt: skip
+        run = run.with_notes(*notes)
         if negative[name, stated]:
             run = run.with_notes(
                 f"{format_items(negative[name, stated], 'negative value')} left out"
@@ -241,7 +230,6 @@ def _series(
             (dict(labels), _data(points, cumulative[name, stated], run))
             for labels, points in members.items()
         ]
-        parts = [(labels, data) for labels, data in parts if data is not None]
         series |= family_series(name, parts)
     return series
 
@@ -296,12 +284,14 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
             return _single(last, run)
         parts = [part for point in points if (part := _single(point, run)) is not None]
         return sum(parts[1:], parts[0]) if parts else None
+    used = np.flatnonzero(table.any(axis=0))
+    if not used.size:
+        return None
     low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
     # The edges of the outermost buckets are moved to the extremes that the points state.
-    used = np.flatnonzero(table.sum(axis=0))
     lowest = [part.least for part in points if part.least is not None]
     highest = [part.greatest for part in points if part.greatest is not None]
-    if used.size and len(lowest) == len(highest) == len(points):
+    if len(lowest) == len(highest) == len(points):
         least, greatest = nanoseconds(min(lowest), run.unit), nanoseconds(max(highest), run.unit)
         first, top = used[0], used[-1]
         if low[top] <= greatest <= high[top]:
@@ -312,14 +302,8 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
     low = np.minimum(low, high)
     ends = np.array([point.end for point in points])
     starts = np.append(begin, ends[:-1])
-    row, index = np.nonzero(table)
-    if not row.size:
-        return None
-    indptr = np.searchsorted(row, np.arange(len(points) + 1)).astype(np.int64)
-    index, buckets = index.astype(np.int64), EdgeBuckets(low, high)
-    block = Block(np.arange(len(points)), indptr, index, table[row, index], buckets)
     run = run.replace(start=float(begin) or None, duration=float(ends[-1] - begin))
-    return HistogramLog(starts - begin, ends - starts, [MemoryPart([block])], run=run)
+    return log_of_counts(table, EdgeBuckets(low, high), starts - begin, ends - starts, run=run)
 
 
 def _single(point: _Point, run: Run) -> Histogram | None:

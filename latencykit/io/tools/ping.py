@@ -16,7 +16,13 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import nanoseconds, nanoseconds_of, samples_of, whole_nanoseconds
+from latencykit.io.build import (
+    nanoseconds,
+    nanoseconds_of,
+    samples_of,
+    unit_in,
+    whole_nanoseconds,
+)
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact
@@ -43,7 +49,6 @@ _UNREACHABLE = re.compile(
     r"^(?:\[[\d.]+\] )?From .*(?:Unreachable|exceeded)|^Reply from .*unreachable",
     re.MULTILINE | re.IGNORECASE,
 )
-_UNIT = {"usec": "us", "sec": "s"}
 _CUT = (
     "the closing statistics are missing: the run was cut short, lost packets are those it reported"
 )
@@ -106,7 +111,7 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
         return {
             "": Summary(named, {}, received if sent else None, "ns", run.with_notes(_PING_HINT))
         }
-    unit = _UNIT.get(single[0][4], single[0][4])
+    unit = unit_in(single[0][4]) or "ms"
     duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit)
     ends = np.array([float(row[0] or "nan") for row in single])
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)

@@ -14,16 +14,14 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from latencykit._positions import as_positions
 from latencykit._text import format_items, natural_key, printable
-from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.errors import (
     CorruptInputError,
@@ -37,9 +35,11 @@ from latencykit.io.build import (
     data_from_points,
     distinct,
     in_nanoseconds,
+    log_of_counts,
     nanoseconds_of,
+    unit_in,
+    word_set,
 )
-from latencykit.io.raw.cells import unit_in, word_set
 from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Confidence, Format, Source, refuse_line
 from latencykit.io.wire import Schema, decode, delimited
@@ -52,12 +52,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import Floats, JSONObject
+    from latencykit.core.histogram_log import HistogramLog
     from latencykit.core.run import UnitFrom
     from latencykit.io.source import Data, Head, ReadOptions
 
     Labels = tuple[tuple[str, str], ...]
     _Families = tuple[dict[str, dict[Labels, "_Metric"]], dict[str, str], dict[str, str]]
 
+_Value = TypeVar("_Value")
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
 # In a sentence, these are units only behind "in", or in brackets.
 _BRIEF = word_set("s us ns ms µs μs sec micro milli nano")
@@ -104,6 +106,16 @@ def unit_of(
     return None if _NO_TIME_SAID.search(described) else options.resolve_unit("s", "assumed")
 
 
+def run_of(
+    tool: str, name: str, options: ReadOptions, stated: str | None = None, described: str = ""
+) -> Run | None:
+    """Return the run of a metric whose values are times, else None."""
+    unit = unit_of(name, options, stated, described)
+    if unit is None:
+        return None
+    return Run(tool=tool, measure="service", corrected="none", unit=unit[0], unit_from=unit[1])
+
+
 def unit_said(text: str) -> str | None:
     """Return the one unit of time that a sentence states for its values, else None."""
     units = set()
@@ -139,8 +151,10 @@ def family_series(
 ) -> dict[str, Data]:
     """Return the sum of a family, where it can be added, then one series per set of labels.
 
-    Series whose labels say that their requests failed are counted apart in the sum.
+    Series whose labels say that their requests failed are counted apart in the sum. A member
+    without data, in which nothing was counted, is left out.
     """
+    members = [(labels, data) for labels, data in members if data is not None]
     if len(members) == 1:
         return {family + _label_text(members[0][0]): members[0][1]}
     series: dict[str, Data] = {}
@@ -217,6 +231,7 @@ _RUNTIME = (
     "go_", "promhttp_", "process_", "python_", "jvm_", "prometheus_", "scrape_", "nodejs_",
     "net_conntrack_",
 )  # fmt: skip
+_CLIENT = "Prometheus client"
 _NO_DISTRIBUTION = (
     "this summary contains only a sum and a count; a histogram metric would give the distribution"
 )
@@ -234,31 +249,22 @@ class _Metric:
     native: JSONObject | None = None  # of protobuf
 
 
-def _run_of(name: str, options: ReadOptions, stated: str | None, description: str) -> Run | None:
-    """Return the run of a family whose values are times, else None."""
-    unit = unit_of(name, options, stated, description)
-    if unit is None:
-        return None
-    return Run(
-        tool="Prometheus client", measure="service", corrected="none", unit=unit[0],
-        unit_from=unit[1],
-    )  # fmt: skip
-
-
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram and summary of a time; the runtime's own only without others."""
     families, units, helps = _families_of(source, options)
-    own = {name: rows for name, rows in families.items() if not name.startswith(_RUNTIME)}
     series: dict[str, Data] = {}
-    for name, members in (own or families).items():
-        run = _run_of(name, options, units.get(name), helps.get(name, ""))
-        if run is None:
-            continue
-        parts = [(dict(labels), _data(metric, run, source)) for labels, metric in members.items()]
-        parts = [(labels, data) for labels, data in parts if data is not None]
-        if parts:
+    for name, members in _own(families).items():
+        run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
+        if run is not None:
+            parts = [(dict(labels), _data(row, run, source)) for labels, row in members.items()]
             series |= family_series(name, parts)
     return series
+
+
+def _own(families: dict[str, _Value]) -> dict[str, _Value]:
+    """The families of the program itself; the runtime's where there are no others."""
+    own = {name: rows for name, rows in families.items() if not name.startswith(_RUNTIME)}
+    return own or families
 
 
 def _families_of(source: Source, options: ReadOptions) -> _Families:
@@ -625,21 +631,15 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
         families.setdefault(name, {}).setdefault(own, []).append(row)
     if not families:
         seen = "no series has the label le" if results else "the answer contains no series"
-        raise source.corrupt(
-            None,
-            seen,
-            "buckets of a histogram",
+        hint = (
             "query the buckets, such as sum by (le) (rate(x_bucket[1m])), "
-            "not histogram_quantile of them",
+            "not histogram_quantile of them"
         )
+        raise source.corrupt(None, seen, "buckets of a histogram", hint)
     series: dict[str, Data] = {}
     for name, members in families.items():
-        unit = unit_of(name, options)
-        if unit is not None:
-            run = Run(
-                tool="Prometheus", measure="service", corrected="none",
-                unit=unit[0], unit_from=unit[1],
-            )  # fmt: skip
+        run = run_of("Prometheus", name, options)
+        if run is not None:
             series |= _family_over_time(name, members, kind, run, source)
     return series
 
@@ -653,7 +653,7 @@ def _family_over_time(
 ) -> dict[str, Data]:
     """The series of a family, each over time where there are several moments."""
     parts = [(dict(own), _of_labels(rows, kind, run, source)) for own, rows in members.items()]
-    return family_series(name, [(labels, data) for labels, data in parts if data is not None])
+    return family_series(name, parts)
 
 
 # ------------------------------------------------------------
@@ -731,19 +731,16 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
                 if metric.edges or metric.native is not None:
                     moments = found.setdefault(name, {}).setdefault(own, [])
                     moments.append((moment, metric))
-    own_families = {name: rows for name, rows in found.items() if not name.startswith(_RUNTIME)}
     series: dict[str, Data] = {}
-    for name, by_labels in (own_families or found).items():
-        run = _run_of(name, options, units.get(name), helps.get(name, ""))
-        if run is None:
-            continue
-        run = run.with_notes(*_gaps(times))
-        rows = {
-            own: _rows_of(name, own, _since_zero(moments, times))
-            for own, moments in by_labels.items()
-            if len(times) > 1
-        }
-        series |= _family_over_time(name, rows, "matrix", run, source)
+    for name, by_labels in _own(found).items():
+        run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
+        if run is not None and len(times) > 1:
+            run = run.with_notes(*_gaps(times))
+            rows = {
+                own: _rows_of(name, own, _since_zero(moments, times))
+                for own, moments in by_labels.items()
+            }
+            series |= _family_over_time(name, rows, "matrix", run, source)
     return series
 
 
@@ -793,13 +790,10 @@ def _of_remote(answer: JSONObject) -> list[JSONObject]:
                 "metric": {pair["name"]: pair["value"] for pair in series.get("labels") or ()}
             }
             for name, key in (("values", "samples"), ("histograms", "histograms")):
-                row[name] = [
-                    [
-                        int(item.get("timestamp") or 0) / 1e3,
-                        item if key == "histograms" else item.get("value", 0),
-                    ]
-                    for item in series.get(key) or ()
-                ]
+                items = series.get(key) or ()
+                cells = items if key == "histograms" else [item.get("value", 0) for item in items]
+                times = [int(item.get("timestamp") or 0) / 1e3 for item in items]
+                row[name] = [[moment, cell] for moment, cell in zip(times, cells, strict=True)]
             rows.append(row)
     return rows
 
@@ -834,10 +828,8 @@ def _classic(rows: list[JSONObject], run: Run) -> Data | None:
     if "__name__" in rows[0]["metric"] or _are_counters(table):
         counts, starts, lengths, run = _increments(table, times, run)
     else:
-        step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
-        counts, starts, lengths = table * step, times - step, np.full(times.size, step)
-        note = "the values are taken as rates per second (rate())"
-        run = run.with_notes(f"{note}; counts are rate x step, rounded")
+        counts, starts, lengths = _rates(table, times)
+        run = run.with_notes(f"{_RATES}; counts are rate x step, rounded")
     if not counts.size or not counts.any():
         return None
     # A rounding error must not make a count negative.
@@ -869,6 +861,15 @@ def _increments(table: Floats, times: Floats, run: Run) -> tuple[Floats, Floats,
     return steps, times[:-1], np.diff(times), run
 
 
+_RATES = "the values are taken as rates per second (rate())"
+
+
+def _rates(table: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
+    """Counts of rates per second, with the starts and lengths of the steps that they end."""
+    step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
+    return table * step, times - step, np.full(times.size, step)
+
+
 def _log(
     low: Floats, high: Floats, counts: NDArray[np.int64], starts: Floats, lengths: Floats, run: Run
 ) -> HistogramLog:
@@ -880,14 +881,10 @@ def _log(
         low = low[:size]
         high = np.append(high[closed], max(low[-1], *high[closed][-1:]))
     buckets = EdgeBuckets(low, high, open_ended=not closed.all())
-    row, index = np.nonzero(counts)
-    indptr = np.searchsorted(row, np.arange(len(counts) + 1)).astype(np.int64)
-    index = index.astype(np.int64)
-    block = Block(np.arange(len(counts)), indptr, index, counts[row, index], buckets)
     begin, end = float(starts[0]), float(starts[-1] + lengths[-1])
     run = run.replace(start=begin, duration=float(end - starts[0]))
-    parts, unit = [MemoryPart([block])], base_unit(run.unit)
-    return HistogramLog(starts - begin, lengths, parts, unit=unit, run=run)
+    unit = base_unit(run.unit)
+    return log_of_counts(counts, buckets, starts - begin, lengths, unit=unit, run=run)
 
 
 def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Data | None:
@@ -930,10 +927,8 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
             return _native(samples[-1:], counters, run.with_notes(note), source)
         counts, starts, lengths, run = _increments(counts, times, run)
     else:
-        step = float(np.median(np.diff(times)))
-        starts, lengths = times - step, np.full(times.size, step)
-        counts = counts * step
-        run = run.with_notes("the values are taken as rates per second (rate())")
+        counts, starts, lengths = _rates(counts, times)
+        run = run.with_notes(_RATES)
     counts = np.rint(counts)
     if not counts.any():
         return None

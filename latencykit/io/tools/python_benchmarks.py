@@ -16,7 +16,6 @@ from latencykit.io.build import (
     data_from_points,
     data_from_values,
     distinct,
-    in_nanoseconds,
     nanoseconds_of,
 )
 from latencykit.io.sniffing import has_json_keys, has_match
@@ -46,6 +45,10 @@ _PYTEST_HINT = (
 _HINT = "only quartiles are saved; --benchmark-save-data keeps every round: the distribution"
 
 
+def _mean_note(calls: int) -> tuple[str, ...]:
+    return (f"each value is the mean of {calls:,} calls",) if calls > 1 else ()
+
+
 def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read every benchmark but calibration runs and warm-ups, as pyperf does."""
     record = json_text.load(source)
@@ -65,7 +68,7 @@ def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         run = Run(
             tool="pyperf", version=facts.get("perf_version"), command=facts.get("command"),
             loop="closed", measure="service", corrected="none", connections=1, unit=unit,
-            notes=(f"each value is the mean of {loops:,} calls",) if loops > 1 else (),
+            notes=_mean_note(loops),
         )  # fmt: skip
         name = distinct(str(facts.get("name") or ""), series)
         series[name] = data_from_values(nanoseconds_of(values, unit), run)
@@ -84,16 +87,16 @@ def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         run = Run(
             tool="pytest-benchmark", version=record.get("version"), loop="closed",
             measure="service", corrected="none", connections=1, unit="s", unit_from="format",
-            notes=(f"each value is the mean of {iterations:,} calls",) if iterations > 1 else (),
+            notes=_mean_note(iterations),
         )  # fmt: skip
         label = name if names.count(name) == 1 else str(benchmark.get("fullname", name))
         if stats.get("data"):
             series[label] = data_from_values(nanoseconds_of(stats["data"], "s"), run)
             continue
-        reported = in_nanoseconds({kind: stats.get(key) for kind, key in _STATS.items()}, "s")
-        points = in_nanoseconds({p: stats.get(key) for p, key in _QUARTILES.items()}, "s")
+        reported = {kind: stats.get(key) for kind, key in _STATS.items()}
+        points = {p: stats.get(key) for p, key in _QUARTILES.items()}
         run = run.with_notes(_HINT)
-        series[label] = data_from_points(points, stats.get("rounds"), reported, run)
+        series[label] = data_from_points(points, stats.get("rounds"), reported, run, "s")
     return series
 
 
@@ -112,17 +115,10 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
             continue
         line = line_at(mean.start())
         cells = {"mean": mean["mean"], "std": mean["std"]}
-        percentiles = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
-        extremes = {0.0: "min", 100.0: "max"}
-        stats = durations(
-            cells | {extremes[p]: v for p, v in percentiles.items() if p in extremes},
-            source,
-            "12.2 us",
-            line=line,
-        )
-        points = durations(
-            {p: v for p, v in percentiles.items() if 0 < p < 100}, source, "12.2 us", line=line
-        )
+        rows = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
+        cells |= {name: rows.pop(p) for p, name in ((0.0, "min"), (100.0, "max")) if p in rows}
+        stats = durations(cells, source, "12.2 us", line=line)
+        points = durations(rows, source, "12.2 us", line=line)
         count = fact(report, r"^Total number of values: (\d+)", int)
         run = Run(
             tool="pyperf", loop="closed", measure="service", corrected="none", connections=1,
@@ -160,16 +156,14 @@ def read_pytest_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
             iterations = int(row.get("Iterations") or 1)
             run = Run(
                 tool="pytest-benchmark", loop="closed", measure="service", corrected="none",
-                connections=1, unit=unit, notes=(_PYTEST_HINT,),
+                connections=1, unit=unit, notes=(_PYTEST_HINT, *_mean_note(iterations)),
             )  # fmt: skip
-            if iterations > 1:
-                run = run.with_notes(f"each value is the mean of {iterations:,} calls")
             names = {"Min": "min", "Max": "max", "Mean": "mean", "StdDev": "std"}
-            stats = in_nanoseconds({names[k]: v for k, v in times.items() if k in names}, unit)
-            points = in_nanoseconds({50.0: times.get("Median")}, unit)
+            stats = {names[k]: v for k, v in times.items() if k in names}
+            points = {50.0: times.get("Median")}
             count = int(row["Rounds"]) if row.get("Rounds", "").isdigit() else None
             name = distinct(match["name"] if match else "", series)
-            series[name] = data_from_points(points, count, stats, run)
+            series[name] = data_from_points(points, count, stats, run, unit)
     return series
 
 

@@ -34,6 +34,8 @@ from latencykit.io.build import (
     in_nanoseconds,
     nanoseconds,
     nanoseconds_of,
+    number_in,
+    percentiles_in,
     printed_rows,
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_match
@@ -109,11 +111,8 @@ def _memtier_data(
     cells["mean"] = row.get("Average Latency", row.get("Latency")) or None
     stats = in_nanoseconds(cells, "ms")
     latencies = row.get("Percentile Latencies") or row
-    points = {
-        float(key[1:]): nanoseconds(value, "ms")
-        for key, value in latencies.items()
-        if re.fullmatch(r"p\d+(?:\.\d+)?", key) and isinstance(value, (int, float))
-    }
+    cells = {key: v for key, v in latencies.items() if isinstance(v, (int, float))}
+    points = in_nanoseconds(percentiles_in(cells), "ms")
     payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
     if payload:
         return histogram_of_payload(
@@ -163,11 +162,8 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
         if not count:
             own = own.with_notes("the number of requests is Ops/sec x seconds")
             count = round(row["Ops/sec"] * seconds) if seconds else None
-        points = {
-            float(match[1]): nanoseconds(value, "ms")
-            for column, value in row.items()
-            if (match := re.match(r"p([\d.]+)_Latency", column))
-        }
+        timed = {column.removesuffix("_Latency"): value for column, value in row.items()}
+        points = in_nanoseconds(percentiles_in(timed), "ms")
         steps = spread.get(re.sub(r"S$", "", name.upper()), {})
         points |= {p: value for p, value in steps.items() if p > 0}
         mean = row.get("Avg._Latency", row.get("Latency")) or None
@@ -228,7 +224,7 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
         expected = ""
         if quiet and not title and not quiet[1].strip().startswith("throughput summary"):
             yield test
-            test, even = _Test(quiet[1].strip(), rate=_number(quiet[2])), False
+            test, even = _Test(quiet[1].strip(), rate=number_in(quiet[2])), False
             test.stats = {"p50": float(quiet[3])} if quiet[3] else {}
         elif title:
             yield test
@@ -242,16 +238,16 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
         elif test.columns and line.strip():
             words, columns, test.columns = line.split(), test.columns, []
             if len(words) == len(columns) and all(map(_VALUE.fullmatch, words)):
-                values = dict(zip(columns, map(_number, words), strict=True))
+                values = dict(zip(columns, map(number_in, words), strict=True))
                 test.stats = {name: value for name, value in values.items() if value is not None}
             else:
                 expected = ", ".join(columns)
         elif completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
-            test.count, test.seconds = int(completed[1]), _number(completed[2])
+            test.count, test.seconds = int(completed[1]), number_in(completed[2])
         elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
             test.clients = int(clients[1])
         elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
-            test.rate = _number(rate[1])
+            test.rate = number_in(rate[1])
         elif _COLUMNS.fullmatch(line):
             test.columns = line.split()
         elif _IMPORTANT.search(line):
@@ -263,7 +259,7 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
 
 def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
     """Add one row of a list; False where it does not ascend."""
-    value, share = _number(row[2]), _number(row[1])
+    value, share = number_in(row[2]), number_in(row[1])
     if value is None or share is None:
         return False
     if row[3] is None:
@@ -277,21 +273,11 @@ def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
     return True
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value < 1e15 else None
-
-
 def _test_data(test: _Test, source: Source) -> Data | None:
     """A test's data; None where its lines hold no latency."""
     values = in_nanoseconds(test.stats, "ms")
     stats = {_NAMES[name]: value for name, value in values.items() if name in _NAMES}
-    points = {
-        float(name[1:]): value for name, value in values.items() if re.fullmatch(r"p[\d.]+", name)
-    }
+    points = percentiles_in(values)
     run = Run(
         tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms",
         duration=test.seconds or None, achieved=test.rate, connections=test.clients,
@@ -369,7 +355,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         if row[:2] == ["test", "rps"]:
             columns = [re.sub(r"_latency_ms$", "", name) for name in row]
             continue
-        values = [value for word in row[1:] if (value := _number(word)) is not None]
+        values = [value for word in row[1:] if (value := number_in(word)) is not None]
         unlike = columns and len(row) != len(columns)
         if not line.rstrip().endswith('"') or unlike or len(values) < len(row) - 1:
             if number < len(lines):

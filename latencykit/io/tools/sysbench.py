@@ -15,8 +15,7 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.summary import Summary
-from latencykit.io.build import in_nanoseconds, nanoseconds_of
+from latencykit.io.build import data_from_points, in_nanoseconds, nanoseconds_of, printed_rows
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact
@@ -45,7 +44,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         raise source.corrupt(None, seen, expected, "did sysbench end?")
     mean = facts["sum"] / count if facts.get("sum") and count else facts.get("avg", 0.0)
     stats = {"min": facts.get("min"), "max": facts.get("max"), "mean": mean}
-    points = {float(p): value for p, value in _PERCENTILE.findall(text) if 0 < float(p) < 100}
+    points = {float(p): value for p, value in _PERCENTILE.findall(text)}
     rate = fact(text, r"Target transaction rate: ([\d.]+)", float)
     seconds = fact(text, r"total time:\s+([\d.]+)s", float)
     run = Run(
@@ -57,9 +56,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         failed=fact(text, r"ignored errors:\s+(\d+)", int) or 0, unit="ms",
     )  # fmt: skip
     rows = _ROW.findall(text)
-    known, percentiles = in_nanoseconds(stats, "ms"), in_nanoseconds(points, "ms")
     if not rows:
-        return {"": Summary(known, percentiles, count, "ns", run.with_notes(_HINT))}
+        return {"": data_from_points(points, count, stats, run.with_notes(_HINT), "ms")}
+    known, percentiles = in_nanoseconds(stats, "ms"), in_nanoseconds(points, "ms")
     middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
     if int(counts.sum()) != count:
         seen = f"the histogram contains {int(counts.sum())} events, the statistics {count}"
@@ -71,7 +70,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     )
     histogram = Histogram.from_buckets(
         low, high, counts, run=run, reported_stats=known,
-        reported_percentiles=(tuple(percentiles), tuple(percentiles.values())),
+        reported_percentiles=printed_rows(percentiles),
     )  # fmt: skip
     return {"": histogram}
 

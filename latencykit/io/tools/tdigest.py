@@ -83,13 +83,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         return {"": _histogram(_of_bytes(source.bytes()), source, None, options)}
     series: dict[str, Data] = {}
     if _BASE64.match(source.head.text):
-        for number, line in enumerate(source.text().split("\n"), 1):
-            if not line.strip():
-                continue
-            try:
-                data = base64.b64decode(line.strip(), validate=True)
-            except ValueError:
-                data = b""
+        for number, data in base64_lines(source.text()):
             series[f"line {number}"] = _histogram(_of_bytes(data), source, number, options)
     else:
         for name, digest in _digests(json_text.load(source), ""):
@@ -97,6 +91,16 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
                 _of_json(digest), source, None, options
             )
     return {"": next(iter(series.values()))} if len(series) == 1 else series
+
+
+def base64_lines(text: str) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of the lines that are not blank; none of one that is not base64."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, base64.b64decode(line.strip(), validate=True)
+            except ValueError:
+                yield number, b""
 
 
 def _histogram(
@@ -163,10 +167,7 @@ def _of_json(digest: JSONObject) -> SketchBuckets | None:
         keys = [next((key for key in kind if key in listed[0]), "") for kind in (_MEANS, _WEIGHTS)]
         means, weights = ([float(centroid[key]) for centroid in listed] for key in keys)
     else:
-        means, weights = (
-            [float(centroid) for centroid in listed],
-            [float(n) for n in digest["counts"]],
-        )
+        means, weights = list(map(float, listed)), list(map(float, digest["counts"]))
     if len(means) != len(weights) or not means:
         return None
     ends = (digest.get("min"), digest.get("max"))
@@ -185,12 +186,8 @@ def _of_json(digest: JSONObject) -> SketchBuckets | None:
 
 FORMATS = (
     Format(
-        "t-digest",
-        "t-digest (Java library's bytes or base64, JSON of centroids)",
-        "histogram",
-        (".bin", ".txt", ".json"),
-        sniff,
-        read,
+        "t-digest", "t-digest (Java library's bytes or base64, JSON of centroids)", "histogram",
+        (".bin", ".txt", ".json"), sniff, read,
         example="Files.write(path, bytes);   // digest.asBytes(buffer)   # writes latency.bin",
     ),
-)
+)  # fmt: skip

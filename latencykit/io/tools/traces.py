@@ -88,15 +88,11 @@ def _plain(value: Any) -> object:
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
-def _otlp_protobuf(source: Source, _: list[str]) -> Iterator[_Span]:
-    return _otlp_spans(messages(memoryview(source.bytes()), _EXPORT))
+def _messages(source: Source, _: list[str]) -> Iterator[JSONObject]:
+    return messages(memoryview(source.bytes()), _EXPORT)
 
 
-def _otlp(source: Source, notes: list[str]) -> Iterator[_Span]:
-    return _otlp_spans(_documents(source, notes))
-
-
-def _otlp_spans(documents: Iterable[JSONObject]) -> Iterator[_Span]:
+def _otlp(documents: Iterable[JSONObject]) -> Iterator[_Span]:
     for document in documents:
         inside = document.get("trace") or document  # Grafana Tempo's answers: trace, or batches
         for resource in next(filter(None, map(inside.get, _RESOURCES)), ()):
@@ -132,8 +128,8 @@ def _attributes(entries: Any) -> JSONObject:
     }
 
 
-def _jaeger(source: Source, notes: list[str]) -> Iterator[_Span]:
-    for document in _documents(source, notes):
+def _jaeger(documents: Iterable[JSONObject]) -> Iterator[_Span]:
+    for document in documents:
         for trace in document.get("data") or [document]:
             processes = trace.get("processes") or {}
             lone = [trace] if "spanID" in trace else []  # as Jaeger stores it in Elasticsearch
@@ -164,8 +160,8 @@ def _jaeger(source: Source, notes: list[str]) -> Iterator[_Span]:
                 )  # fmt: skip
 
 
-def _zipkin(source: Source, notes: list[str]) -> Iterator[_Span]:
-    for span in _documents(source, notes):
+def _zipkin(documents: Iterable[JSONObject]) -> Iterator[_Span]:
+    for span in documents:
         tags = dict(span.get("tags") or {})
         failed = tags.pop("error", "false") != "false"
         start = int(span.get("timestamp") or 0) * 1000
@@ -180,13 +176,14 @@ def _zipkin(source: Source, notes: list[str]) -> Iterator[_Span]:
 
 
 def _read(
-    spans: Callable[[Source, list[str]], Iterator[_Span]],
+    spans: Callable[[Iterable[JSONObject]], Iterator[_Span]],
     tool: str,
     source: Source,
     options: ReadOptions,
+    documents: Callable[[Source, list[str]], Iterator[Any]] = _documents,
 ) -> dict[str, Data]:
     notes: list[str] = []
-    rows = list(spans(source, notes))
+    rows = list(spans(documents(source, notes)))
     if not rows:
         raise source.corrupt(None, "it contains no span", "at least one", "was a trace exported?")
     trace, own, parent, operation, service, kind, start, end, failed, attributes = zip(
@@ -283,8 +280,8 @@ FORMATS = (
     ),
     Format(
         "otlp-traces-protobuf", "OpenTelemetry traces (OTLP protobuf)", "samples",
-        (".pb", ".bin"), _sniff_otlp_protobuf, partial(_read, _otlp_protobuf, "OpenTelemetry"),
-        unit="ns",
+        (".pb", ".bin"), _sniff_otlp_protobuf,
+        partial(_read, _otlp, "OpenTelemetry", documents=_messages), unit="ns",
         example="otelcol --config collector.yaml   # writes traces.pb, by a file exporter with"
         " format: proto",
     ),

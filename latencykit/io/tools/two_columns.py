@@ -77,12 +77,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "time-latency",
-        "Two columns, time and latency (TIMEus DELTAus)",
-        "samples",
-        (".txt", ".us"),
-        sniff,
-        read,
+        "time-latency", "Two columns, time and latency (TIMEus DELTAus)", "samples",
+        (".txt", ".us"), sniff, read,
         example="iosnoop -Dots | awk '$1 ~ /^[0-9]/ { print $2, $5 }' > out.txt",
     ),
-)
+)  # fmt: skip

@@ -31,6 +31,7 @@ from latencykit.io.build import (
     nothing_answered,
     outcome_codes,
     per_operation,
+    percentiles_in,
     without_negative,
 )
 from latencykit.io.gob import columns_of_structs
@@ -121,12 +122,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     details = [part.pop("columns") for part in parts if "columns" in part]
     given: Columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     for name in ("error", "attack"):
-        kinds, code = np.unique(given[name], return_inverse=True)
-        texts = [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
+        given[name], texts = _coded(given[name])
         given[f"{name}s"] = [
             str(json.loads(f'"{text}"')) if "\\" in text else text for text in texts
         ]
-        given[name] = code.reshape(-1)
     if details:
         given["columns"] = further_columns(details)
     return _series(given, tuple(notes), options)
@@ -165,9 +164,7 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
     for key, name in (("error", "Error"), ("attack", "Attack")):
         if name in columns:
-            kinds, code = np.unique(columns[name], return_inverse=True)
-            given[f"{key}s"] = [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
-            given[key] = code.reshape(-1)
+            given[key], given[f"{key}s"] = _coded(columns[name])
     if options.columns:
         import pandas as pd
 
@@ -179,6 +176,12 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
             frame[name] = frame[name].str.decode("utf-8", "replace")
         given["columns"] = further_columns([frame])
     return _series(given, notes, options)
+
+
+def _coded(words: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], list[str]]:
+    """Position of each word among the distinct ones, and these as text."""
+    kinds, code = np.unique(words, return_inverse=True)
+    return code.reshape(-1), [kind.decode("utf-8", "replace") for kind in kinds.tolist()]
 
 
 def _matched(chunk: bytes) -> Columns | None:
@@ -282,7 +285,6 @@ def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
 # ------------------------------------------------------------
 # Reports: as text, JSON, ``hist[…]`` and ``hdrplot``.
 
-_ORDINAL = re.compile(r"(\d+(?:\.\d+)?)(?:st|nd|rd|th)?")
 _REQUESTS = re.compile(r"^Requests\s+\[total", re.MULTILINE)
 _REPORT_ROW = re.compile(
     r"^(Requests|Duration|Latencies|Success|Status Codes)\s+\[([^\]]*)\]\s+(.*?)\s*$", re.MULTILINE
@@ -308,9 +310,8 @@ def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  
         latencies = json_text.entry(record, "latencies", source)
         total = json_text.entry(record, "requests", source, int)
         stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
-        codes = {
-            str(code): int(number) for code, number in (record.get("status_codes") or {}).items()
-        }
+        statuses = record.get("status_codes") or {}
+        codes = {str(code): int(number) for code, number in statuses.items()}
         run = _RUN.replace(
             start=epoch_seconds(record.get("earliest")),
             rate=record.get("rate"),
@@ -324,11 +325,9 @@ def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  
             float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()
         }
         if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
-            edges = sorted(buckets)
+            edges, counts = zip(*sorted(buckets.items()), strict=True)
             highs = [*edges[1:], max(stats["max"], edges[-1])]
-            series[name] = histogram_of_both(
-                points, highs, [buckets[edge] for edge in edges], stats, run
-            )
+            series[name] = histogram_of_both(points, highs, counts, stats, run)
         else:
             series[name] = _of_points(points, good, stats, run)
     return series
@@ -344,8 +343,8 @@ def _stats_and_points(
 ) -> tuple[dict[str, float], dict[float, float]]:
     """Statistics and percentiles by their names in a report: mean, 50th, max."""
     stats = {name: latencies[name] for name in ("min", "mean", "max") if name in latencies}
-    matches = [match for key in latencies if (match := _ORDINAL.fullmatch(key))]
-    return stats, {float(match[1]): latencies[match[0]] for match in matches}
+    cells = {f"p{name.removesuffix('th')}": value for name, value in latencies.items()}
+    return stats, percentiles_in(cells)
 
 
 def _with_failures(
@@ -412,11 +411,11 @@ def _numbers_of(row: re.Match[str]) -> dict[str, float]:
     if row[1] == "Status Codes":
         pairs = (cell.partition(":") for cell in row[3].split())
         return {code: float(number) for code, _, number in pairs if int(code) >= 0}
-    names, values = re.split(r",\s*", row[2]), re.split(r",\s*", row[3])
+    cells = zip(re.split(r",\s*", row[2]), re.split(r",\s*", row[3]), strict=True)
     timed = row[1] in ("Duration", "Latencies")
     return {
         name: round(parse_duration(value), 3) if timed else float(value.rstrip("%"))
-        for name, value in zip(names, values, strict=True)
+        for name, value in cells
     }
 
 
