@@ -57,6 +57,14 @@ _NUMBER = re.compile(
 FINE = 10_000.0
 """Nanoseconds below which whole ones would round by more than 0.005 %."""
 
+STATISTIC_WORDS: dict[str, float | str] = {
+    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max",
+    "maximum": "max", "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean",
+    "std": "std", "stddev": "std", "stdev": "std", "std dev": "std", "count": "count",
+    "n": "count", "samples": "count", "requests": "count",
+}  # fmt: skip
+"""What people call a statistic, and its name; the median is the percentile 50."""
+
 _PERCENTILE = re.compile(
     r"p[ _]?\(?(\d+(?:[._]\d+)?)\)?"
     r"|(\d+(?:\.\d+)?) ?(?:%|st|nd|rd|th)(?: ?(?:percentile|%ile|pct))?",
@@ -162,13 +170,9 @@ def data_from_points(
     unit = base_unit(run.unit)
     if of_unit is not None:
         points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
-    extremes = {"min": points.get(0.0), "max": points.get(100.0)}
-    reported_stats = {name: value for name, value in extremes.items() if value is not None} | dict(
-        stats
-    )
-    inner, reported_stats, run = stated(
-        {p: v for p, v in points.items() if 0 < p < 100}, reported_stats, run
-    )
+    extremes = {name: points[p] for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
+    inner = {p: v for p, v in points.items() if 0 < p < 100}
+    inner, reported_stats, run = stated(inner, extremes | dict(stats), run)
     count = whole_count(count)
     if count and count > 0 and len(inner) + ("max" in reported_stats) >= 3:
         return Histogram.from_percentiles(
@@ -318,11 +322,8 @@ def further_columns(pieces: Sequence[pd.DataFrame]) -> dict[str, Cells]:
 def mixed_note(failed: int, what: str = "failed requests") -> tuple[str, ...]:
     """Return the note of a tool that counts failed requests' times among the others, or nothing."""
     word = what.removesuffix("s") if failed == 1 else what
-    return (
-        (f"the times of {failed:,} {word} are among the values: the tool does not separate them",)
-        if failed
-        else ()
-    )
+    note = f"the times of {failed:,} {word} are among the values: the tool does not separate them"
+    return (note,) if failed else ()
 
 
 def histogram_of_both(
@@ -374,21 +375,12 @@ def histogram_of_both(
 
 def nothing_answered(source: Source, run: Run) -> CorruptInputError:
     """Return the error for a run without a good request, which has no latencies."""
-    others = {
-        "failed": run.failed,
-        "timed out": run.timeouts,
-        "dropped": run.dropped,
-        "unfinished": run.unfinished,
-    }
-    reported_stats = ", ".join(f"{number:,} {name}" for name, number in others.items() if number)
-    seen = (
-        f"no request was answered well ({reported_stats})"
-        if reported_stats
-        else "no request was answered"
-    )
-    return source.corrupt(
-        None, seen, "at least one that was", "see whether the server ran, and run the tool anew"
-    )
+    numbers = (run.failed, run.timeouts, run.dropped, run.unfinished)
+    names = ("failed", "timed out", "dropped", "unfinished")
+    others = ", ".join(f"{k:,} {name}" for k, name in zip(numbers, names, strict=True) if k)
+    seen = f"no request was answered{f' well ({others})' if others else ''}"
+    hint = "see whether the server ran, and run the tool anew"
+    return source.corrupt(None, seen, "at least one that was", hint)
 
 
 # ------------------------------------------------------------

@@ -181,6 +181,7 @@ _Rows = tuple["Floats", "Floats", "NDArray[np.str_]"]
 _NONE: _Rows = (np.zeros(0), np.zeros(0), np.zeros(0, np.str_))
 _NEAR = 0.002  # s: stamps are rounded to a millisecond
 _NO_TIME = "log with -Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
+_UNTIMED = "the lines of its pauses have no time"
 _RELATIVE = "its times count from the start of its process"
 
 
@@ -228,9 +229,8 @@ def _jvm(source: Source) -> Events:
             label = np.char.strip(np.char.add("Safepoint ", np.char.replace(label, "stopped", "")))
         parts[-1] = (at - length, at, label)
     if undated and not clocks:
-        seen = "the lines of its pauses have no time"
         line = text.count("\n", 0, min(undated)) + 1
-        raise source.corrupt(line, seen, "the decoration time or uptime", _NO_TIME)
+        raise source.corrupt(line, _UNTIMED, "the decoration time or uptime", _NO_TIME)
     if len(clocks) > 1:
         seen = "some of its lines have a date and others an uptime only"
         raise source.corrupt(None, seen, "one clock", _NO_TIME)
@@ -269,26 +269,19 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
     headers = [match for match in _JDK8.finditer(text) if "concurrent" not in match["rest"][:30]]
     rows = []
     for match, following in zip_longest(headers, headers[1:]):
-        until = following.start() if following else len(text)
+        until = min(following.start() if following else len(text), match.end() + 4000)
         line = match["rest"].split("[Times:")[0]
         took = _SECONDS.findall(line)
-        if not took:
-            took = _SECONDS.findall(
-                text[match.end() : min(until, match.end() + 4000)].split("[Times:")[0]
-            )
+        took = took or _SECONDS.findall(text[match.end() : until].split("[Times:")[0])
         if took and (match["date"] or match["uptime"]):
             cause = re.match(r" remark| cleanup|(?:--)?(?: pause)?(?: \([^()]*(?:\(\))?\))*", line)
             what = f"{match['what']}{cause[0] if cause else ''}"
             rows.append((match["date"], match["uptime"], _number(took[-1]), what))
     if not rows:
         if headers and not any(match["date"] or match["uptime"] for match in headers):
-            line = text.count("\n", 0, headers[0].start()) + 1
-            raise source.corrupt(
-                line,
-                "the lines of its pauses have no time",
-                "a date or an uptime",
-                "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails",
-            )
+            line, seen = text.count("\n", 0, headers[0].start()) + 1, _UNTIMED
+            hint = "run Java with -XX:+PrintGCDateStamps -XX:+PrintGCDetails"
+            raise source.corrupt(line, seen, "a date or an uptime", hint)
         return _NONE, "relative"
     dates, uptimes, lengths, labels = zip(*rows, strict=True)
     clock: Clock = "relative"
@@ -380,12 +373,8 @@ def _journal(source: Source) -> Events:
         end.append(at)
         label.append(f"{who}: {command[1]}" if command else who)
     if not start:
-        raise source.corrupt(
-            None,
-            "no message has a time",
-            "__REALTIME_TIMESTAMP",
-            "write it with journalctl -o json",
-        )
+        hint = "write it with journalctl -o json"
+        raise source.corrupt(None, "no message has a time", "__REALTIME_TIMESTAMP", hint)
     return _events(source, "journal", start, end, label, "epoch", notes)
 
 
@@ -409,19 +398,14 @@ def _kubernetes(source: Source) -> Events:
         ]
         about = item.get("involvedObject") or item.get("regarding") or {}
         meta = item.get("metadata") or {}
-        stamps = dict.fromkeys(filter(None, times)) or dict.fromkeys(
-            filter(None, [meta.get("creationTimestamp")])
-        )
+        created = filter(None, [meta.get("creationTimestamp")])
+        stamps = dict.fromkeys(filter(None, times)) or dict.fromkeys(created)
         recurred |= int(item.get("count") or series.get("count") or 1) > 2
         texts += stamps
         label += [f"{item.get('reason') or '?'} {about.get('kind') or ''}".strip()] * len(stamps)
     if not texts:
-        raise source.corrupt(
-            None,
-            "no event has a time",
-            "lastTimestamp or eventTime",
-            "write it with kubectl get events -A -o json",
-        )
+        hint = "write it with kubectl get events -A -o json"
+        raise source.corrupt(None, "no event has a time", "lastTimestamp or eventTime", hint)
     start = iso_nanoseconds(texts) / 1e9
     if recurred:
         notes = (*notes, "of events that recurred, the first and the last time are known only")
@@ -647,18 +631,12 @@ def _table(source: Source) -> Events:
     if "end" in columns:
         texts, factor = columns["end"]
         # what goes on at the end of the recording has no end yet: a moment
-        stop, other = _column(
-            source,
-            (
-                [b or a for a, b in zip(columns["start"][0], texts, strict=True)],
-                factor or columns["start"][1],
-            ),
-            numbers,
-        )
+        begins, default = columns["start"]
+        texts = [b or a for a, b in zip(begins, texts, strict=True)]
+        stop, other = _column(source, (texts, factor or default), numbers)
         if other != clock:
-            raise source.corrupt(
-                numbers[0], "its starts and ends are on different clocks", "one clock"
-            )
+            seen = "its starts and ends are on different clocks"
+            raise source.corrupt(numbers[0], seen, "one clock")
         end = stop
         if (end < start).any():
             line = numbers[int(np.argmax(end < start))]
@@ -706,16 +684,11 @@ def _column(
     first = _moments(texts[:1], factor)
     for number, text in zip(numbers, texts, strict=True):
         moment = _moments([text], factor)
-        if (
-            moment is None
-            or first is None
-            or moment[1] != first[1]
-            or not np.isfinite(moment[0]).all()
-        ):
+        known = moment is not None and np.isfinite(moment[0]).all()
+        if not known or first is None or moment is None or moment[1] != first[1]:
             seen = f"{printable(text, 40)!r} is not a time as those before it"
-            raise source.corrupt(
-                number, seen, "seconds, or a date such as 2026-01-31T12:00:00Z", ""
-            )
+            expected = "seconds, or a date such as 2026-01-31T12:00:00Z"
+            raise source.corrupt(number, seen, expected, "")
     raise source.corrupt(numbers[0], "its times have different units", "one unit")
 
 

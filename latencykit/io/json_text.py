@@ -312,6 +312,13 @@ def entry(value: Any, path: str, source: Source, kind: type | tuple[type, ...] =
     return inner
 
 
+def field_of(record: Mapping[str, Any], name: str) -> Any:
+    """Return a field by its name in camel case, or in the snake case of other writers."""
+    if name in record:
+        return record[name]
+    return record.get(re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name))
+
+
 def flat(record: Mapping[str, object], depth: int = 3) -> JSONObject:
     """Return nested objects as ``a.b``; lists are left out."""
     pairs: dict[str, object] = {}

@@ -89,9 +89,6 @@ class _Group:
     count: int = 0
     median: str = ""
 
-    def add(self, name: str | float, value: float, unit: str) -> None:
-        (self.stats if isinstance(name, str) else self.percentiles)[name] = value, unit
-
     @property
     def accepted(self) -> bool:
         """True if these are a distribution's: percentiles that rise, or a mean and its range."""
@@ -216,7 +213,7 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
                 group = latest[label] = _Group(label, heading, count=pending)
                 groups.append(group)
                 pending = 0
-            group.add(name, value, unit)
+            (group.stats if isinstance(name, str) else group.percentiles)[name] = value, unit
             if name == 50.0:
                 group.median = spelling
     return [group for group in groups if group.accepted] if prose < lines else []

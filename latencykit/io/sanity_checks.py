@@ -217,15 +217,12 @@ def believed(data: Data) -> Data:
         )
     if not isinstance(data, Histogram):
         return data
-    if data.index.size and not float(data.buckets.low(data.index[-1])) < _SENTINEL:
-        raise InvalidArgumentError(
-            f"a bucket begins at {float(data.buckets.low(data.index[-1])):.4g}, "
-            "which is not a latency"
-        )
-    if data.index.size and float(data.buckets.low(data.index[0])) < 0:
-        raise InvalidArgumentError(
-            f"a value is {float(data.buckets.low(data.index[0])):.4g}, which is not a latency"
-        )
+    if data.index.size:
+        least, most = map(float, data.buckets.low(data.index[[0, -1]]))
+        if not most < _SENTINEL:
+            raise InvalidArgumentError(f"a bucket begins at {most:.4g}, which is not a latency")
+        if least < 0:
+            raise InvalidArgumentError(f"a value is {least:.4g}, which is not a latency")
     if not (data.reported_stats or data.reported_percentiles[0]):
         return data
     points, stats, run = stated(

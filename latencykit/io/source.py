@@ -576,7 +576,7 @@ class Format:
         Short name, as ``--format-in`` takes it: ``hlog``, ``wrk2``, ``vegeta-json``.
     title : str
         What it is, in words.
-    data : str
+    level : str
         Richest data type that it gives: ``samples``, ``log``, ``histogram`` or ``summary``.
     suffixes : tuple of str
         Usual file name endings, with the dot.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from functools import cached_property
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,19 +58,10 @@ def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
 _PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
 
 
-class LineNumbers:
-    """Numbers of the lines of a text by position; a count from its begin each time is quadratic."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        return [end.start() for end in re.finditer("\n", self._text)]
-
-    def __call__(self, position: int) -> int:
-        """Return the number of the line that holds the character at a position, from 1."""
-        return bisect_left(self._ends, position) + 1
+def line_numbers(text: str) -> Callable[[int], int]:
+    """Return what gives the line of a position; a count from the begin each time is quadratic."""
+    ends = cache(lambda: [end.start() for end in re.finditer("\n", text)])
+    return lambda position: bisect_left(ends(), position) + 1
 
 
 @record()
@@ -141,7 +132,7 @@ def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     """Return one section per run: each begins where `begin` matches, the first one earlier."""
     text = plain(source.text())
     starts = [match.start() for match in begin.finditer(text)]
-    bounds, line_at = [0, *starts[1:], len(text)], LineNumbers(text)
+    bounds, line_at = [0, *starts[1:], len(text)], line_numbers(text)
     return [Section(text[start:end], line_at(start), source) for start, end in pairwise(bounds)]
 
 

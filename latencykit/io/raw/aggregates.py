@@ -15,6 +15,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import (
+    STATISTIC_WORDS,
     added_up,
     base_unit,
     data_from_points,
@@ -70,13 +71,6 @@ _FILL = _BIN | word_set(
 )
 _LEVELS = word_set("percentile percentiles pctile centile pct perc percent quantile quantiles q p")
 _SURE_LEVELS = _LEVELS - {"q", "p", "percent", "pct", "perc"}
-_WORDS: dict[str, float | str] = {
-    "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max",
-    "maximum": "max",
-    "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean", "std": "std",
-    "stddev": "std", "stdev": "std",
-    "std dev": "std", "count": "count", "n": "count", "samples": "count", "requests": "count",
-}  # fmt: skip
 _OWN = (("low", "high", "count"), ("statistic", "value"))
 _FEW = 4  # rows; as many running numbers are not counts
 
@@ -154,7 +148,7 @@ def level_of(text: str) -> float | str | None:
     bare = text.strip().lower()
     value = percentile_named(bare)
     if value is None:
-        return _WORDS.get(bare)
+        return STATISTIC_WORDS.get(bare)
     return value if 0 <= value <= 100 else None
 
 

@@ -192,22 +192,16 @@ def _share_of_numbers(dialect: Dialect) -> float:
     return fitting / max(len(dialect.rows), 1)
 
 
-def _has_spelled_durations(dialect: Dialect) -> bool:
-    """True if a column named as a latency holds ``PT0.5S``, ``00:00:00.5`` or the like."""
-    names = [part.column for part in latency_columns(dialect.columns)[0]] if dialect.header else []
-    sample = dialect.sample() if names else {}
-    return any(kind_of(sample[name]) == "span" for name in names)
-
-
 def sniff_csv(head: Head) -> Confidence:
     """Recognise a table with numbers in it."""
     dialect = dialect_of(head)
-    if (
-        dialect is None
-        or (len(dialect.columns) == 1 and not dialect.header)
-        or (_share_of_numbers(dialect) < 0.5 and not _has_spelled_durations(dialect))
-    ):
+    if dialect is None or (len(dialect.columns) == 1 and not dialect.header):
         return Confidence.NO
+    if _share_of_numbers(dialect) < 0.5:  # a latency may be PT0.5S, 00:00:00.5 or the like
+        names = latency_columns(dialect.columns)[0] if dialect.header else []
+        sample = dialect.sample() if names else {}
+        if not any(kind_of(sample[part.column]) == "span" for part in names):
+            return Confidence.NO
     # Words in rows and none above them: ``p99: 1234 us``.
     if dialect.sep == " " and not dialect.header and percentile_lines.sniff(head):
         return Confidence.NO

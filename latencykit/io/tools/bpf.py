@@ -163,16 +163,13 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
                 continue
             for name, data in record.get("data", {}).items():
                 for key, rows in data.items() if isinstance(data, dict) else [("", data)]:
-                    maps.setdefault(f"{name}[{key}]" if key else name, []).append(
-                        [
-                            (
-                                float(row.get("min", -np.inf)),
-                                float(row.get("max", np.inf)) + 1,
-                                int(row.get("count", 0)),
-                            )
-                            for row in rows
-                        ]
-                    )
+                    ends = (("min", -np.inf), ("max", np.inf))
+                    edges = [[float(row.get(end, no)) for end, no in ends] for row in rows]
+                    counts = [int(row.get("count", 0)) for row in rows]
+                    part = [
+                        (low, high + 1, n) for (low, high), n in zip(edges, counts, strict=True)
+                    ]
+                    maps.setdefault(f"{name}[{key}]" if key else name, []).append(part)
     series = {name: _map(name, parts, options) for name, parts in maps.items()}
     return {name: data.with_run(notes=(*data.run.notes, *notes)) for name, data in series.items()}
 

@@ -15,9 +15,14 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, UnitFrom
 from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import base_unit, in_nanoseconds, nanoseconds, per_operation
+from latencykit.io.build import (
+    base_unit,
+    data_from_points,
+    in_nanoseconds,
+    nanoseconds,
+    per_operation,
+)
 from latencykit.io.sniffing import certain, has_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact
@@ -70,9 +75,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     series: dict[str, Data] = {}
     if not rows:
         for thread, interval, cycles, low, mean, high in _STATUS.findall(text):
-            stats = in_nanoseconds({"min": low, "mean": mean, "max": high}, run.unit)
+            stats = {"min": low, "mean": mean, "max": high}
             own = run.replace(expected_interval=nanoseconds(interval, "us"), notes=(_HINT,))
-            series[f"thread {thread}"] = Summary(stats, {}, int(cycles), "ns", own)
+            series[f"thread {thread}"] = data_from_points({}, int(cycles), stats, own, run.unit)
         return series if len(series) != 1 else {"": next(iter(series.values()))}
     numbers = [[int(row[0]), *map(int, row[1].split())] for row in rows]
     if len({len(row) for row in numbers}) > 1:
@@ -174,8 +179,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             own = run.replace(expected_interval=nanoseconds(interval, "us"))
         histogram = thread.get("histogram")
         if not histogram:
-            stats, own = in_nanoseconds(stats, run.unit), own.with_notes(_HINT)
-            series[f"thread {name}"] = Summary(stats, {}, thread.get("cycles"), "ns", own)
+            series[f"thread {name}"] = data_from_points(
+                {}, thread.get("cycles"), stats, own.with_notes(_HINT), run.unit
+            )
             continue
         value = np.array([int(key) for key in histogram], np.int64)
         counts = np.array(list(histogram.values()), np.int64)

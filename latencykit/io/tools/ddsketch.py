@@ -11,7 +11,7 @@ sketches-java, mapping.py of sketches-py.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,18 +51,12 @@ _INTERPOLATIONS = ("NONE", "LINEAR", "QUADRATIC", "CUBIC")
 _FLATTEST = {"LINEAR": 1.0, "QUADRATIC": 3 / 4, "CUBIC": 7 / 10}
 
 
-def _key(record: JSONObject, name: str) -> Any:
-    """A field by its name in JSON or in the proto file (``zeroCount``, ``zero_count``)."""
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-    return record.get(name, record.get(snake))
-
-
 def _bins(store: JSONObject) -> tuple[Floats, Floats]:
     """Index and count of each bucket of a store."""
-    run = _key(store, "contiguousBinCounts")
+    run = json_text.field_of(store, "contiguousBinCounts")
     run = np.array([] if run is None else run, np.float64)
-    begin = int(_key(store, "contiguousBinIndexOffset") or 0)
-    single = _key(store, "binCounts") or {}
+    begin = int(json_text.field_of(store, "contiguousBinIndexOffset") or 0)
+    single = json_text.field_of(store, "binCounts") or {}
     if not isinstance(single, dict):
         single = {entry.get("key", 0): entry.get("value", 0.0) for entry in single}
     index = np.append(begin + np.arange(run.size, dtype=np.float64), [*map(int, single)])
@@ -146,9 +140,9 @@ def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str,
         raise source.corrupt(None, f"gamma is {gamma:g}", "a number above 1", "")
     if form not in _INTERPOLATIONS:
         raise source.corrupt(None, f"its mapping is {form}", f"one of {_INTERPOLATIONS}", "")
-    index, counts = _bins(_key(record, "positiveValues") or {})
-    below = float(_bins(_key(record, "negativeValues") or {})[1].sum())
-    zeros = float(_key(record, "zeroCount") or 0)
+    index, counts = _bins(json_text.field_of(record, "positiveValues") or {})
+    below = float(_bins(json_text.field_of(record, "negativeValues") or {})[1].sum())
+    zeros = float(json_text.field_of(record, "zeroCount") or 0)
     everything = np.append(counts, (below, zeros))
     if not np.isfinite(everything).all() or (everything < 0).any() or everything.max() >= 2**53:
         raise source.corrupt(None, "its counts are not counts", "counts of requests", "")
@@ -158,19 +152,18 @@ def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str,
         left = f" but {below:,.0f} negative ones" if below else ""
         raise source.corrupt(None, f"the sketch contains no requests{left}", "at least one", "")
     index, counts = index[counts > 0], counts[counts > 0]
-    offset = _key(mapping, "indexOffset")
+    offset = json_text.field_of(mapping, "indexOffset")
     place = index - float(offset or 0)
     order = np.argsort(place, kind="stable")
     unit, origin = options.resolve_unit("s", "assumed")
     low, high = (nanoseconds_of(side, unit) for side in _edges(place[order], gamma, form, source))
     counts = counts[order]
-    note = ""
+    notes = []
     if counts.size:
         ratio = float((high / np.maximum(low, 1e-300)).max()) if low.all() else gamma**2
-        note = f"each value is known within a factor of {ratio:.3g}, the width of a bucket"
+        notes.append(f"each value is known within a factor of {ratio:.3g}, the width of a bucket")
     if zeros:
         low, high, counts = np.append(0.0, low), np.append(0.0, high), np.append(zeros, counts)
-    notes = [note] if note else []
     if below:
         notes.append(f"{below:,.0f} negative values left out")
     run = Run(tool="DDSketch", unit=unit, unit_from=origin, notes=tuple(notes))

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, distinct, unit_in
+from latencykit.io.build import (
+    STATISTIC_WORDS,
+    data_from_points,
+    distinct,
+    percentile_named,
+    unit_in,
+)
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import plain
@@ -29,17 +35,7 @@ _BARS = re.compile(r"[|│║]")
 _UNIT = re.compile(
     r"[(\[]\s*(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|_(ns|us|ms|s)$", re.IGNORECASE
 )
-_PERCENTILE = re.compile(
-    r"p ?(\d+(?:[._]\d+)?)|(\d+(?:\.\d+)?) ?(?:%|th|st|nd|rd)(?: ?(?:percentile|%ile|pct))?",
-    re.IGNORECASE,
-)
-_WORDS: dict[str, float | str] = {
-    "q1": 25.0, "q2": 50.0, "q3": 75.0, "median": 50.0, "med": 50.0, "min": "min",
-    "minimum": "min", "fastest": "min", "max": "max", "maximum": "max", "slowest": "max",
-    "mean": "mean", "avg": "mean", "average": "mean", "std dev": "std", "stddev": "std",
-    "stdev": "std", "std": "std", "count": "count", "requests": "count", "samples": "count",
-    "n": "count",
-}  # fmt: skip
+_WORDS = STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
@@ -103,9 +99,8 @@ def _tables(text: str) -> Iterator[_Table]:
 def _kind(cell: str) -> float | str | None:
     """The percentile or the statistic of a heading, or neither."""
     bare = _UNIT.sub("", cell).strip()
-    percentile = _PERCENTILE.fullmatch(bare)
-    if percentile:
-        p = float((percentile[1] or percentile[2]).replace("_", "."))
+    p = percentile_named(bare)
+    if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None
     return _WORDS.get(re.sub(r"^latency\s+|\s+latency$", "", bare.lower()))
 

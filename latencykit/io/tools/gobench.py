@@ -14,7 +14,7 @@ from latencykit.io import json_text
 from latencykit.io.build import nanoseconds
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import LineNumbers
+from latencykit.io.text_reports import line_numbers
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         header = _PACKAGE.match(text, begin)
         spans.setdefault(header[1] if header else "", []).append((begin, end))
-    return _by_package(text, spans, LineNumbers(text), source, options)
+    return _by_package(text, spans, line_numbers(text), source, options)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import format_items
 from latencykit.core.run import Run
-from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import data_from_values, in_nanoseconds, nanoseconds_of
+from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of
 from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Format
 from latencykit.io.timestamps import epoch_seconds
@@ -54,14 +53,13 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
                 for row in own
                 if (kind := row.get("aggregate_name")) in _STATS
             }
-            stats = in_nanoseconds(stated, unit)
-            series[name] = Summary(stats, {}, None, "ns", run.with_notes(_HINT))
+            series[name] = data_from_points({}, None, stated, run.with_notes(_HINT), unit)
             continue
         calls = int(single[0].get("iterations") or 1)
         values = nanoseconds_of([float(row["real_time"]) for row in single], unit)
         if len(values) == 1 and calls > 1:
             stats = {"mean": float(values[0])}
-            series[name] = Summary(stats, {}, calls, "ns", run.with_notes(_HINT))
+            series[name] = data_from_points({}, calls, stats, run.with_notes(_HINT))
         else:
             note = f"each value is the mean of {format_count(calls)} calls"
             run = run.with_notes(note) if calls > 1 else run

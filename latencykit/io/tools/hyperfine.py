@@ -10,11 +10,10 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import (
+    data_from_points,
     distinct,
-    in_nanoseconds,
     nanoseconds_of,
     outcome_codes,
     unit_in,
@@ -69,13 +68,12 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return series
 
 
-def _summary(result: JSONObject) -> Summary:
+def _summary(result: JSONObject) -> Data:
     """Mean, spread and extremes (s) as a summary."""
     cells = {key: value for key, value in result.items() if value != ""}
     keys = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
-    stats = in_nanoseconds({name: cells.get(key) for name, key in keys.items()}, "s")
-    points = in_nanoseconds({50.0: cells.get("median")}, "s")
-    return Summary(stats, points, None, "ns", _SUMMARIZED)
+    stats = {name: cells.get(key) for name, key in keys.items()}
+    return data_from_points({50.0: cells.get("median")}, None, stats, _SUMMARIZED, "s")
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -103,8 +101,8 @@ def read_markdown(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
     series: dict[str, Data] = {}
     for name, mean, spread, low, high in _MD_ROW.findall(text[header.end() :]):
         cells = {"mean": mean, "std": spread or None, "min": low, "max": high}
-        data = Summary(in_nanoseconds(cells, unit), {}, None, "ns", run)
-        series[distinct(name.replace("\\|", "|"), series)] = data
+        label = distinct(name.replace("\\|", "|"), series)
+        series[label] = data_from_points({}, None, cells, run, unit)
     return series
 
 
@@ -113,11 +111,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     series: dict[str, Data] = {}
     for name, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         cells = {"mean": mean, "std": spread, "min": low, "max": high}
-        stats = {key: round(parse_duration(cell), 3) for key, cell in cells.items() if cell}
+        stats = {key: parse_duration(cell) for key, cell in cells.items() if cell}
         unit = unit_in(mean.split()[1]) or mean.split()[1]
         run = _SUMMARIZED.replace(unit=unit, unit_from="file")
-        data = Summary(stats, {}, int(runs) if runs else 1, "ns", run)
-        series[distinct(name.strip(), series)] = data
+        count = int(runs) if runs else 1
+        series[distinct(name.strip(), series)] = data_from_points({}, count, stats, run, "ns")
     return series
 
 

@@ -7,6 +7,7 @@ percentile distributions in ms.
 from __future__ import annotations
 
 import csv
+import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.histogram import Histogram
@@ -16,7 +17,6 @@ from latencykit.io.build import (
     data_from_points,
     distinct,
     in_nanoseconds,
-    percentiles_in,
     printed_rows,
 )
 from latencykit.io.sniffing import certain, has_keys, starts_with
@@ -108,7 +108,9 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             refuse_line(source, options, reader.line_num, seen, "nanoseconds and counts")
             continue
         summary: dict[str, object] = {key: numbers.get(column) for column, key in _CSV.items()}
-        summary["percentileResponseTime"] = percentiles_in(numbers)
+        summary["percentileResponseTime"] = {
+            key[1:]: value for key, value in numbers.items() if re.fullmatch(r"p[\d.]+", key)
+        }
         if summary["responseCount"]:
             name = distinct(f"{row['Phase']}/{row['Metric']}", series)
             series[name] = _data(summary, [])

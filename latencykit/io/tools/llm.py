@@ -111,10 +111,7 @@ def _per_request(
         between = nanoseconds_of(np.fromiter(flat, np.float64, int(size.sum())), unit)
         row = np.repeat(np.arange(size.size), as_positions(size))
         begin = None
-        if (
-            start is not None
-            and np.isfinite(values.get("ttft", np.full(good.size, np.nan))[row]).all()
-        ):
+        if start is not None and "ttft" in values and np.isfinite(values["ttft"][row]).all():
             before = np.cumsum(between) - between
             own = before - before[np.repeat(np.cumsum(size) - size, as_positions(size))]
             begin = start[row] + np.rint(values["ttft"][row] + own).astype(np.int64)
@@ -457,16 +454,8 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
             _OK if row and request.get("success", True) else _ERROR
             for row, request in zip(arrivals, requests, strict=True)
         ]
-        first, last = (
-            np.array(
-                [
-                    row[at] if row else at_start
-                    for row, at_start in zip(arrivals, began.tolist(), strict=True)
-                ],
-                np.int64,
-            )
-            for at in (0, -1)
-        )
+        ends = [row or [start] for row, start in zip(arrivals, began.tolist(), strict=True)]
+        first, last = (np.array([row[at] for row in ends], np.int64) for at in (0, -1))
         further = np.array([max(len(row) - 1, 0) for row in arrivals], np.float64)
         values = {"e2el": (last - began).astype(np.float64)}
         gaps: list[list[float]] = []
@@ -536,13 +525,8 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
     about = [details.get("response_metrics") or details for details in info]
     arrivals = [details.get("output_token_times") or [] for details in about]
     first, last = (_numbers([row[at] if row else None for row in arrivals], "s") for at in (0, -1))
-    tokens = _numbers(
-        [
-            details.get("output_tokens") or len(row)
-            for details, row in zip(about, arrivals, strict=True)
-        ],
-        "ns",
-    )
+    pairs = zip(about, arrivals, strict=True)
+    tokens = _numbers([details.get("output_tokens") or len(row) for details, row in pairs], "ns")
     values = {"e2el": (ended - began).astype(np.float64)}
     streamed = np.array([len(row) > 1 for row in arrivals])
     gaps: list[list[float]] = []

@@ -36,7 +36,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import LineNumbers, blocks, durations, plain
+from latencykit.io.text_reports import blocks, durations, line_numbers, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -146,7 +146,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the mean latency of versions that print one."""
     text = plain(source.text())
-    line_at = LineNumbers(text)
+    line_at = line_numbers(text)
     series: dict[str, Data] = {}
     anywhere = _MEANS.search(text)
     for begin, end in blocks(text, _NATS_BENCH):

@@ -15,11 +15,19 @@ from latencykit._text import printable
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import base_unit, distinct, in_nanoseconds, nanoseconds, unit_in
+from latencykit.io.build import (
+    base_unit,
+    distinct,
+    in_nanoseconds,
+    nanoseconds,
+    percentile_named,
+    percentiles_in,
+    unit_in,
+)
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import LineNumbers, plain
+from latencykit.io.text_reports import line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,10 +39,7 @@ _HINT = (
     "--log-histograms keeps the full distribution"
 )
 _STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
-_POINTS = {
-    "median": 50.0, "p50": 50.0, "p75": 75.0, "p90": 90.0, "p95": 95.0, "p98": 98.0, "p99": 99.0,
-    "p999": 99.9, "p9999": 99.99,
-}  # fmt: skip
+_KNOWN = {*_STATS, "median", "count", "mean_rate"}
 _TIMER = re.compile(r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, )+\w+=\S+)\s*$", re.MULTILINE)
 _CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%. -]+? *(?:=|<=) .+\n)+)", re.MULTILINE)
 _FACT = re.compile(
@@ -55,9 +60,9 @@ def sniff_csv(head: Head) -> Confidence:
 
 def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) -> Summary:
     """A timer of `values` by the names of their columns."""
-    stats = {_STATS[name]: value for name, value in values.items() if name in _STATS}
-    points = {_POINTS[name]: value for name, value in values.items() if name in _POINTS}
-    points = in_nanoseconds(dict(sorted(points.items())), unit)
+    stats = {kind: values[name] for name, kind in _STATS.items() if name in values}
+    levels = {50.0: values["median"]} if "median" in values else {}
+    points = in_nanoseconds(dict(sorted((levels | percentiles_in(values)).items())), unit)
     run = Run(tool="NoSQLBench", unit=unit, achieved=values.get("mean_rate"), notes=(_HINT, *notes))
     count = int(values.get("count", 0))
     return Summary(in_nanoseconds(stats, unit), points, count, "ns", run)
@@ -66,7 +71,7 @@ def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) 
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last line of each timer that counted something."""
     text = source.text()
-    line_at = LineNumbers(text)
+    line_at = line_numbers(text)
     series: dict[str, Data] = {}
     for row in _TIMER.finditer(text):
         facts = dict(part.split("=", 1) for part in row[2].split(", "))
@@ -85,7 +90,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
 
 
 def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, float]:
-    names = [name for name in (*_STATS, *_POINTS, "count", "mean_rate") if name in facts]
+    names = [name for name in facts if name in _KNOWN or percentile_named(name)]
     try:
         return {name: float(facts[name]) for name in names}
     except ValueError:
@@ -96,7 +101,7 @@ def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, f
 def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read each timer of the summary."""
     text = plain(source.text()) + "\n"
-    line_at = LineNumbers(text)
+    line_at = line_numbers(text)
     series: dict[str, Data] = {}
     for block in _CONSOLE.finditer(text):
         values: dict[str, float] = {}
@@ -109,7 +114,7 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
                 values["count"] = float(counted[1])
             elif row and name.endswith("rate"):
                 values |= {"mean_rate": float(row[2])} if name == "mean rate" else {}
-            elif row and (unit := unit_in(row[3])) and name in (*_STATS, *_POINTS):
+            elif row and (unit := unit_in(row[3])) and (name in _KNOWN or percentile_named(name)):
                 values[name] = nanoseconds(row[2], unit)
             elif line.strip() and (row is None or unit_in(row[3])):
                 shown, due = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
@@ -187,9 +192,7 @@ def _interval(line: str, names: list[str], unit: str) -> tuple[str, float, Histo
     if not count:
         return tag[4:], start + length, None
     low, *inner, high = (nanoseconds(value, unit) for value in values)
-    digits = (name[1:] for name in names)  # p999 is 99.9
-    percentiles = [float(d if len(d) < 3 else f"{d[:2]}.{d[2:]}") for d in digits]
-    points = dict(zip(percentiles, inner, strict=True))
+    points = percentiles_in(dict(zip(names, inner, strict=True)))
     histogram = Histogram.from_percentiles(
         list(points), list(points.values()), int(count), base_unit(unit),
         reported_stats={"min": low, "max": high},

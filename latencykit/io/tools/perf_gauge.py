@@ -26,7 +26,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
-from latencykit.io.text_reports import LineNumbers, below, blocks, durations, fact, plain
+from latencykit.io.text_reports import below, blocks, durations, fact, line_numbers, plain
 from latencykit.io.tools import prometheus
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     if not parts:
         expected = "one per run"
         raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
-    line_at = LineNumbers(text)
+    line_at = line_numbers(text)
     series: dict[str, Data] = {}
     refused: Run | None = None
     for begin, end in parts:

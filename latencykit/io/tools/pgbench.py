@@ -15,8 +15,12 @@ import numpy as np
 from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.core.summary import Summary
-from latencykit.io.build import in_nanoseconds, outcome_codes, per_operation, without_negative
+from latencykit.io.build import (
+    data_from_points,
+    outcome_codes,
+    per_operation,
+    without_negative,
+)
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
@@ -144,7 +148,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
         failed=int(table[:, 13:15].sum()) if width == 15 else 0, notes=tuple(notes),
         **(_SCHEDULE if late else _CLOSED),
     )  # fmt: skip
-    return {"": Summary(in_nanoseconds(stats, "us"), {}, count, "ns", run)}
+    return {"": data_from_points({}, count, stats, run, "us")}
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -166,7 +170,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         notes=(*late, _HINT), **(_SCHEDULE if "rate limit schedule lag" in text else _CLOSED),
     )  # fmt: skip
     count = fact(text, r"^number of transactions actually processed: (\d+)", int)
-    return {"": Summary(in_nanoseconds(stats, "ms"), {}, count, "ns", run)}
+    return {"": data_from_points({}, count, stats, run, "ms")}
 
 
 FORMATS = (

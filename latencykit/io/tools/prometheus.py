@@ -82,7 +82,7 @@ _BAD_OUTCOMES = ("error", "failed", "failure", "server_error", "timeout")
 
 
 def unit_of(
-    name: str, options: ReadOptions, stated: str | None = None, described: str = ""
+    name: str, options: ReadOptions, stated: str | None, described: str
 ) -> tuple[str, UnitFrom] | None:
     """Return a metric's unit and its origin: stated, its name, its description, else seconds."""
     lowered = (stated or "").strip().lower()

@@ -20,7 +20,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import LineNumbers, durations, fact, plain
+from latencykit.io.text_reports import durations, fact, line_numbers, plain
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -103,7 +103,7 @@ def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the mean of every benchmark, and what ``--stats`` prints above it."""
     text = plain(source.text())
-    line_at = LineNumbers(text)
+    line_at = line_numbers(text)
     series: dict[str, Data] = {}
     begin = 0
     for mean in _PYPERF_MEAN.finditer(text):

@@ -9,9 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
-from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import in_nanoseconds, nothing_answered
+from latencykit.io.build import data_from_points, nothing_answered
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
 from latencykit.units import format_duration
@@ -44,7 +43,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"": _summary({name: float(value) for name, value in record.items()}, source)}
 
 
-def _summary(facts: dict[str, float], source: Source) -> Summary:
+def _summary(facts: dict[str, float], source: Source) -> Data:
     for key in ("transactions", "response_time", "longest_transaction"):
         if key not in facts:
             seen = f"the table contains no {key}"
@@ -65,8 +64,7 @@ def _summary(facts: dict[str, float], source: Source) -> Summary:
         unit_from="format", duration=facts.get("elapsed_time"),
         achieved=facts.get("transaction_rate"), notes=tuple(notes),
     )  # fmt: skip
-    stats = in_nanoseconds({"mean": mean, "min": low, "max": high}, "s")
-    return Summary(stats, {}, count, "ns", run)
+    return data_from_points({}, count, {"mean": mean, "min": low, "max": high}, run, "s")
 
 
 FORMATS = (

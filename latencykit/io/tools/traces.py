@@ -103,23 +103,19 @@ def _otlp(documents: Iterable[JSONObject]) -> Iterator[_Span]:
                 for span in scope.get("spans") or []:
                     code = str((span.get("status") or {}).get("code", 0))
                     kind = str(span.get("kind", "")).removeprefix("SPAN_KIND_").lower()
+                    trace, own, parent, start, end = (
+                        json_text.field_of(span, name) for name in _FIELDS
+                    )
                     yield (
-                        str(_key(span, "traceId")), str(_key(span, "spanId")),
-                        _parent(_key(span, "parentSpanId")), str(span.get("name")),
-                        service, _KINDS.get(kind, kind),
-                        int(_key(span, "startTimeUnixNano") or 0),
-                        int(_key(span, "endTimeUnixNano") or 0),
+                        str(trace), str(own), _parent(parent), str(span.get("name")), service,
+                        _KINDS.get(kind, kind), int(start or 0), int(end or 0),
                         code in ("2", "STATUS_CODE_ERROR"),
                         about | _attributes(span.get("attributes")),
                     )  # fmt: skip
 
 
+_FIELDS = ("traceId", "spanId", "parentSpanId", "startTimeUnixNano", "endTimeUnixNano")
 _KINDS = {"1": "internal", "2": "server", "3": "client", "4": "producer", "5": "consumer"}
-
-
-def _key(span: JSONObject, name: str) -> Any:
-    """A field in camel case, or in the snake case of other writers."""
-    return span.get(name, span.get(re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)))
 
 
 def _attributes(entries: Any) -> JSONObject:

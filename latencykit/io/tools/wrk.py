@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,15 +66,6 @@ _CALIBRATION = 10.0
 _WRK2_HINT = "wrk2 --latency prints the distribution"
 
 
-class _Report(NamedTuple):
-    """A report without its distribution; `mixed` requests failed and are among the values."""
-
-    run: Run
-    stats: dict[str, float]
-    requests: int | None
-    mixed: int
-
-
 def _named_runs(source: Source) -> list[tuple[Section, str]]:
     """Return the runs in a file: one is named after the file, several after their URLs."""
     parts = sections(source, _BEGIN)
@@ -88,8 +79,8 @@ def _ns_of(text: str) -> float:
     return math.nan if re.match(r"-?(?:nan|inf)", text) else round(parse_duration(text), 3)
 
 
-def _report_of(part: Section) -> _Report:
-    """Return the numbers around the distribution; a truncated report has no count."""
+def _report_of(part: Section) -> tuple[Run, dict[str, float], int | None, int]:
+    """Run, statistics, requests (none in a truncated report), and those of them that failed."""
     text = part.text
     header, row, closing = _HEADER.search(text), _STATS.search(text), _CLOSING.search(text)
     if header is None or row is None:
@@ -114,7 +105,7 @@ def _report_of(part: Section) -> _Report:
         timeout=parse_duration(f"{timeout[1]}{timeout[2] or 's'}") if timeout else None,
         unit="ms", notes=(*mixed_note(mixed), *(() if closing else (_CUT,))),
     )  # fmt: skip
-    return _Report(run, stats, int(closing[1]) if closing else None, mixed)
+    return run, stats, int(closing[1]) if closing else None, mixed
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -156,12 +147,10 @@ def read_wrk2(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _spectra(part: Section) -> dict[str, Data]:
     """The spectra of a run; without ``--latency`` the statistics, of the corrected values."""
-    report = _report_of(part)
-    rate = _RATE.search(report.run.command or "")
+    run, stats, requests, _ = _report_of(part)
+    rate = _RATE.search(run.command or "")
     factor = {"": 1.0, "k": 1e3, "m": 1e6}[rate[2].lower()] if rate else 0.0
-    run = report.run.replace(
-        tool="wrk2", loop="open", rate=float(rate[1]) * factor if rate else None
-    )
+    run = run.replace(tool="wrk2", loop="open", rate=float(rate[1]) * factor if rate else None)
     if run.rate and run.connections:
         run = run.replace(expected_interval=round(1e9 * run.connections / run.rate, 3))
     if run.timeouts:
@@ -175,16 +164,14 @@ def _spectra(part: Section) -> dict[str, Data]:
     series: dict[str, Data] = {}
     for title, end in blocks(part.text, _SPECTRUM):
         kind = "corrected" if title[1] == "Recorded" else "uncorrected"
-        complete, own = report.requests is not None, run.replace(**_KINDS[kind])
-        start = title.end()
-        text = part.text
+        own, start, text = run.replace(**_KINDS[kind]), title.end(), part.text
         details = _DETAILS.search(text, start, end)
         last = max(text.rfind("\n", start, details.start() if details else end) + 1, start)
         rows = part.matches(_POINT, start, last, "a percentile and a duration")
         points = {float(row[1]): _ns_of(row[2]) for row in rows}
         top = points.pop(100.0, None)
         footer = _FOOTER.search(text, details.end(), end) if details else None
-        if details is None or (footer is None and not complete):
+        if details is None or (footer is None and requests is None):
             if not points:
                 expected = "percentiles below this line"
                 raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
@@ -194,10 +181,10 @@ def _spectra(part: Section) -> dict[str, Data]:
             series[kind] = _detailed(part, details.end(), until if until > 0 else end, points, own)
     if series:
         return series
-    if report.requests == 0:
+    if requests == 0:
         raise nothing_answered(part.source, run)
     run = run.replace(**_KINDS["corrected"]).with_notes(_WRK2_HINT)
-    return {"corrected": data_from_points({}, report.requests, report.stats, run)}
+    return {"corrected": data_from_points({}, requests, stats, run)}
 
 
 def _detailed(
