@@ -58,7 +58,7 @@ class Spectrum:
         As printed; percentiles in 0..100.
     counts : list of int
         Values counted up to each row.
-    reported : dict of str to float
+    reported_stats : dict of str to float
         ``mean``, ``std``, ``max`` of the footer.
     unit : str or None
         Unit that the header names, or latencykit's own comment.
@@ -79,29 +79,6 @@ class Spectrum:
         self.supported: float | None = None
         self.assumed = False
         self.facts: dict[str, Any] = {}
-
-    def histogram(self, unit: str, **known: Any) -> Histogram:
-        """Return the histogram between the rows; raises ValueError where they do not ascend."""
-        v, n = np.asarray(self.values), np.asarray(self.counts, np.int64)
-        if (
-            (np.diff(v) < 0).any()
-            or (np.diff(n) < 0).any()
-            or (np.diff(self.percentiles) < 0).any()
-        ):
-            raise ValueError("values, percentiles and counts do not all ascend")
-        lows = np.concatenate(([v[0]], v[:-1]))
-        counts = np.diff(n, prepend=0)
-        nonempty = counts > 0
-        if not nonempty.any():
-            raise ValueError("no value was counted")
-        # A row that counts nothing new still ends the bucket of the next one that does.
-        highs = v[nonempty].copy()
-        highs[-1] = v[-1]
-        reported_percentiles = tuple(self.percentiles), tuple(v.tolist())
-        return Histogram.from_buckets(
-            lows[nonempty], highs, counts[nonempty], unit, reported_stats=dict(self.reported_stats),
-            reported_percentiles=reported_percentiles, **known,
-        )  # fmt: skip
 
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:
@@ -185,10 +162,19 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         supported=spectrum.supported,
         **spectrum.facts,
     )
-    try:
-        histogram = spectrum.histogram(unit, run=run)
-    except ValueError as error:
-        raise source.corrupt(None, str(error), "rows in ascending order", "") from None
+    v, n = np.asarray(spectrum.values), np.asarray(spectrum.counts, np.int64)
+    if any((np.diff(column) < 0).any() for column in (v, n, spectrum.percentiles)):
+        seen = "values, percentiles and counts do not all ascend"
+        raise source.corrupt(None, seen, "rows in ascending order", "")
+    # A row that counts nothing new still ends the bucket of the next one that does.
+    counts = np.diff(n, prepend=0)
+    nonempty = counts > 0
+    lows, highs = np.concatenate(([v[0]], v[:-1]))[nonempty], v[nonempty]
+    highs[-1] = v[-1]
+    histogram = Histogram.from_buckets(
+        lows, highs, counts[nonempty], unit, run=run, reported_stats=spectrum.reported_stats,
+        reported_percentiles=(tuple(spectrum.percentiles), tuple(v.tolist())),
+    )  # fmt: skip
     if unit not in NANOSECONDS:
         return {"": histogram}
     histogram = histogram.to_unit("ns")  # without the noise of a decimal fraction of milliseconds

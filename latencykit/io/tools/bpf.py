@@ -50,11 +50,6 @@ def sniff_bpftrace(head: Head) -> Confidence:
     return certain(any(_MAP.match(line) and _ROW.match(after) for line, after in pairs))
 
 
-def sniff_bcc(head: Head) -> Confidence:
-    """Recognise the header of the table."""
-    return certain(any(_BCC_HEADER.match(line) for line in head.lines))
-
-
 def read_bpftrace(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every map; one printed several times is the sum, unless it accumulates."""
     reports: dict[str, list[list[Row]]] = {}
@@ -185,7 +180,7 @@ FORMATS = (
         example="bpftrace -f json -e '... @usecs = hist(...); ...' > out.json",
     ),
     Format(
-        "bcc", "bcc histograms", "histogram", (".txt",), sniff_bcc, read_bcc,
+        "bcc", "bcc histograms", "histogram", (".txt",), has_match(_BCC_HEADER), read_bcc,
         example="biolatency-bpfcc 60 1 > out.txt",
     ),
 )  # fmt: skip

@@ -26,7 +26,7 @@ from latencykit.io.build import (
     without_negative,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.sniffing import certain, has_json_keys, has_match
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import below, plain
 from latencykit.io.timestamps import iso_nanoseconds
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
 _POINT = re.compile(r"^[ \t]+([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
@@ -53,12 +53,6 @@ _BLOCKS = {
     "Status code": _STATUS,
 }
 _HINT = "ghz -O json and -O csv contain every call, and so the full distribution"
-
-
-def sniff_csv(head: Head) -> Confidence:
-    """Recognise the heading, which follows a blank line."""
-    first = next((line for line in head.lines if line.strip()), "")
-    return certain(first.strip() == "duration (ms),status,error")
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -223,7 +217,8 @@ FORMATS = (
         example="ghz --insecure --call pkg.Service/Method -O json -o out.json HOST",
     ),
     Format(
-        "ghz-csv", "ghz (CSV)", "samples", (".csv",), sniff_csv, read_csv, unit="ms",
+        "ghz-csv", "ghz (CSV)", "samples", (".csv",),
+        has_match(r"\A\s*duration \(ms\),status,error\s*$"), read_csv, unit="ms",
         example="ghz … -O csv -o out.csv HOST",
     ),
     Format(

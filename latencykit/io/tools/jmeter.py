@@ -18,7 +18,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import further_columns, per_operation, without_negative
 from latencykit.io.rows import RowLayout, line_chunks, read_table
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Confidence, Format, refuse_line
 
 if TYPE_CHECKING:
@@ -153,11 +153,6 @@ def _matching(column: AnySeries, pattern: str) -> NDArray[np.bool_]:
     return np.asarray([*matches, False], np.bool_)[kinds.codes.to_numpy()]
 
 
-def sniff_xml(head: Head) -> Confidence:
-    """Recognise the root element."""
-    return certain(re.search(r"<testResults\b", head.text[:2000]))
-
-
 def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every label as a series; samples inside samples (redirects, …) are parts of theirs."""
     from html import unescape
@@ -206,8 +201,9 @@ FORMATS = (
         read_csv, unit="ms", example="jmeter -n -t plan.jmx -l result.jtl",
     ),
     Format(
-        "jmeter-xml", "JMeter results (JTL, XML)", "samples", (".jtl", ".xml"), sniff_xml,
-        read_xml, unit="ms", example="jmeter -n -t plan.jmx -l result.jtl "
+        "jmeter-xml", "JMeter results (JTL, XML)", "samples", (".jtl", ".xml"),
+        has_match(r"\A[\s\S]{0,2000}?<testResults\b"), read_xml, unit="ms",
+        example="jmeter -n -t plan.jmx -l result.jtl "
         "-Jjmeter.save.saveservice.output_format=xml",
     ),
 )  # fmt: skip

@@ -25,14 +25,14 @@ from latencykit.io.build import (
     unit_in,
 )
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain, has_match
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "
@@ -49,13 +49,6 @@ _COUNT = re.compile(r"^ +count = (\d{1,18}) *$")
 _HISTOSTATS = re.compile(
     r"^#\s*Tag,Interval_Start,Interval_Length,count,min,(p[\w,]+),max\s*$", re.MULTILINE
 )
-
-
-def sniff_csv(head: Head) -> Confidence:
-    """Recognise the heading of a timer's file."""
-    names = head.lines[0].strip().split(",") if head.lines else [""]
-    first = ["t", "count", "max", "mean", "min", "stddev"]
-    return certain(names[:6] == first and names[-1] == "duration_unit")
 
 
 def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) -> Summary:
@@ -212,7 +205,8 @@ FORMATS = (
         example="nb5 WORKLOAD ; ls logs/scenario_*.log",
     ),
     Format(
-        "nosqlbench-csv", "NoSQLBench CSV (Dropwizard)", "summary", (".csv",), sniff_csv, read_csv,
+        "nosqlbench-csv", "NoSQLBench CSV (Dropwizard)", "summary", (".csv",),
+        has_match(r"\At,count,max,mean,min,stddev,(?:.*,)?duration_unit[ \t]*$"), read_csv,
         example="nb5 WORKLOAD --report-csv-to metrics   # writes metrics/*.csv",
     ),
     Format(

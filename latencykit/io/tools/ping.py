@@ -103,14 +103,13 @@ def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
         notes=tuple(notes) if single else (),
     )  # fmt: skip
     stats = _PING_STATS.search(text)
-    if not single and stats is None:
-        return {}
-    if not single and stats is not None:
+    if not single:
+        if stats is None:
+            return {}
         cells = [nanoseconds(c, "ms") for c in stats[1].replace(",", ".").split("/") if c]
         named = dict(zip(("min", "mean", "max", "std"), cells, strict=False))
-        return {
-            "": Summary(named, {}, received if sent else None, "ns", run.with_notes(_PING_HINT))
-        }
+        number = received if sent else None
+        return {"": Summary(named, {}, number, "ns", run.with_notes(_PING_HINT))}
     unit = unit_in(single[0][4]) or "ms"
     duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit)
     ends = np.array([float(row[0] or "nan") for row in single])

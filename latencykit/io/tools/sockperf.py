@@ -13,36 +13,23 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, nanoseconds_of, samples_of
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.sniffing import certain
+from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact, plain
 
 if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, ReadOptions, Source
 
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
-_HEADER = re.compile(r"^packet, txTime\(sec\), rxTime\(sec\)(?:, *(\w+)\(usec\))?\s*$")
+_HEADER = re.compile(
+    r"^packet, txTime\(sec\), rxTime\(sec\)(?:, *(\w+)\(usec\))?\s*$", re.MULTILINE
+)
 _STATS = {
     "max": r"---> <MAX> observation = *([\d.]+)",
     "min": r"---> <MIN> observation = *([\d.]+)",
     "mean": r"avg-(?:rtt|lat(?:ency)?)= *([\d.]+)",
     "std": r"\(std-dev= *([\d.]+)\)",
 }
-
-
-def _header_line(head: Head) -> int | None:
-    return next((k for k, line in enumerate(head.lines) if _HEADER.match(line)), None)
-
-
-def sniff_csv(head: Head) -> Confidence:
-    """Recognise the header of the packets."""
-    return certain(_header_line(head) is not None)
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise sockperf's percentiles, where no packets follow."""
-    printed = "sockperf: " in head.text and "---> <MAX> observation" in head.text
-    return certain(printed and _header_line(head) is None)
 
 
 def _run(text: str) -> Run:
@@ -69,7 +56,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every packet of the valid part of the test."""
     lines = source.head.lines
-    at = _header_line(source.head)
+    at = next((k for k, line in enumerate(lines) if _HEADER.match(line)), None)
     if at is None:
         expected = "packet, txTime(sec), rxTime(sec)"
         raise source.corrupt(None, "the header of packets is missing", expected)
@@ -90,11 +77,12 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "sockperf-csv", "sockperf's packets", "samples", (".csv",), sniff_csv, read_csv,
+        "sockperf-csv", "sockperf's packets", "samples", (".csv",), has_match(_HEADER), read_csv,
         unit="us", example="sockperf ping-pong -i HOST --full-rtt --full-log packets.csv",
     ),
     Format(
-        "sockperf", "sockperf (text)", "histogram", (".txt",), sniff_text, read_text, unit="us",
+        "sockperf", "sockperf (text)", "histogram", (".txt",),
+        has_match("sockperf: ", "---> <MAX> observation", without=_HEADER), read_text, unit="us",
         example="sockperf ping-pong -i HOST -t 30 > sockperf.txt",
     ),
 )  # fmt: skip

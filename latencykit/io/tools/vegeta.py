@@ -98,12 +98,6 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _series(given, notes, options)
 
 
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the keys of the first object."""
-    line = head.text.partition("\n")[0]
-    return certain(line.startswith("{") and all(f'"{key}":' in line for key in _KEYS))
-
-
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every request: whole lines by pattern; a chunk that does not fit line by line."""
     notes: list[str] = []
@@ -439,13 +433,6 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return {"": histogram}
 
 
-def sniff_hdrplot(head: Head) -> Confidence:
-    """Recognise vegeta's header, which has no blank line below it."""
-    header = _HDRPLOT.search(plain(head.text)[:4000])
-    first = r"\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]"
-    return certain(header and re.match(first, head.text[header.end() :]))
-
-
 def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows between the minimum and the maximum."""
     part = sections(source, _HDRPLOT)[-1]
@@ -482,8 +469,9 @@ FORMATS = (
         example="vegeta encode -to csv results.bin > results.csv",
     ),
     Format(
-        "vegeta-json", "vegeta results (JSON lines)", "samples", (".json", ".jsonl"), sniff_json,
-        read_json, unit="ns", example="vegeta encode -to json results.bin > results.json",
+        "vegeta-json", "vegeta results (JSON lines)", "samples", (".json", ".jsonl"),
+        has_match(r"\A\{" + "".join(rf'(?=[^\n]*"{key}":)' for key in _KEYS)), read_json,
+        unit="ns", example="vegeta encode -to json results.bin > results.json",
     ),
     Format(
         "vegeta-report-json", "vegeta report (JSON)", "histogram", (".json",),
@@ -502,7 +490,10 @@ FORMATS = (
     ),
     Format(
         "vegeta-hdrplot", "vegeta report (hdrplot)", "histogram", (".txt", ".hgrm"),
-        sniff_hdrplot, read_hdrplot, unit="ms",
+        has_match(  # no blank line below the header
+            rf"{_HDRPLOT.pattern}\n\d+\.\d+[ \t]+0\.0+[ \t]+0[ \t]", plain=plain
+        ),
+        read_hdrplot, unit="ms",
         example="vegeta report -type=hdrplot results.bin > report.txt",
     ),
 )  # fmt: skip
