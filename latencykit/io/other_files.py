@@ -23,40 +23,52 @@ _PROGRAM = "run it under a load generator and give the output, such as `hey -o c
 _PAGE = "give the data that it shows: the tool's JSON, CSV or log"
 _UNPACK = "it has to be unpacked: give the file in it that contains the results"
 _PACKETS = "it contains packets, not requests: "
+_CAPTURE = _PACKETS + "`tshark -r FILE -Y http.time -T fields -e http.time > seconds.txt`"
 _AVERAGES = "it contains rates and averages per interval, not the time of any request"
 _FAILED = "the tool that should have measured ended with it: run it again, and give its results"
 _SCRIPT = "it says what to measure, and contains no results: "
 
 _FIRST = 12  # lines
 
-# First bytes, what the file is, and the hint.
+# What the file begins with, what it is, and the hint.
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x89PNG", "a PNG picture", _PICTURE),
-    (b"\xff\xd8\xff", "a JPEG picture", _PICTURE),
-    (b"GIF8", "a GIF picture", _PICTURE),
-    (b"%PDF", "a PDF document", _PICTURE),
-    (b"MZ", "a Windows program", _PROGRAM),
-    (b"\xca\xfe\xba\xbe", "a Java class", _PROGRAM),
+    (rb"\x89PNG", "a PNG picture", _PICTURE),
+    (rb"\xff\xd8\xff", "a JPEG picture", _PICTURE),
+    (rb"GIF8", "a GIF picture", _PICTURE),
+    (rb"%PDF", "a PDF document", _PICTURE),
+    (rb"MZ", "a Windows program", _PROGRAM),
+    (rb"\xca\xfe\xba\xbe", "a Java class", _PROGRAM),
     (
-        b"SQLite format 3", "an SQLite database",
+        rb"SQLite format 3", "an SQLite database",
         "export the table: `sqlite3 -header -csv FILE 'SELECT * FROM calls' > calls.csv`",
     ),
+    (rb"\x0a\x0d\x0d\x0a", "a packet capture (pcapng)", _CAPTURE),
+    (rb"\xd4\xc3\xb2\xa1|\xa1\xb2\xc3\xd4", "a packet capture (pcap)", _CAPTURE),
+    (rb"\x4d\x3c\xb2\xa1|\xa1\xb2\x3c\x4d", "a packet capture (pcap)", _CAPTURE),
+    (rb"JAVA PROFILE", "a JVM heap dump", "it contains memory, not latencies"),
+    (rb"FLR\x00", "a JDK Flight Recorder file", "print its events: `jfr print --json FILE`"),
+    (rb"PERFILE2", "a recording of perf", "it contains samples of the CPU, not latencies"),
+    (rb"MDMP", "a Windows crash dump", _FAILED),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (rb"\xd0\xcf\x11\xe0", "an old Office document", "save its table as CSV"),
     (
-        b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng)",
-        _PACKETS + "`tshark -r FILE -Y http.time -T fields -e http.time > seconds.txt`",
-    ),
-    (b"JAVA PROFILE", "a JVM heap dump", "it contains memory, not latencies"),
-    (b"FLR\0", "a JDK Flight Recorder file", "print its events: `jfr print --json FILE`"),
-    (b"PERFILE2", "a recording of perf", "it contains samples of the CPU, not latencies"),
-    (b"MDMP", "a Windows crash dump", _FAILED),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
-    (b"\xd0\xcf\x11\xe0", "an old Office document", "save its table as CSV"),
-    (
-        b"version https://git-lfs", "a pointer of Git LFS, not the file itself",
+        rb"version https://git-lfs", "a pointer of Git LFS, not the file itself",
         "fetch the file: `git lfs pull`",
     ),
+    # ET_CORE, in either byte order
+    (rb"\x7fELF.{12}(?:\x04\x00|\x00\x04)", "a core dump", _FAILED),
+    (rb"\x7fELF", "an ELF program", _PROGRAM),
+    (
+        rb"PK\x03\x04(?:.*xl/|.{,41}\[Content_Types\]\.xml)", "an Office document",
+        "save its table as CSV",
+    ),
+    (rb"PK\x03\x04", "a ZIP archive", "name the file in it: `zip://results.csv::FILE`"),
+    (rb".{257}ustar", "a tar archive", _UNPACK),
+    (
+        rb"\x80[\x02-\x05][\x8a-\x95c}\](]", "a Python pickle",
+        "pickles can run code and are never loaded: save a table, `frame.to_parquet(…)`",
+    ),
 )  # fmt: skip
-_PCAP = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 
 # What JSON contains, what it is, and the hint.
 _JSON: tuple[tuple[str, str, str], ...] = (
@@ -179,27 +191,8 @@ def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
     One that may be `readable` as a table or the like is known by its first lines only.
     """
     data = head.data
-    kind, hint = next(
-        ((kind, hint) for magic, kind, hint in _MAGIC if data.startswith(magic)), ("", "")
-    )
-    if not kind and data.startswith(_PCAP):
-        kind = "a packet capture (pcap)"
-        hint = next(hint for magic, _, hint in _MAGIC if magic == b"\x0a\x0d\x0d\x0a")
-    elif data.startswith(b"\x7fELF"):
-        dump = data[16:18] in (b"\4\0", b"\0\4")  # ET_CORE, in either byte order
-        kind, hint = ("a core dump", _FAILED) if dump else ("an ELF program", _PROGRAM)
-    elif data.startswith(b"PK\x03\x04"):
-        excel = b"xl/" in data or b"[Content_Types].xml" in data[:64]
-        kind, hint = (
-            ("an Office document", "save its table as CSV")
-            if excel
-            else ("a ZIP archive", "name the file in it: `zip://results.csv::FILE`")
-        )
-    elif data[257:262] == b"ustar":
-        kind, hint = "a tar archive", _UNPACK
-    elif re.match(rb"\x80[\x02-\x05][\x8a-\x95c}\](]", data):
-        kind = "a Python pickle"
-        hint = "pickles can run code and are never loaded: save a table, `frame.to_parquet(…)`"
+    known = ((kind, hint) for begin, kind, hint in _MAGIC if re.match(begin, data, re.DOTALL))
+    kind, hint = next(known, ("", ""))
     if not kind and b"\0" not in data:
         text = "\n".join(head.lines[:_FIRST]) if readable else head.text
         table = _JSON if re.match(r"\s*(?:\{|\[\s*\{)", text) else _TEXT

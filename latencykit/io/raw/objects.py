@@ -252,13 +252,8 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a list in pieces, an object of lists at once."""
     head = source.head.text.lstrip()
-    _refuse_twice(
-        [
-            _first_value(head, _begin(head, match.end()))
-            for match in re.finditer(r"\[(?=\s*\{)", head[:4096])
-        ][:1],
-        source,
-    )
+    if (match := re.search(r"\[(?=\s*\{)", head[:4096])) is not None:
+        _refuse_twice([_first_value(head, _begin(head, match.end()))], source)
     if head[:1] == "[":
         pieces = json_text.list_pieces(source)
     else:
@@ -301,11 +296,7 @@ def _columns_or_records(value: object, options: ReadOptions) -> Any:
 
 
 def _table_of(
-    entries: Any,
-    columns: Sequence[str] | None,
-    before: int,
-    source: Source,
-    options: ReadOptions,
+    entries: Any, columns: Sequence[str] | None, before: int, source: Source, options: ReadOptions
 ) -> Table:
     """A table of some entries of a list: of numbers, or of objects with all or some columns."""
     import pandas as pd
@@ -317,9 +308,8 @@ def _table_of(
     strange = next((k for k, entry in enumerate(entries) if not isinstance(entry, dict)), None)
     if strange is not None:
         shown = printable(repr(entries[strange]), 30)
-        raise source.corrupt(
-            None, f"entry {before + strange + 1} is not an object: {shown}", "an object", ""
-        )
+        seen = f"entry {before + strange + 1} is not an object: {shown}"
+        raise source.corrupt(None, seen, "an object", "")
     if columns is None:
         return _sample_of(entries, options)
     return Table.of(_frame_of(entries, columns, source))
