@@ -33,6 +33,7 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from latencykit._typing import Floats
     from latencykit.core.columns import Cells
     from latencykit.core.run import UnitFrom
     from latencykit.io.raw.aggregates import Shape
@@ -111,13 +112,10 @@ class ColumnPlan:
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns of numbers; those of a table of counts are words: edges may be infinite."""
-        kinds = [(moment.column, moment.kind) for moment in self.moments.values()]
-        if self.connection is not None:
-            kinds.append((self.connection, self.connection_kind))
-        columns = [
-            column for column, kind in [(self.duration, self.kind), *kinds] if kind == "number"
-        ]
-        return tuple(columns) if self.shape is None else ()
+        moments = [(moment.column, moment.kind) for moment in self.moments.values()]
+        kinds = [(self.duration, self.kind), *moments, (self.connection, self.connection_kind)]
+        numbers = [name for name, kind in kinds if name is not None and kind == "number"]
+        return tuple(numbers) if self.shape is None else ()
 
     @property
     def numbers_as_words(self) -> tuple[str, ...]:
@@ -183,9 +181,7 @@ def plan_of(
     columns = looked_at(sample, options, notes)
     sample = {name: sample[name] for name in columns}
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
-    chosen = (
-        shape.value if shape is not None else _latencies(sample, columns, options, source, notes)
-    )
+    chosen = _latencies(sample, options, source, notes) if shape is None else shape.value
     cells = sample[chosen.column]
     if shape is not None:
         notes += shape.notes
@@ -198,14 +194,11 @@ def plan_of(
             "column with --column"
         )
     kind = "number" if kind == "word" else kind
-    unit_column = (
-        _unit_column(sample, chosen, columns, notes)
-        if kind == "number" and chosen.unit is None
-        else None
-    )
-    stated = (
-        shape.low if shape is not None and shape.low is not None and chosen.unit is None else chosen
-    )
+    unit_column, stated = None, chosen
+    if kind == "number" and chosen.unit is None:
+        unit_column = _unit_column(sample, chosen, notes)
+    if shape is not None and shape.low is not None and chosen.unit is None:
+        stated = shape.low
     unit, unit_from = _unit(stated, kind, unit_column, options, source, notes)
     if unit_column is None and kind == "number" and _are_moments(cells, chosen, unit):
         first = printable(present(cells)[0], 30)
@@ -226,9 +219,8 @@ def plan_of(
         taken |= {shape.count, shape.level, shape.low.column if shape.low else None}
     provenance = tuple(name for name in PROVENANCE if name in columns and name not in taken)
     taken |= {*provenance}
-    outcomes, known = _understood(
-        sample, [column for column in columns if column not in taken], notes
-    )
+    rest = [column for column in columns if column not in taken]
+    outcomes, known = _understood(sample, rest, notes)
     connection = roles.get("connection")
     moments = _moments(sample, roles, unit if kind == "number" else "ns", notes)
     further: tuple[str, ...] = ()
@@ -266,12 +258,9 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _latencies(
-    sample: Sample,
-    columns: Sequence[str],
-    options: ReadOptions,
-    source: Source,
-    notes: list[str],
+    sample: Sample, options: ReadOptions, source: Source, notes: list[str]
 ) -> ColumnName:
+    columns = list(sample)
     if options.column is not None:
         return named(_column(options.column, columns, source, "--column"))
     if len(columns) == 1:
@@ -283,9 +272,8 @@ def _latencies(
     if "statistic" in columns or (
         are_statistics(columns) and all(only_by_default(part) for part in candidates)
     ):
-        raise source.corrupt(
-            1, "the rows are statistics", "one row per request", "read what they were made from"
-        )
+        hint = "read what they were made from"
+        raise source.corrupt(1, "the rows are statistics", "one row per request", hint)
     fitting = [part for part in candidates if _may_be_latencies(sample[part.column])]
     lasting = [part for part in fitting if not _are_moments(sample[part.column], part, part.unit)]
     fitting, sure = lasting, sure or len(lasting) < len(fitting)
@@ -313,6 +301,11 @@ def _may_be_latencies(cells: Cells) -> bool:
     return kind_of(cells) in ("number", "span") or not present(cells)
 
 
+def _values(cells: Cells) -> Floats:
+    times = times_of(cells, "number", "none")
+    return np.asarray(times.ns[~times.missing & ~times.corrupt], np.float64)
+
+
 def _are_moments(cells: Cells, stamp: ColumnName, unit: str | None) -> bool:
     """True if numbers are points in time: longer than any latency, or close together since 1970.
 
@@ -321,8 +314,7 @@ def _are_moments(cells: Cells, stamp: ColumnName, unit: str | None) -> bool:
     """
     if kind_of(cells) != "number":
         return False
-    times = times_of(cells, "number", "none")
-    values = times.ns[~times.missing & ~times.corrupt].astype(np.float64)
+    values = _values(cells)
     if not values.size:
         return False
     middle, scale = float(np.median(values)), NANOSECONDS.get(unit or "", 0.0)
@@ -333,11 +325,9 @@ def _are_moments(cells: Cells, stamp: ColumnName, unit: str | None) -> bool:
     return since and close and (only_by_default(stamp) or middle * scale > _HOUR) and unit != "none"
 
 
-def _unit_column(
-    sample: Sample, chosen: ColumnName, columns: Sequence[str], notes: list[str]
-) -> str | None:
+def _unit_column(sample: Sample, chosen: ColumnName, notes: list[str]) -> str | None:
     """The column that names each row's unit, by its name and its cells."""
-    for column in columns:
+    for column in sample:
         words = words_of(column)
         if column == chosen.column or not words or words[-1] not in ("unit", "units", "uom"):
             continue
@@ -408,8 +398,7 @@ def _moments(
 
 def _stamp_unit(cells: Cells, stamp: ColumnName, unit: str, notes: list[str]) -> str:
     """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
-    times = times_of(cells, "number", "none")
-    values = times.ns[~times.missing & ~times.corrupt]
+    values = _values(cells)
     middle = float(np.median(np.abs(values))) if values.size else 0.0
     # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
     if stamp.unit is not None and middle * NANOSECONDS[stamp.unit] < _LATEST:
