@@ -63,3 +63,11 @@ def test_no_unit_is_asked_for(read_text):
 def test_corruption_is_named(read_text):
     with pytest.raises(CorruptInputError, match=r"out\.txt:5: 'x73'"):
         read_text(FLOTILLA.replace("873", "x73"))
+
+
+def test_p999_in_a_heading_is_the_percentile_99_9(read_text):
+    text = "| op | p50 (ms) | p999 (ms) |\n|---|---|---|\n| get | 1.5 | 20 |\n| put | 2 | 30 |\n"
+    found = read_text(text, "table.md")
+    assert {name: data.reported_percentiles for name, data in found.items()} == {
+        "get": {50.0: 1.5e6, 99.9: 20e6}, "put": {50.0: 2e6, 99.9: 30e6},
+    }  # fmt: skip

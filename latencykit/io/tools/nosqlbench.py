@@ -101,8 +101,6 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         for number, line in enumerate(block[2].split("\n"), line_at(block.start(2))):
             row, counted = _FACT.match(line), _COUNT.match(line)
             name = row[1] if row else ""
-            if name.endswith("%"):
-                name = f"p{name[:-1].replace('.', '')}"
             if counted:
                 values["count"] = float(counted[1])
             elif row and name.endswith("rate"):
