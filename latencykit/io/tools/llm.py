@@ -58,6 +58,11 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _per_token(total: AnyArray, tokens: AnyArray) -> Floats:
+    """The mean time of the tokens after the first one; NaN where there is none."""
+    return np.where(tokens > 0, total / np.maximum(tokens, 1), np.nan)
+
+
 def _rows(source: Source, options: ReadOptions, notes: list[str]) -> list[JSONObject]:
     """One object per request: a line each, spread over lines, or in a list."""
     begin = source.head.text.lstrip().partition("\n")[0].strip()
@@ -226,8 +231,7 @@ def _vllm_requests(record: JSONObject, run: Run) -> dict[str, Data]:
             tokens = [len(row) + 1 for row in gaps]
         further = _numbers(tokens, "ns") - 1
         # Servers send several tokens per chunk, so the number of gaps does not count tokens.
-        values["tpot"] = np.where(further > 0, rest / np.maximum(further, 1), np.nan)
-        values["tpot"] = np.where((further > 0) & (rest <= 0), np.nan, values["tpot"])
+        values["tpot"] = np.where(rest > 0, _per_token(rest, further), np.nan)
     else:
         gaps = []
     return _per_request(run, values, outcome, start, gaps)
@@ -462,7 +466,7 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
         notes: tuple[str, ...] = ()
         if further.any():  # a stream
             values["ttft"] = (first - began).astype(np.float64)
-            values["tpot"] = np.where(further > 0, (last - first) / np.maximum(further, 1), np.nan)
+            values["tpot"] = _per_token(last - first, further)
             gaps = [np.diff(np.array(row, np.int64)).tolist() for row in arrivals]
             notes = ("its tokens are counted as chunks of the stream, which may contain several",)
         run = Run(
@@ -533,7 +537,7 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
     if streamed.any():
         values["ttft"] = first - began
         further = np.where(streamed, tokens - 1, 0)
-        values["tpot"] = np.where(further > 0, (last - first) / np.maximum(further, 1), np.nan)
+        values["tpot"] = _per_token(last - first, further)
         gaps = [np.diff(np.array(row, np.float64)).tolist() for row in arrivals]
     run = Run(
         tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format",
