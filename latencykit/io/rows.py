@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -20,8 +21,8 @@ from latencykit._text import printable
 from latencykit._threads import in_order, jobs
 from latencykit.core.columns import Words, encoded
 from latencykit.core.samples import as_nanoseconds
-from latencykit.errors import InputTooLargeError
-from latencykit.io.source import parser_error, refuse_rows, rows_in, skipped_lines
+from latencykit.errors import CorruptInputError, InputTooLargeError
+from latencykit.io.source import refuse_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -371,16 +372,15 @@ def _parsed(
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", pd.errors.ParserWarning)
                 frame = _csv(data, piece.skip, layout, "warn")
-            for number, seen in skipped_lines(
-                [str(warning.message) for warning in caught], piece.first
-            ):
-                options.reject(source.corrupt(number, seen))
+            skipped = "\n".join(str(warning.message) for warning in caught)
+            for number, seen in re.findall(r"[Ll]ine (\d+): (.*)", skipped):
+                options.reject(source.corrupt(int(number) + piece.first - 1, seen.strip()))
         else:
             frame = _csv(data, piece.skip, layout)
     except pd.errors.EmptyDataError:
         return Table({}), 0
     except pd.errors.ParserError as error:
-        raise parser_error(source, str(error), piece.first) from None
+        raise _parser_error(source, str(error), piece.first) from None
     except IndexError:  # of rows that are wider than all names, where columns are picked
         seen = "rows of more fields than there are columns"
         raise source.corrupt(piece.first, seen, f"{len(layout.columns)} fields") from None
@@ -389,6 +389,23 @@ def _parsed(
             piece.first, "the text is not UTF-8", "UTF-8", "convert it with iconv"
         ) from None
     return Table.of(_good_rows(frame, piece, source, options, layout)), len(frame)
+
+
+def _parser_error(source: Source, text: str, first: int) -> CorruptInputError:
+    """Pandas' error about a table that begins in line `first`, in our words."""
+    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
+    if found:
+        line = int(found[2]) + first - 1
+        return source.corrupt(
+            line, f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line"
+        )
+    found = re.search(r"inside string starting at row (\d+)", text)
+    seen = (
+        "a quote is opened and not closed"
+        if found
+        else f"the table is corrupt ({printable(text, 80)})"
+    )
+    return source.corrupt(int(found[1]) + first if found else None, seen, "", "")
 
 
 def _without_wide_rows(
@@ -456,7 +473,7 @@ def _good_rows(
 
     def locate(rows: Sequence[int]) -> list[tuple[int | None, str]]:
         lines = io.StringIO(piece.data.decode("utf-8", "replace"), newline="")
-        return rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
+        return _rows_in(lines, piece.first, piece.skip, layout.sep, layout.comment, rows)
 
     rows = np.flatnonzero(bad).tolist()
     seen, expected = "this is not a row of this table", f"numbers in {', '.join(needed)}"
@@ -474,13 +491,41 @@ def _unfit(values: Any, largest: float, optional: bool) -> Any:
     return unfit if optional or values.dtype.kind != "f" else unfit | ~np.isfinite(values)
 
 
+def _rows_in(
+    lines: Iterator[str], first: int, skip: int, sep: str, comment: str | None, rows: Sequence[int]
+) -> list[tuple[int | None, str]]:
+    """Line and text of some rows, ascending; the first line has the number `first`."""
+    found: list[tuple[int | None, str]] = []
+    wanted, row = iter(rows), -1
+    next_row = next(wanted, None)
+    for _ in range(skip):
+        next(lines, "")
+    reader = csv.reader(lines, delimiter=sep if sep != " " else "\0")
+    before = first - 1 + skip
+    # Python's parser refuses some rows, such as one with a field of a megabyte.
+    with contextlib.suppress(csv.Error):
+        for fields in reader:
+            if next_row is None:
+                break
+            start, before = before + 1, first - 1 + skip + reader.line_num
+            if not "".join(fields).strip() and len(fields) < 2:  # as pandas has it
+                continue
+            if comment and fields[0].startswith(comment):
+                continue
+            row += 1
+            if row == next_row:
+                found.append((start, sep.join(fields)))
+                next_row = next(wanted, None)
+    return found + [(None, "")] * (len(rows) - len(found))
+
+
 def row_texts(
     source: Source, layout: RowLayout, rows: Sequence[int]
 ) -> list[tuple[int | None, str]]:
     """Return physical line and text of rows, ascending, by reading the file again."""
     with source.open() as raw:
         lines = io.TextIOWrapper(raw, "utf-8", "replace", newline="")
-        return rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
+        return _rows_in(lines, 1, layout.skip, layout.sep, layout.comment, rows)
 
 
 def _tail_frame(tail: bytes, layout: RowLayout) -> Table | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import os
 import re
@@ -33,7 +32,7 @@ from latencykit.errors import (
 from latencykit.units import checked_unit, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from latencykit._typing import Floats
     from latencykit.core import Data as Data
@@ -121,58 +120,6 @@ def refuse_rows(
         )
     if len(rows) > len(reported):
         options.reject(source.corrupt(None, seen, expected), len(rows) - len(reported))
-
-
-def rows_in(
-    lines: Iterator[str], first: int, skip: int, sep: str, comment: str | None, rows: Sequence[int]
-) -> list[tuple[int | None, str]]:
-    """Return line and text of some rows, ascending; the first line has the number `first`."""
-    found: list[tuple[int | None, str]] = []
-    wanted, row = iter(rows), -1
-    next_row = next(wanted, None)
-    for _ in range(skip):
-        next(lines, "")
-    reader = csv.reader(lines, delimiter=sep if sep != " " else "\0")
-    before = first - 1 + skip
-    # Python's parser refuses some rows, such as one with a field of a megabyte.
-    with contextlib.suppress(csv.Error):
-        for fields in reader:
-            if next_row is None:
-                break
-            start, before = before + 1, first - 1 + skip + reader.line_num
-            if not "".join(fields).strip() and len(fields) < 2:  # as pandas has it
-                continue
-            if comment and fields[0].startswith(comment):
-                continue
-            row += 1
-            if row == next_row:
-                found.append((start, sep.join(fields)))
-                next_row = next(wanted, None)
-    return found + [(None, "")] * (len(rows) - len(found))
-
-
-def parser_error(source: Source, text: str, first: int) -> CorruptInputError:
-    """Return pandas' error about a table that begins in line `first`, in our words."""
-    found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", text)
-    if found:
-        line = int(found[2]) + first - 1
-        return source.corrupt(
-            line, f"a row of {found[3]} fields", f"{found[1]}", "--lenient skips the line"
-        )
-    found = re.search(r"inside string starting at row (\d+)", text)
-    seen = (
-        "a quote is opened and not closed"
-        if found
-        else f"the table is corrupt ({printable(text, 80)})"
-    )
-    return source.corrupt(int(found[1]) + first if found else None, seen, "", "")
-
-
-def skipped_lines(messages: Iterable[str], first: int) -> Iterator[tuple[int, str]]:
-    """Yield ``7, "expected 5 fields, saw 9"`` for each line that pandas skipped."""
-    for message in messages:
-        for number, seen in re.findall(r"[Ll]ine (\d+): (.*)", message):
-            yield int(number) + first - 1, seen.strip()
 
 
 # ------------------------------------------------------------
