@@ -223,8 +223,11 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
 
 
 @click.command(
-    cls=Tasks, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120}
-)
+    cls=Tasks,
+    context_settings={
+        "help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True,
+    },
+)  # fmt: skip
 @click.option(
     "--version",
     is_flag=True,

@@ -59,13 +59,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write: .png .svg .pdf, or .html for an interactive page.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(_KINDS),
-    default="percentiles",
-    show_default=True,
-    help="Kind of chart.",
-)
+@click.option("--kind", type=click.Choice(_KINDS), default="percentiles", help="Kind of chart.")
 @click.option("--runs", is_flag=True, help="Repeated runs: thin lines and their envelope.")
 @click.option("--slo", metavar="SPEC", help="Limits to draw, such as 99.9=20ms,max=1s, or a file.")
 @click.option("--nines", type=Real(1, 12), help="Number of nines before 100 %.")

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     "--margin",
     metavar="P%",
     default="5%",
-    show_default=True,
     help="Changes within this margin, with confidence, count as the same.",
 )
 @confidence_option

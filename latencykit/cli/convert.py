@@ -14,13 +14,7 @@ from latencykit.cli.output import atomic, print_assumed_units, print_written
 @click.command("convert", cls=Command)
 @inputs(nargs=1)
 @click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--ticks",
-    type=click.IntRange(1),
-    default=5,
-    show_default=True,
-    help="Rows per half distance in .hgrm.",
-)
+@click.option("--ticks", type=click.IntRange(1), default=5, help="Rows per half distance in .hgrm.")
 @click.option("--percentiles", metavar="LIST", help="Percentiles of every interval, in .csv.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")
 @format_option

@@ -28,22 +28,16 @@ if TYPE_CHECKING:
     "--at",
     type=click.Choice(["middle", "end"]),
     default="middle",
-    show_default=True,
     help="When the server is frozen.",
 )
 @click.option("--partial", metavar="1/4", help="Freeze a part of several server processes.")
 @click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Number of runs; the majority decides.",
+    "--repeat", type=click.IntRange(1), default=1, help="Number of runs; the majority decides."
 )
 @click.option(
     "--service-time",
     metavar="D",
     default="1ms",
-    show_default=True,
     help="Service time of the test's own server; a bare number is in seconds.",
 )
 @click.option(

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     "--calls",
     metavar="LIST",
     default="1,10,100",
-    show_default=True,
     help="Numbers of calls that a user waits for.",
 )
 @click.option(
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
     "--percentiles",
     metavar="LIST",
     default="50,90,99,99.9",
-    show_default=True,
     help="Percentiles of the users' latency.",
 )
 @format_option

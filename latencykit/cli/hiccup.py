@@ -25,15 +25,9 @@ if TYPE_CHECKING:
 )
 @click.option("--duration", metavar="D", help="Length of the recording, such as 10m; until Ctrl+C.")
 @click.option(
-    "--resolution",
-    metavar="D",
-    default="1ms",
-    show_default=True,
-    help="Time between two readings of the clock.",
+    "--resolution", metavar="D", default="1ms", help="Time between two readings of the clock."
 )
-@click.option(
-    "--interval", metavar="D", default="1s", show_default=True, help="Length of a log interval."
-)
+@click.option("--interval", metavar="D", default="1s", help="Length of a log interval.")
 @format_option
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
     """Record this machine's hiccups: delays that any program on it would have experienced.

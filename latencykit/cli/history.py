@@ -190,12 +190,10 @@ def check(
 @_branch
 @click.option("--series", multiple=True, metavar="NAME", help="Only this series (repeatable).")
 @click.option(
-    "--statistics", default="p50,p99,p99.9,mean", show_default=True, metavar="LIST",
+    "--statistics", default="p50,p99,p99.9,mean", metavar="LIST",
     help="Statistics; those that no run has are left out.",
 )  # fmt: skip
-@click.option(
-    "--last", type=click.IntRange(1), default=1000, show_default=True, help="Latest runs to show."
-)
+@click.option("--last", type=click.IntRange(1), default=1000, help="Latest runs to show.")
 @click.option(
     "-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT",
     help="Chart (.png .svg .pdf) or interactive page (.html).",

@@ -31,9 +31,7 @@ class _ToolsOrFile(click.Command):
 
 @click.command("league", cls=_ToolsOrFile)
 @click.argument("tools", metavar="[TOOL…]", nargs=-1)
-@click.option(
-    "--repeat", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs per mode."
-)
+@click.option("--repeat", type=click.IntRange(1, 100), default=3, help="Runs per mode.")
 @freeze_options
 @click.option("--list", "listing", is_flag=True, help="List the modes, and what is installed.")
 @click.option(

@@ -44,19 +44,9 @@ from latencykit.errors import InvalidArgumentError
     help="Estimate the number of machines that this load needs.",
 )
 @click.option(
-    "--spare",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Redundancy: machines that may fail at once.",
+    "--spare", type=click.IntRange(0), default=0, help="Redundancy: machines that may fail at once."
 )
-@click.option(
-    "--percentiles",
-    metavar="LIST",
-    default="50,90,99,99.9",
-    show_default=True,
-    help="Percentiles to show.",
-)
+@click.option("--percentiles", metavar="LIST", default="50,90,99,99.9", help="Percentiles to show.")
 @confidence_option
 @format_option
 def command(

@@ -30,7 +30,6 @@ from latencykit.units import interval_seconds
     "--align",
     type=click.Choice(["absolute", "relative"]),
     default="absolute",
-    show_default=True,
     help="Align by clock time, or by the time since each log began.",
 )
 @click.option("--interval", metavar="D", help="Merge intervals up to this length, such as 10s.")

@@ -202,7 +202,6 @@ def format_option(function: FC) -> FC:
         "style",
         type=click.Choice(["table", "json", "csv", "markdown"]),
         default="table",
-        show_default=True,
         help="Output format.",
     )(function)
 
@@ -213,7 +212,6 @@ def confidence_option(function: FC) -> FC:
         "--confidence",
         type=Real(0.5, 0.9999),
         default=0.95,
-        show_default=True,
         help="Confidence level of the intervals.",
     )(function)
 
@@ -225,29 +223,22 @@ def freeze_options(function: FC) -> FC:
             "--stall",
             metavar="D",
             default="4s",
-            show_default=True,
             help="How long the server is frozen; a bare number is in seconds.",
         ),
         click.option(
             "--duration",
             metavar="D",
             default="12s",
-            show_default=True,
             help="Length of a run; a bare number is in seconds.",
         ),
         click.option(
             "--rate",
             type=Real(0, min_open=True),
             default=200,
-            show_default=True,
             help="Requests per second, over all connections.",
         ),
         click.option(
-            "--connections",
-            type=click.IntRange(1),
-            default=4,
-            show_default=True,
-            help="Number of connections.",
+            "--connections", type=click.IntRange(1), default=4, help="Number of connections."
         ),
     )
     for option in reversed(options):

@@ -49,7 +49,6 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
     "--page-size",
     metavar="SIZE",
     default="2MB",
-    show_default=True,
     help="Size that the page should not exceed; a larger one has narrower time bins.",
 )
 @format_option

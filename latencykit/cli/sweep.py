@@ -38,7 +38,6 @@ from latencykit.cli.output import print_json, print_text, write_chart
     type=Real(0, min_open=True),
     metavar="RATE",
     default=100,
-    show_default=True,
     help="Lowest load, requests per second.",
 )
 @click.option(
@@ -47,14 +46,12 @@ from latencykit.cli.output import print_json, print_text, write_chart
     type=Real(0, min_open=True),
     metavar="RATE",
     default=50_000,
-    show_default=True,
     help="Highest load, requests per second.",
 )
 @click.option(
     "--duration",
     metavar="D",
     default="20s",
-    show_default=True,
     help="Length of a usual run; a bare number is in seconds. The longest run takes eight times "
     "as long.",
 )
@@ -67,21 +64,18 @@ from latencykit.cli.output import print_json, print_text, write_chart
     "--runs",
     type=click.IntRange(3, 1000),
     default=12,
-    show_default=True,
     help="Maximum number of runs, the warm-up included.",
 )
 @click.option(
     "--precision",
     metavar="SHARE",
     default="10%",
-    show_default=True,
     help="Stop when the ends of the bracket differ by less.",
 )
 @click.option(
     "--confidence",
     type=Real(0.5, 0.9999),
     default=0.95,
-    show_default=True,
     help="Confidence that the bracket contains the capacity.",
 )
 @click.option("--url", help="Address for {url}, {host} and {port}.")
@@ -101,13 +95,7 @@ from latencykit.cli.output import print_json, print_text, write_chart
     help="Use a load generator that is known to omit requests that a stall delays.",
 )
 @output_options
-@click.option(
-    "--percentiles",
-    metavar="LIST",
-    default="50,90,99,99.9",
-    show_default=True,
-    help="Percentiles to show.",
-)
+@click.option("--percentiles", metavar="LIST", default="50,90,99,99.9", help="Percentiles to show.")
 @chart_option
 @format_option
 def command(

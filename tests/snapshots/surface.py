@@ -62,7 +62,11 @@ def _signature(thing: Any) -> str:
 
 def _helps() -> dict[str, str]:
     context = click.Context(
-        cli.cli, info_name="latencykit", terminal_width=100, max_content_width=100
+        cli.cli,
+        info_name="latencykit",
+        terminal_width=100,
+        max_content_width=100,
+        show_default=cli.cli.context_settings["show_default"],
     )
     helps = {"latencykit": cli.cli.get_help(context)}
     for name in cli.cli.list_commands(context):
