@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from latencykit.cli.inputs import load, with_parts
 from latencykit.cli.options import (
+    OUTPUT_FILE,
     Command,
     Inputs,
     Real,
@@ -21,16 +21,17 @@ from latencykit.cli.options import (
     with_unit,
 )
 from latencykit.cli.output import (
+    atomic,
     beside,
     print_assumed_units,
     print_written,
-    write_chart,
     write_page,
 )
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from latencykit._typing import JSONObject
     from latencykit.cli.inputs import Input
@@ -56,7 +57,7 @@ _PAGE_OPTIONS = ("slo", "title", "expected_interval")
     "-o",
     "--output",
     "out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="File to write: .png .svg .pdf, or .html for an interactive page.",
 )
 @click.option("--kind", type=click.Choice(_KINDS), default="percentiles", help="Kind of chart.")
@@ -133,11 +134,11 @@ def command(
         write_page(loaded, target, given, spec, **{name: look[name] for name in _PAGE_OPTIONS})
     else:
         from latencykit import plot
+        from latencykit.plot.files import save
 
         data, options = _chart_options(loaded, kind, **look)
-        write_chart(
-            getattr(plot, kind), data, target, given.files, spec, unit=given.out_unit, **options
-        )
+        with atomic(target, given.files, spec) as temporary:
+            save(getattr(plot, kind), data, temporary, unit=given.out_unit, **options)
     print_assumed_units({entry.name: entry.data.run for entry in loaded})
     record: JSONObject = {"output": str(target)}
     if style == "json":

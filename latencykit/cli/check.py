@@ -9,6 +9,7 @@ import click
 
 from latencykit.cli.inputs import load
 from latencykit.cli.options import (
+    OUTPUT_FILE,
     Command,
     Inputs,
     confidence_option,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit with 1 unless all limits are met, and surely.")
 @click.option(
     "--junit",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     metavar="OUT.xml",
     help="Also write the results as JUnit XML.",
 )

@@ -175,4 +175,3 @@ def _draw(
         )
     base, new = (side[0] if len(side) == 1 else side for side in next(iter(pairs.values())))
     write_chart(chart, base, out, files, new=new, **options)
-    note(f"wrote {out}")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from latencykit.cli.inputs import load, without_aggregates
-from latencykit.cli.options import Command, Inputs, format_option, inputs
+from latencykit.cli.options import OUTPUT_FILE, Command, Inputs, format_option, inputs
 from latencykit.cli.output import atomic, print_assumed_units, print_written
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command("convert", cls=Command)
 @inputs(nargs=1)
-@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("out", type=OUTPUT_FILE)
 @click.option("--ticks", type=click.IntRange(1), default=5, help="Rows per half distance in .hgrm.")
 @click.option("--percentiles", metavar="LIST", help="Percentiles of every interval, in .csv.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write .hgrm in its CSV form.")

@@ -102,7 +102,6 @@ def command(
         from latencykit.plot.diagnosis_chart import ctrlz as chart
 
         write_chart(chart, result, out, ())
-        note(f"wrote {out}")
     if style == "json":
         print_json(result.record())
     else:

@@ -13,12 +13,12 @@ from latencykit.cli.inputs import load, merged_whole
 from latencykit.cli.options import (
     Command,
     Inputs,
-    Real,
     chart_option,
     format_option,
     inputs,
     note,
     progress,
+    sender_options,
     with_unit,
 )
 from latencykit.cli.output import print_result, write_chart
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     callback=with_unit,
     help="Time between two requests of one connection, such as 10ms.",
 )
-@click.option(
-    "--rate", type=Real(0, min_open=True), help="Requests per second, over all connections."
-)
-@click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
+@sender_options
 @click.option(
     "--duration", metavar="D", help="Length of the run, such as 60s, if the file does not state it."
 )
@@ -126,7 +123,6 @@ def _draw(name: str, diagnosis: Diagnosis, out: Path, given: Inputs) -> None:
 
     size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
     write_chart(chart, diagnosis, out, given.files, size=size, name=name, unit=given.out_unit)
-    note(f"wrote {out}")
 
 
 def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> Diagnosis:

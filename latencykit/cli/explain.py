@@ -92,7 +92,6 @@ def command(
             explanation, explanations[name], out, given.files, *events,
             size=(1000.0, 960.0 if tall else 640.0), name=name, unit=given.out_unit,
         )  # fmt: skip
-        note(f"wrote {out}")
     records = [explanation_record(name, result) for name, result in explanations.items()]
     if style == "json":
         print_json({"schema_version": 1, "series": records})

@@ -148,7 +148,6 @@ def _draw(
     drawn = {entry.name: entry.data for entry in loaded}
     look = {"n": calls, "independent": independent, "unit": given.out_unit}
     write_chart(fan_out, drawn, out, given.files, **look)
-    note(f"wrote {out}")
 
 
 def _answers(

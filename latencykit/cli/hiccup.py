@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from latencykit.cli.options import format_option, note
-from latencykit.cli.output import print_json, print_text
+from latencykit.cli.options import OUTPUT_FILE, format_option, note
+from latencykit.cli.output import check_folder, print_json, print_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from latencykit.record.hiccup import HiccupProgress
 
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     "--output",
     "out",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Log to write (.hlog).",
 )
 @click.option("--duration", metavar="D", help="Length of the recording, such as 10m; until Ctrl+C.")
@@ -38,17 +39,14 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
     \b
     latencykit hiccup -o hiccup.hlog --duration 10m
     """
-    from latencykit.errors import CorruptInputError, InvalidArgumentError
+    from latencykit.errors import InvalidArgumentError
     from latencykit.record.hiccup import hiccup, stop_note
     from latencykit.units import format_duration
     from latencykit.views.summary import series_record, summary_text
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(f"{out.name}: a hiccup log is written as .hlog")
-    if not out.parent.is_dir():
-        raise CorruptInputError(
-            str(out.parent), None, "there is no such directory", "", "make it first"
-        )
+    check_folder(out)
 
     def report(state: HiccupProgress) -> None:
         last, largest = format_duration(state.worst), format_duration(state.max)

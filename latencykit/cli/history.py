@@ -10,41 +10,34 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from latencykit.cli.inputs import load
-from latencykit.cli.options import Command, Inputs, format_option, inputs, note, progress
+from latencykit.cli.options import (
+    OUTPUT_FILE,
+    Command,
+    Inputs,
+    format_option,
+    inputs,
+    note,
+    progress,
+)
 from latencykit.cli.output import print_json, print_text
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from click.decorators import FC
-
     from latencykit.history.history import History, HistoryVerdict
 
 _RERUNS = 2  # three runs decide
 
 
-def _store(function: FC) -> FC:
-    """Give a command ``--store``."""
-    return click.option(
-        "--store",
-        required=True,
-        metavar="DIR|URL",
-        help="Folder or URL with one file per run.",
-    )(function)
-
-
-def _label(function: FC) -> FC:
-    """Give a command ``--label``."""
-    return click.option(
-        "--label",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Label such as machine=ci-4 (repeatable); runs with other labels are judged apart.",
-    )(function)
-
-
-def _branch(function: FC) -> FC:
-    """Give a command ``--branch`` that selects runs."""
-    return click.option("--branch", metavar="NAME", help="Only runs of this branch.")(function)
+_store = click.option(
+    "--store", required=True, metavar="DIR|URL", help="Folder or URL with one file per run."
+)
+_label = click.option(
+    "--label",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Label such as machine=ci-4 (repeatable); runs with other labels are judged apart.",
+)
+_branch = click.option("--branch", metavar="NAME", help="Only runs of this branch.")
 
 
 @click.group("history")
@@ -195,7 +188,7 @@ def check(
 )  # fmt: skip
 @click.option("--last", type=click.IntRange(1), default=1000, help="Latest runs to show.")
 @click.option(
-    "-o", "--output", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT",
+    "-o", "--output", "out", type=OUTPUT_FILE, metavar="OUT",
     help="Chart (.png .svg .pdf) or interactive page (.html).",
 )  # fmt: skip
 @click.option("--heatmap", is_flag=True, help="Chart of whole distributions, run by run.")

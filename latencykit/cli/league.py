@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit.cli.options import format_option, freeze_options, note
-from latencykit.cli.output import atomic, print_json, print_text
+from latencykit._text import did_you_mean
+from latencykit.cli.options import OUTPUT_FILE, format_option, freeze_options, note
+from latencykit.cli.output import atomic, check_folder, print_json, print_text
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from latencykit.ctrlz.records import LeagueRecord
 
 
@@ -38,14 +41,14 @@ class _ToolsOrFile(click.Command):
     "--from",
     "results",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Run nothing; print the results in this file (.json).",
 )
 @click.option(
     "--json",
     "out",
     metavar="[FILE]",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Write the results to this file (.json); results of other modes in it are kept. Without "
     "FILE the same as --format json.",
 )
@@ -69,7 +72,6 @@ def command(
     """
     from latencykit.ctrlz.entries import load_entries
     from latencykit.ctrlz.league import merge_results, run_league
-    from latencykit.errors import CorruptInputError
     from latencykit.views.league import league_text, modes_text
     from latencykit.views.tables import json_text
 
@@ -81,18 +83,13 @@ def command(
         known = {row["tool"] for row in record["results"]}
         rows = [row for row in record["results"] if not tools or row["tool"] in tools]
         if missing := sorted(set(tools) - known):
-            from latencykit._text import did_you_mean
-            from latencykit.errors import InvalidArgumentError
-
             hint = did_you_mean(missing[0], known)
             raise InvalidArgumentError(f"{results}: no result of {missing[0]!r}{hint}")
         record = {**record, "results": rows}
     else:
         entries = load_entries(tools)
-        if out is not None and not out.parent.is_dir():
-            raise CorruptInputError(
-                str(out.parent), None, "there is no such directory", "", "make it first"
-            )
+        if out is not None:
+            check_folder(out)
         old = _read(out) if out is not None and out.exists() else None
 
         def keep(so_far: LeagueRecord) -> None:
@@ -112,8 +109,6 @@ def command(
 
 def _read(path: Path) -> LeagueRecord:
     """Return the results in a file."""
-    from latencykit.errors import CorruptInputError
-
     try:
         record: LeagueRecord = json.loads(path.read_text(encoding="utf-8"))
         for row in record["results"]:

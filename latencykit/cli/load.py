@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from latencykit._text import markdown_text
 from latencykit.cli.inputs import runs_of
 from latencykit.cli.options import (
     Command,
@@ -19,12 +18,18 @@ from latencykit.cli.options import (
     format_option,
     inputs,
     need_unit,
-    note,
     numbers,
+    percentiles_option,
     progress,
     slo_of,
 )
-from latencykit.cli.output import print_assumed_units, print_json, print_text, write_chart
+from latencykit.cli.output import (
+    print_assumed_units,
+    print_json,
+    print_sentences,
+    print_text,
+    write_chart,
+)
 from latencykit.errors import InvalidArgumentError
 
 
@@ -46,7 +51,7 @@ from latencykit.errors import InvalidArgumentError
 @click.option(
     "--spare", type=click.IntRange(0), default=0, help="Redundancy: machines that may fail at once."
 )
-@click.option("--percentiles", metavar="LIST", default="50,90,99,99.9", help="Percentiles to show.")
+@percentiles_option
 @confidence_option
 @format_option
 def command(
@@ -94,15 +99,12 @@ def command(
 
         look = {"percentiles": shown, "confidence": confidence, "unit": given.out_unit}
         write_chart(chart, curve, out, given.files, spec, **look)
-        note(f"wrote {out}")
     if style == "json":
         print_json(record)
     else:
         print_assumed_units({name: data.run for name, data in runs.items()}, style)
         print_text(load_text(record, style, given.out_unit), style)
-    for text in load_words(curve, machines):
-        text = markdown_text(text) if style == "markdown" else text
-        print_text(text, style) if style in ("table", "markdown") else note(text)
+    print_sentences(load_words(curve, machines), style)
     return 1 if curve.passed is False else 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from latencykit._text import without_secrets
 from latencykit.cli.inputs import load, time_bins_of_all, warn_duplicate_files, without_aggregates
-from latencykit.cli.options import Command, Inputs, format_option, inputs, note
+from latencykit.cli.options import OUTPUT_FILE, Command, Inputs, format_option, inputs, note
 from latencykit.cli.output import atomic, print_assumed_units, print_written
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import interval_seconds
@@ -23,7 +23,7 @@ from latencykit.units import interval_seconds
     "--output",
     "out",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="File to write: .hlog, .json or .parquet.",
 )
 @click.option(

@@ -195,92 +195,6 @@ def inputs(
     return decorate
 
 
-def format_option(function: FC) -> FC:
-    """Give a command ``--format``."""
-    return click.option(
-        "--format",
-        "style",
-        type=click.Choice(["table", "json", "csv", "markdown"]),
-        default="table",
-        help="Output format.",
-    )(function)
-
-
-def confidence_option(function: FC) -> FC:
-    """Give a command ``--confidence``."""
-    return click.option(
-        "--confidence",
-        type=Real(0.5, 0.9999),
-        default=0.95,
-        help="Confidence level of the intervals.",
-    )(function)
-
-
-def freeze_options(function: FC) -> FC:
-    """Give a command the options of a run during which a server is frozen."""
-    options = (
-        click.option(
-            "--stall",
-            metavar="D",
-            default="4s",
-            help="How long the server is frozen; a bare number is in seconds.",
-        ),
-        click.option(
-            "--duration",
-            metavar="D",
-            default="12s",
-            help="Length of a run; a bare number is in seconds.",
-        ),
-        click.option(
-            "--rate",
-            type=Real(0, min_open=True),
-            default=200,
-            help="Requests per second, over all connections.",
-        ),
-        click.option(
-            "--connections", type=click.IntRange(1), default=4, help="Number of connections."
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def output_options(function: FC) -> FC:
-    """Give a command the options that say how a load generator's output is read."""
-    options = (
-        click.option(
-            "--series", metavar="NAME", help="Series of the output, if there are several."
-        ),
-        click.option(
-            "--format-in", metavar="NAME", help="Format of the output, if it is not recognised."
-        ),
-        click.option(
-            "--unit",
-            type=click.Choice(["ns", "us", "ms", "s"]),
-            help="Unit of the values in the output, if it does not state one.",
-        ),
-        click.option(
-            "--column", metavar="NAME", help="Column of latencies in a table of raw samples."
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def chart_option(function: FC) -> FC:
-    """Give a command ``-o CHART``."""
-    return click.option(
-        "-o",
-        "--output",
-        "out",
-        type=_ChartPath(dir_okay=False, path_type=Path),
-        metavar="CHART",
-        help="Also plot it into this file: .png .svg .pdf.",
-    )(function)
-
-
 class _ChartPath(click.Path):
     """The file of a chart, whose suffix is checked before anything is read."""
 
@@ -301,6 +215,81 @@ class Real(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value!r} is not a number.", param, ctx)
         return number
+
+
+def _together(*options: Callable[[FC], FC]) -> Callable[[FC], FC]:
+    """Return a decorator that gives a command several options, in this order."""
+
+    def decorate(function: FC) -> FC:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+OUTPUT_FILE = click.Path(dir_okay=False, path_type=Path)
+
+format_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "csv", "markdown"]),
+    default="table",
+    help="Output format.",
+)
+confidence_option = click.option(
+    "--confidence", type=Real(0.5, 0.9999), default=0.95, help="Confidence level of the intervals."
+)
+percentiles_option = click.option(
+    "--percentiles", metavar="LIST", default="50,90,99,99.9", help="Percentiles to show."
+)
+chart_option = click.option(
+    "-o",
+    "--output",
+    "out",
+    type=_ChartPath(dir_okay=False, path_type=Path),
+    metavar="CHART",
+    help="Also plot it into this file: .png .svg .pdf.",
+)
+sender_options = _together(
+    click.option(
+        "--rate", type=Real(0, min_open=True), help="Requests per second, over all connections."
+    ),
+    click.option("--connections", type=click.IntRange(1), help="Connections that sent requests."),
+)
+freeze_options = _together(
+    click.option(
+        "--stall",
+        metavar="D",
+        default="4s",
+        help="How long the server is frozen; a bare number is in seconds.",
+    ),
+    click.option(
+        "--duration",
+        metavar="D",
+        default="12s",
+        help="Length of a run; a bare number is in seconds.",
+    ),
+    click.option(
+        "--rate",
+        type=Real(0, min_open=True),
+        default=200,
+        help="Requests per second, over all connections.",
+    ),
+    click.option("--connections", type=click.IntRange(1), default=4, help="Number of connections."),
+)
+output_options = _together(
+    click.option("--series", metavar="NAME", help="Series of the output, if there are several."),
+    click.option(
+        "--format-in", metavar="NAME", help="Format of the output, if it is not recognised."
+    ),
+    click.option(
+        "--unit",
+        type=click.Choice(["ns", "us", "ms", "s"]),
+        help="Unit of the values in the output, if it does not state one.",
+    ),
+    click.option("--column", metavar="NAME", help="Column of latencies in a table of raw samples."),
+)
 
 
 def is_quiet() -> bool:

@@ -13,10 +13,10 @@ import click
 from latencykit._text import brief_list, for_stream, markdown_text, printable, without_secrets
 from latencykit.cli.inputs import expand
 from latencykit.cli.options import is_terminal, note, progress
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from latencykit._typing import JSONObject
     from latencykit.cli.inputs import Input
@@ -75,6 +75,15 @@ def print_assumed_units(runs: Mapping[str, Run], style: str = "") -> None:
             note(text)
 
 
+def print_sentences(texts: Iterable[str], style: str) -> None:
+    """Print what follows from a table below it; with other outputs, as notes."""
+    for text in texts:
+        if style in ("table", "markdown"):
+            print_text(markdown_text(text) if style == "markdown" else text, style)
+        else:
+            note(text)
+
+
 def print_written(record: JSONObject, style: str, text: str | None = None) -> None:
     """Print what was written: ``record`` for programs; for people a note of `text`, or the path.
 
@@ -113,6 +122,14 @@ def atomic(path: Path, files: Sequence[str] = (), *others: str | None) -> Iterat
         yield temporary
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is missing, before it takes long to make."""
+    if not path.parent.is_dir():
+        raise CorruptInputError(
+            str(path.parent), None, "there is no such directory", "", "make it first"
+        )
+
+
 def beside(path: str, ending: str) -> Path:
     """Return the path beside an input (or here, if the input is remote) with an ending appended."""
     from latencykit.io.files import is_url
@@ -130,11 +147,12 @@ def write_chart(
     *others: str | None,
     **options: Any,
 ) -> None:
-    """Plot into a file."""
+    """Plot a result into a file as well, and say so."""
     from latencykit.plot.files import save
 
     with atomic(target, files, *others) as temporary:
         save(chart, data, temporary, **options)
+    note(f"wrote {target}")
 
 
 def write_page(

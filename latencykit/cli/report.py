@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from latencykit.cli.inputs import load, with_parts
 from latencykit.cli.options import (
+    OUTPUT_FILE,
     Command,
     Inputs,
-    Real,
     format_option,
     inputs,
+    sender_options,
     slo_of,
     with_unit,
 )
 from latencykit.cli.output import beside, print_assumed_units, print_written, write_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command("report", cls=Command)
@@ -25,7 +29,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
     "-o",
     "--output",
     "out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="File to write (.html).",
 )
 @click.option(
@@ -40,10 +44,7 @@ from latencykit.cli.output import beside, print_assumed_units, print_written, wr
     callback=with_unit,
     help="Time between two requests of one connection, such as 2ms.",
 )
-@click.option(
-    "--rate", type=Real(0, min_open=True), help="Requests per second, over all connections."
-)
-@click.option("--connections", type=click.IntRange(1), help="Connections that sent requests.")
+@sender_options
 @click.option("--title", help="Page title.")
 @click.option(
     "--page-size",

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from latencykit._text import markdown_text
 from latencykit.cli.options import (
     Real,
     chart_option,
@@ -15,10 +14,11 @@ from latencykit.cli.options import (
     note,
     numbers,
     output_options,
+    percentiles_option,
     share,
     slo_of,
 )
-from latencykit.cli.output import print_json, print_text, write_chart
+from latencykit.cli.output import print_json, print_sentences, print_text, write_chart
 
 
 @click.command("sweep")
@@ -95,7 +95,7 @@ from latencykit.cli.output import print_json, print_text, write_chart
     help="Use a load generator that is known to omit requests that a stall delays.",
 )
 @output_options
-@click.option("--percentiles", metavar="LIST", default="50,90,99,99.9", help="Percentiles to show.")
+@percentiles_option
 @chart_option
 @format_option
 def command(
@@ -138,15 +138,12 @@ def command(
         from latencykit.plot.load_chart import sweep as chart
 
         write_chart(chart, result, out, (), spec)
-        note(f"wrote {out}")
     record = sweep_record(result, shown)
     if style == "json":
         print_json(record)
     else:
         print_text(sweep_text(record, style), style)
-    for text in sweep_words(result):
-        text = markdown_text(text) if style == "markdown" else text
-        print_text(text, style) if style in ("table", "markdown") else note(text)
+    print_sentences(sweep_words(result), style)
     note(f"outputs: {result.folder}")
     if result.stopped == "interrupted":
         raise KeyboardInterrupt
