@@ -376,10 +376,7 @@ def compare(
         first, second = (histogram_of(side.whole, "a comparison") for side in evidence)
         sides = [first], [second]
     else:
-        sides = (
-            [_comparable(data) for data in inputs[0]],
-            [_comparable(data) for data in inputs[1]],
-        )
+        sides = [_comparable(data) for data in inputs[0]], [_comparable(data) for data in inputs[1]]
     units = {data.unit for side in sides for data in side}
     if len(units) > 1:
         raise IncompatibleDataError(
@@ -406,11 +403,10 @@ def compare(
                 [[statistic_of(data, name, confidence) for name in names] for data in side]
                 for side in sides
             ]
-            runs = compare_runs(
+            result = compare_runs(
                 tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed,
                 stamps=[[_stamp(data) for data in side] for side in inputs], run_noise=run_noise,
             )  # fmt: skip
-            result = Comparison(tuple(runs.changes), "runs", runs.verdict, runs.reasons)
     numbers = len(sides[0]), len(sides[1])
     return replace(result, warnings=_warnings(sides), unit=units.pop(), runs=numbers)
 
@@ -458,9 +454,10 @@ def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
     sides = pair[0].whole, pair[1].whole
     top = min(side.sample_limit(confidence=confidence) for side in sides)
     reported = {
-        p for p in sides[0].reported_percentiles[0] if p in sides[1].reported_percentiles[0]
+        p
+        for p in sides[0].reported_percentiles[0]
+        if p in sides[1].reported_percentiles[0] and 0 < p < 100
     }
-    reported = {p for p in reported if 0 < p < 100}
     candidates = {*_PERCENTILES, *(reported if len(reported) <= SOURCE.max_reported else ())}
     chosen = sorted(p for p in candidates if p <= top)
     rows = zip(
@@ -553,7 +550,7 @@ def _of_requests(
             "counts were corrected for coordinated omission: requests that were added count like "
             "measured ones, so intervals are too narrow, and one long stall moves all of them"
         )
-    result = verdict(rows, margin, noise_known=run_noise is not None)
+    result = verdict(rows, margin)
     if run_noise is None:
         result = _direction([row for row in rows if row.significant])
         reasons.append(_single_reason(rows, result))
@@ -598,15 +595,6 @@ def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
         f"{runs} runs per side would decide, or the variation between runs "
         f"({option('run-noise', '3%', '0.03')})"
     )
-
-
-def _value(side: Histogram, statistic: str) -> tuple[float, float, float]:
-    """A mean (reported by the source, else from its buckets) and its bounds."""
-    if statistic == "mean":
-        low, high = side.bracket("mean")
-        return side.mean if is_resolved(low, high) or side.censored else high, low, high
-    trim = side.trimmed(statistic)
-    return trim.value, trim.low, trim.high
 
 
 # ------------------------------------------------------------
@@ -737,12 +725,8 @@ def holm(p_values: ArrayLike) -> Floats:
     return out
 
 
-def verdict(
-    changes: Sequence[Change], margin: float = 0.05, *, noise_known: bool = True
-) -> Verdict:
+def verdict(changes: Sequence[Change], margin: float = 0.05) -> Verdict:
     """Return the verdict on all changes together."""
-    if not noise_known:
-        return "inconclusive"
     judged = [row for row in changes if not math.isnan(row.p_value)]
     same = [row for row in judged if -margin <= row.low and row.high <= margin]
     moved = [row for row in judged if row.significant and row not in same]
@@ -898,7 +882,12 @@ def _mean_points(side: Evidence, names: Sequence[str], confidence: float) -> Ite
                 f"{name!r} cannot be compared; compare percentiles, the mean, or trimmed means "
                 "such as tm99"
             )
-        value, bottom, top = _value(whole, name)
+        if name == "mean":  # reported by the source, else from its buckets
+            bottom, top = whole.bracket("mean")
+            value = whole.mean if is_resolved(bottom, top) or whole.censored else top
+        else:
+            trim = whole.trimmed(name)
+            value, bottom, top = trim.value, trim.low, trim.high
         step = clock_step(whole.counted, value)
         bottom, top = max(bottom - step, 0.0), top + step
         below, above = side.mean(name, confidence) if math.isfinite(top) else (0.0, 0.0)
@@ -929,11 +918,10 @@ def _mode_points(
         weights.append(_Point(share, share, share, low, high))
     yield "slow share", weights[0], weights[1]
     if all(point.value > 0 for point in weights):
-        middles = (
+        base, new = (
             next(_percentile_points(side, [100 - 50 * point.value], confidence))
             for side, point in zip(sides, weights, strict=True)
         )
-        base, new = middles
         yield "slow median", base, new
 
 
@@ -1022,26 +1010,8 @@ def _parts_agree(base: Floats, new: Floats, slower: bool) -> bool:
 # compared by their ranks, which one run with a stall cannot distort.
 
 
-@record()
-class RunsRule:
-    """How several runs per side are compared."""
-
-    max_relabellings: int = 20_000  # if there are more, a sample of them is drawn
-
-
-RUNS = RunsRule()
-
-
-@record()
-class RunsComparison:
-    """Groups of runs, compared; in `changes`, `base` and `new` are medians over the runs.
-
-    `change` is the median of all ratios of a new run to a base run.
-    """
-
-    changes: list[Change]
-    verdict: Verdict
-    reasons: tuple[str, ...]
+_MAX_RELABELLINGS = 20_000
+"""If there are more, a sample of them is drawn."""
 
 
 def least_p(base_runs: int, new_runs: int) -> float:
@@ -1064,15 +1034,16 @@ def compare_runs(
     seed: int = 0,
     stamps: Sequence[Sequence[float | None]] | None = None,
     run_noise: float | None = None,
-) -> RunsComparison:
-    """Compare two groups of runs.
+) -> Comparison:
+    """Compare two groups of runs; in the changes, `base` and `new` are medians over the runs.
 
-    The test is Mann and Whitney's rank sum over all ways to label the runs, so p-values are exact.
-    Across statistics they are adjusted by stepping down through the same relabellings (Westfall and
-    Young, 1993), which is Holm's procedure for correlated statistics such as the percentiles of one
-    run. The interval of a ratio is Hodges and Lehmann's. Where `stamps` show that one side was
-    measured before the other, a change has to exceed what a drift from run to run may do; where
-    `run_noise` is stated, what such noise may do.
+    `change` is the median of all ratios of a new run to a base run. The test is Mann and Whitney's
+    rank sum over all ways to label the runs, so p-values are exact. Across statistics they are
+    adjusted by stepping down through the same relabellings (Westfall and Young, 1993), which is
+    Holm's procedure for correlated statistics such as the percentiles of one run. The interval of a
+    ratio is Hodges and Lehmann's. Where `stamps` show that one side was measured before the other,
+    a change has to exceed what a drift from run to run may do; where `run_noise` is stated, what
+    such noise may do.
     """
     sides = [np.atleast_2d(np.asarray(side, np.float64)) for side in (base, new)]
     if any(side.shape[1] != len(statistics) for side in sides):
@@ -1097,9 +1068,9 @@ def compare_runs(
     p_values = np.full(len(statistics), np.nan)
     if judged.size and enough:
         p_values[judged] = _relabelled(pooled[:, judged], runs[0], seed)
-    if run_noise and judged.size:
-        spread = run_noise * math.sqrt(1 / runs[0] + 1 / runs[1])
-        chance = [math.erfc(_moved(sides, k) / spread / math.sqrt(2)) for k in judged.tolist()]
+    noise = (run_noise or 0.0) * math.sqrt(1 / runs[0] + 1 / runs[1])
+    if noise and judged.size:
+        chance = [math.erfc(_moved(sides, k) / noise / math.sqrt(2)) for k in judged.tolist()]
         p_values[judged] = np.fmax(p_values[judged], holm(chance))
         enough = True
     if stamps is not None and _apart(stamps) and judged.size:
@@ -1112,14 +1083,14 @@ def compare_runs(
             f"run looks like a change: changes below {format_share(math.expm1(max(reach)))} are "
             "not judged; alternate the sides"
         )
-    noise = run_noise * math.sqrt(1 / runs[0] + 1 / runs[1]) if run_noise else 0.0
     changes = [
         _change(name, sides[0][:, k], sides[1][:, k], confidence, noise).judged(
             float(p_values[k]), confidence
         )
         for k, name in enumerate(statistics)
     ]
-    return RunsComparison(changes, verdict(changes, margin, noise_known=enough), tuple(reasons))
+    result = verdict(changes, margin) if enough else "inconclusive"
+    return Comparison(tuple(changes), "runs", result, tuple(reasons))
 
 
 def _moved(sides: Sequence[Floats], column: int) -> float:
@@ -1164,11 +1135,11 @@ def _relabelled(pooled: Floats, first: int, seed: int) -> Floats:
     below = (pooled[:, None, :] > pooled[None, :, :]).sum(axis=1)
     level = (pooled[:, None, :] == pooled[None, :, :]).sum(axis=1)
     order = np.asarray(below + (level + 1) / 2)
-    if math.comb(rows, first) <= RUNS.max_relabellings:
+    if math.comb(rows, first) <= _MAX_RELABELLINGS:
         chosen = np.array(list(itertools.combinations(range(rows), first)), np.int64)
     else:
         rng = np.random.default_rng(seed)
-        drawn = np.argsort(rng.random((RUNS.max_relabellings - 1, rows)), axis=1)[:, :first]
+        drawn = np.argsort(rng.random((_MAX_RELABELLINGS - 1, rows)), axis=1)[:, :first]
         chosen = np.concatenate((np.arange(first)[None, :], drawn))
     sums = order[chosen].sum(axis=1)
     spread = np.maximum(sums.std(axis=0), 1e-12)
@@ -1250,7 +1221,6 @@ class Gap:
     weight: float  # share (0..1) of requests in the slow mode,
     weight_low: float  # and its 95 % interval
     weight_high: float
-    slow_median: float  # of the slow mode
     percentile: float  # the percentile that lies on the boundary
 
     @property
@@ -1288,15 +1258,8 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
         return None
     at = int(candidates[np.argmax(jump[candidates])])
     bounds = share_interval(int(beyond[at]), total)
-    middle = int(np.searchsorted(running, running[at] + (occupied.count - running[at] + 1) // 2))
     return Gap(
-        float(occupied.high[at]),
-        float(occupied.low[at + 1]),
-        float(share[at]),
-        bounds[0],
-        bounds[1],
-        float(occupied.high[min(middle, running.size - 1)]),
-        percentile,
+        float(occupied.high[at]), float(occupied.low[at + 1]), float(share[at]), *bounds, percentile
     )
 
 

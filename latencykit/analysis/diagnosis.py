@@ -1,6 +1,6 @@
 """The result of `diagnose`, and every sentence about it.
 
-The tests are in `latencykit.analysis.omission`; the sentences about what they found come first.
+The tests, and the sentences about what they found, are in `latencykit.analysis.omission`.
 """
 
 from __future__ import annotations
@@ -40,173 +40,6 @@ if TYPE_CHECKING:
 
 Verdict = Literal["omits", "clean", "no stall", "unknown"]
 Method = Literal["backfill", "retime"]
-
-
-# ------------------------------------------------------------
-# What each test found. Times are in seconds.
-
-
-def sends_text(
-    slow_from: float,
-    stalls: int,
-    total: float,
-    sent: int,
-    due: float,
-    honest: bool,
-    under_way: int,
-    paused: bool,
-    p: float,
-    sure: bool,
-) -> str:
-    """Sends in slow periods, against those that the surrounding rate implies."""
-    if not stalls:
-        slow = f"no stall was seen, only requests slower than {_time(slow_from)}"
-        return f"{slow}; sends paused ({_p_text(p)})" if paused else slow
-    counts = (
-        f"during stalls ({_time(total)} in total) {format_items(sent, 'request')} "
-        f"{_were(sent)} sent; the surrounding rate implies {format_count(due)}"
-    )
-    if honest:
-        return f"{counts}: the load generator did not wait for replies"
-    if not paused or not under_way:
-        return counts
-    who = "its only connection" if under_way == 1 else f"all {under_way} connections"
-    if sure:
-        return f"{counts}; {who} waited, and sends resumed with the replies ({_p_text(p)})"
-    return (
-        f"{counts}; {who} may have waited, or traffic paused for a reason of its own ({_p_text(p)})"
-    )
-
-
-def silence_text(longest: float, under_way: int, stalls: int, next_longest: float) -> str:
-    """The longest time without a reply, and the longest that is not that of a stall."""
-    return (
-        f"nothing was answered for {_time(longest)} while "
-        f"{format_items(under_way, 'request')} waited; the next longest such time, but "
-        f"for {format_items(stalls, 'stall')}, was {_time(next_longest)}"
-    )
-
-
-def hole_text(
-    total: float,
-    due: float,
-    missing: int,
-    honest: bool,
-    waiting: int,
-    caught_up: bool,
-    failures: int,
-) -> str:
-    """Counts of a log in stalls, against those that the usual rate implies."""
-    shortfall = (
-        f"during stalls ({_time(total)} in total) the usual rate implies "
-        f"{format_items(round(due), 'request')}"
-    )
-    lost = f"{shortfall}; {format_count(missing)} {_are(missing)} missing"
-    if failures:
-        return f"{lost}, and {format_count(failures)} failed at unknown times"
-    if honest:
-        return (
-            f"{shortfall}, and latencies are spread evenly up to the longest: the load "
-            "generator did not wait for replies"
-        )
-    if not waiting:
-        return lost
-    who = "one request was" if waiting == 1 else f"{waiting} requests were"
-    whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
-    if caught_up:
-        return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
-    return f"{lost}, and {whole}: a closed loop that waited leaves that"
-
-
-def slow_requests_text(
-    stall: float, rate: float, expected: float, surely: int, at_most: int, p: float | None
-) -> str:
-    """Requests slower than half of the longest, against those that one stall delays so."""
-    recorded = format_count(at_most)
-    if surely != at_most:
-        recorded = f"{format_count(surely)} to {recorded}"
-    speed = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
-    chance = "" if p is None else f" ({_p_text(p)})"
-    return (
-        f"a stall of {_time(stall)} at {speed} requests per second implies "
-        f"{format_items(round(expected), 'request')} slower than half of it; {recorded} "
-        f"{'was' if recorded == '1' else 'were'} recorded{chance}"
-    )
-
-
-def shape_text(number: int, longest: float, even: bool) -> str:
-    """Requests slower than half of the longest, where no rate is known."""
-    return (
-        f"{format_items(number, 'request')} took longer than half of the longest "
-        f"({_time(longest)}), {'' if even else 'not '}spread evenly from there down, "
-        "as those are that one stall delays"
-    )
-
-
-def hidden_text(number: int, matters: bool, moved: tuple[float, float, float] | None) -> str:
-    """The most that slow requests can have kept from being sent, if it matters.
-
-    `moved` is the percentile that would change most, as measured, and the most that it would be.
-    """
-    count = format_items(number, "other request")
-    if not number:
-        return "no request was slow enough to keep another from being sent"
-    most = f"slow requests kept at most {count} from being sent"
-    if not matters:
-        return f"{most}, at full speed: too few to move the mean or a percentile by a tenth"
-    if moved is None:
-        return f"{most}, at full speed"
-    percentile, before, after = moved
-    return (
-        f"{most}, at full speed: {_percentile_name(percentile)} was {_time(before)}, and up to "
-        f"{_time(after)} with them"
-    )
-
-
-def near_maximum_text(near: int, part: int, longest: float, connections: int) -> str:
-    """Requests near the maximum, and those that took a good part of it."""
-    of = f", of {format_items(connections, 'connection')}" if connections else ""
-    return (
-        f"{format_items(near, 'request')} took about as long as the longest "
-        f"({_time(longest)}), {format_count(part)} a quarter of it or more{of}"
-    )
-
-
-def requests_due_text(missing: float, due: float, cost: float, connections: int) -> str:
-    """Requests that are missing from a schedule, and those that waiting for replies costs."""
-    return (
-        f"{format_count(missing)} of {format_count(due)} requests that were due are "
-        f"missing; {format_items(connections, 'connection')} that waited for the slow "
-        f"ones would have kept {format_count(cost)} from being sent"
-    )
-
-
-def area_text(taken: float, stall: float, needed: float) -> str:
-    """The time that all requests took together, and what one stall adds to it."""
-    return (
-        f"all requests together took {_time(taken)}; a stall of {_time(stall)} alone "
-        f"would add {_time(needed)}"
-    )
-
-
-def full_speed_text(number: int) -> str:
-    """The constant number of requests under way."""
-    return (
-        f"always {number} under way: a closed loop at full speed with N = {number}, "
-        "so these are service times"
-    )
-
-
-def equal_steps_text(values: int, step: float) -> str:
-    """Equal steps between the longest values."""
-    return (
-        f"the longest {values} values are {_time(step)} apart: back-filled or "
-        "measured from a schedule; do not correct again, and count them as one event"
-    )
-
-
-# ------------------------------------------------------------
-# The result.
 
 
 @record(eq=False)
@@ -308,7 +141,7 @@ class Diagnosis(Value):
         for p, value, _ in self.rows:
             if p < 100:
                 least = max((stall - (1 - p / 100) * length) * 1e9, value)
-                rows.append((_percentile_name(p), value, least))
+                rows.append((percentile_name(p), value, least))
         return tuple(rows)
 
     @cached_property
@@ -371,7 +204,7 @@ class Diagnosis(Value):
             }
 
         raw, corrected = texts(self.raw), texts(self.corrected)
-        rows = [(_percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.rows]
+        rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.rows]
         also = [f"also: {', '.join(self.findings)}"] if self.findings else []
         tests = [f"{item.test}: {item.finding}" for item in self.evidence]
         title = self.run.source or self.run.tool or "this measurement"
@@ -384,11 +217,12 @@ class Diagnosis(Value):
         lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
         for p, before, after in self.rows:
             fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
-            lines.append(f"  {_percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
+            lines.append(f"  {percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
         return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
 
 
-def _percentile_name(percentile: float) -> str:
+def percentile_name(percentile: float) -> str:
+    """Return a percentile's name: p99.9, or max."""
     return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
 
 
@@ -397,7 +231,7 @@ def _percentile_name(percentile: float) -> str:
 
 
 def _summary(result: Diagnosis) -> str:
-    stall, stalls = _time(result.longest), result.detected_stalls
+    stall, stalls = seconds_text(result.longest), result.detected_stalls
     if result.verdict == "omits":
         missing = float(stalls.missing.sum()) or result.ledger.missing
         one = len(stalls) <= 1 or not result.over_time
@@ -482,7 +316,7 @@ _UNKNOWN = {
 
 def _unknown(result: Diagnosis) -> str:
     """Why a verdict is unknown."""
-    run, stall = result.run, _time(result.longest)
+    run, stall = result.run, seconds_text(result.longest)
     if result.reason in _UNKNOWN:
         return _UNKNOWN[result.reason].format(stall=stall)
     if result.reason == "rivals":
@@ -498,11 +332,11 @@ def _unknown(result: Diagnosis) -> str:
             f"{'its latency is' if run.timeouts == 1 else 'their latencies are'} not recorded"
         ),
         "dropped": (
-            f"{format_items(run.dropped, 'request')} that {_were(run.dropped)} due "
-            f"{_were(run.dropped)} dropped, and {'has' if run.dropped == 1 else 'have'} no latency"
+            f"{format_items(run.dropped, 'request')} that {were(run.dropped)} due "
+            f"{were(run.dropped)} dropped, and {'has' if run.dropped == 1 else 'have'} no latency"
         ),
         "unfinished": (
-            f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)} still under way at "
+            f"{format_items(run.unfinished, 'request')} {were(run.unfinished)} still under way at "
             "the end, without a latency"
         ),
         "fewer-than-due": (
@@ -510,7 +344,7 @@ def _unknown(result: Diagnosis) -> str:
             "a latency"
         ),
         "pause": (
-            f"nothing was recorded for {_time(end - begin)}, from {begin:.3f} s on: traffic "
+            f"nothing was recorded for {seconds_text(end - begin)}, from {begin:.3f} s on: traffic "
             "paused, or what happened then is not in the file"
         ),
         "all failed": f"all {format_count(run.failed)} requests failed; no latency was recorded",
@@ -612,17 +446,11 @@ def _advice(result: Diagnosis) -> str:
     return _needed_texts()[result.needed]
 
 
-def _time(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Return a time that is given in seconds."""
     return format_duration(seconds * 1e9)
 
 
-def _were(number: int) -> str:
+def were(number: int) -> str:
+    """Return the verb for a number of things."""
     return "was" if number == 1 else "were"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _p_text(p: float) -> str:
-    return "p < 1e-12" if p < 1e-12 else f"p = {p:.2g}"

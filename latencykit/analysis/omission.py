@@ -14,21 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import format_items
 from latencykit.analysis.correct import back_filled
-from latencykit.analysis.diagnosis import (
-    Diagnosis,
-    area_text,
-    equal_steps_text,
-    full_speed_text,
-    hidden_text,
-    hole_text,
-    near_maximum_text,
-    requests_due_text,
-    sends_text,
-    shape_text,
-    silence_text,
-    slow_requests_text,
-)
+from latencykit.analysis.diagnosis import Diagnosis, percentile_name, seconds_text, were
 from latencykit.analysis.ledger import (
     LEDGER,
     TAIL,
@@ -56,10 +44,7 @@ from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import (
-    NANOSECONDS,
-    parse_duration,
-)
+from latencykit.units import NANOSECONDS, format_count, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -231,7 +216,9 @@ def ledger_of(facts: Facts, stalls: Stalls) -> Ledger:
         cluster_test(facts) if once else None,
         due_test(facts) if values and trace is None else None,
         area_test(facts) if summary and rate and facts.extent_known else None,
-        provenance(facts),
+        evidence("provenance", "the tool is known to wait for replies", PROVENANCE.odds)
+        if facts.waits
+        else None,
         full_speed,
         facts.hidden if not facts.timed else None,
         arithmetic_progression_test(facts.histogram, facts.interval) if values else None,
@@ -260,13 +247,6 @@ class ProvenanceRules:
 
 
 PROVENANCE = ProvenanceRules()
-
-
-def provenance(facts: Facts) -> Evidence | None:
-    """Weigh that the tool is known to wait for replies."""
-    if not facts.waits:
-        return None
-    return evidence("provenance", "the tool is known to wait for replies", PROVENANCE.odds)
 
 
 # ------------------------------------------------------------
@@ -495,7 +475,8 @@ def _needed(facts: Facts, findings: Sequence[str]) -> str:
     reasons = (
         (has("lost-to-timeouts"), "longer timeout"),
         (not facts.rate, "rate"),
-        (has("over-corrected"), _remeasure(facts)),
+        # wrk prints no uncorrected values
+        (has("over-corrected"), "schedule" if facts.data.run.tool == "wrk" else "uncorrected"),
         (has("failed-in-stalls"), "failures"),
         (has("clipped"), "higher maximum"),
         (isinstance(facts.data, Summary), "requests"),
@@ -503,11 +484,6 @@ def _needed(facts: Facts, findings: Sequence[str]) -> str:
         (untimed and not facts.waits, "requests or rate"),
     )
     return next((name for applies, name in reasons if applies), "starts")
-
-
-def _remeasure(facts: Facts) -> str:
-    """What an over-corrected run leaves: wrk prints no uncorrected values."""
-    return "schedule" if facts.data.run.tool == "wrk" else "uncorrected"
 
 
 def _longest_gap(facts: Facts) -> float:
@@ -1047,19 +1023,33 @@ def _sent_through(trace: Trace, stalls: Stalls, until: float | None) -> bool:
 def _sends_found(
     trace: Trace, stalls: Stalls, honest: bool, under_way: int, p: float, sure: bool
 ) -> str:
+    """Sends in slow periods, against those that the surrounding rate implies."""
+    paused = p < SENDS.weak_probability
+    if not len(stalls):
+        slow = f"no stall was seen, only requests slower than {seconds_text(trace.slow_from)}"
+        return f"{slow}; sends paused ({_p_text(p)})" if paused else slow
     stop = np.minimum(stalls.end, trace.span)
-    return sends_text(
-        slow_from=trace.slow_from,
-        stalls=len(stalls),
-        total=float(stalls.duration.sum()),
-        sent=int(trace.sends_within(stalls.start, stop).sum()),
-        due=round(trace.rate * float(np.maximum(stop - stalls.start, 0).sum())),
-        honest=honest,
-        under_way=under_way,
-        paused=p < SENDS.weak_probability,
-        p=p,
-        sure=sure,
+    sent = int(trace.sends_within(stalls.start, stop).sum())
+    due = round(trace.rate * float(np.maximum(stop - stalls.start, 0).sum()))
+    counts = (
+        f"during stalls ({seconds_text(float(stalls.duration.sum()))} in total) "
+        f"{format_items(sent, 'request')} {were(sent)} sent; the surrounding rate implies "
+        f"{format_count(due)}"
     )
+    if honest:
+        return f"{counts}: the load generator did not wait for replies"
+    if not paused or not under_way:
+        return counts
+    who = "its only connection" if under_way == 1 else f"all {under_way} connections"
+    if sure:
+        return f"{counts}; {who} waited, and sends resumed with the replies ({_p_text(p)})"
+    return (
+        f"{counts}; {who} may have waited, or traffic paused for a reason of its own ({_p_text(p)})"
+    )
+
+
+def _p_text(p: float) -> str:
+    return "p < 1e-12" if p < 1e-12 else f"p = {p:.2g}"
 
 
 @record()
@@ -1105,7 +1095,11 @@ def silence_test(trace: Trace) -> Evidence | None:
     many = alike > under_way * number or tail
     if under_way <= SILENCE.max_alone and many:
         odds = min(odds, SILENCE.max_mode_odds)
-    found = silence_text(float(silences[0]), under_way, number, float(silences[number]))
+    found = (
+        f"nothing was answered for {seconds_text(float(silences[0]))} while "
+        f"{format_items(under_way, 'request')} waited; the next longest such time, but "
+        f"for {format_items(number, 'stall')}, was {seconds_text(float(silences[number]))}"
+    )
     return evidence("silence", found, {"isolated": odds})
 
 
@@ -1235,20 +1229,40 @@ def hole_test(facts: Facts, stalls: Stalls) -> Evidence | None:
     honest = not level["paused"] > 0 and _all_recorded(stalls, counts)
     if not fits[worst] or odds[worst] <= 0:
         level, missing = {}, 0.0
-    found = hole_text(
-        total=float(stalls.duration.sum()),
-        due=float(counts.due.sum()),
-        missing=int(stalls.missing.sum()),
-        honest=honest,
-        waiting=number if level else 0,
-        caught_up=caught_up,
-        failures=failures * failed,
+    found = _hole_found(
+        stalls, counts, honest, number if level else 0, caught_up, failures * failed
     )
     return evidence(
         "counts in stalls", found, level, missing=missing, honest=honest,
         connections=number if level else 0,
         marks=["failed"] * failed + ["caught up"] * (caught_up and bool(level)),
     )  # fmt: skip
+
+
+def _hole_found(
+    stalls: Stalls, counts: Delayed, honest: bool, waiting: int, caught_up: bool, failures: int
+) -> str:
+    """Counts of a log in stalls, against those that the usual rate implies."""
+    missing = int(stalls.missing.sum())
+    shortfall = (
+        f"during stalls ({seconds_text(float(stalls.duration.sum()))} in total) the usual rate "
+        f"implies {format_items(round(float(counts.due.sum())), 'request')}"
+    )
+    lost = f"{shortfall}; {format_count(missing)} {'is' if missing == 1 else 'are'} missing"
+    if failures:
+        return f"{lost}, and {format_count(failures)} failed at unknown times"
+    if honest:
+        return (
+            f"{shortfall}, and latencies are spread evenly up to the longest: the load "
+            "generator did not wait for replies"
+        )
+    if not waiting:
+        return lost
+    who = "one request was" if waiting == 1 else f"{waiting} requests were"
+    whole = f"{who} delayed for the whole of the longest, and hardly any for a part of it"
+    if caught_up:
+        return f"{shortfall}; {whole}; the others came back in a burst, without a delay"
+    return f"{lost}, and {whole}: a closed loop that waited leaves that"
 
 
 def _waited_odds(counts: Delayed, waiting: Floats, noise: Floats) -> Floats:
@@ -1486,8 +1500,16 @@ def min_slow_requests_test(facts: Facts) -> Evidence:
         complete = not due or facts.timed or facts.count >= BOUND.min_due_share * due * sending
         enough = not facts.may_wait and surely >= BOUND.there_share * expected
         honest = complete and (enough or _like_one_stall(histogram, rate, stall, duration))
-    shown = p if level >= LEDGER.min_odds else None
-    found = slow_requests_text(top / 1e9, rate, expected, surely, at_most, shown)
+    recorded = format_count(at_most)
+    if surely != at_most:
+        recorded = f"{format_count(surely)} to {recorded}"
+    speed = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
+    chance = f" ({_p_text(p)})" if level >= LEDGER.min_odds else ""
+    found = (
+        f"a stall of {seconds_text(top / 1e9)} at {speed} requests per second implies "
+        f"{format_items(round(expected), 'request')} slower than half of it; {recorded} "
+        f"{'was' if recorded == '1' else 'were'} recorded{chance}"
+    )
     # A series over time shows the same, and more.
     seen = facts.timed and not facts.coarse
     odds = {} if seen or not level else {"recorded": level}
@@ -1502,7 +1524,11 @@ def shape_test(facts: Facts) -> Evidence:
     honest = 0 < rate < math.inf and _like_one_stall(
         facts.histogram, rate, stall, facts.count / rate
     )
-    found = shape_text(at_most, stall, honest)
+    found = (
+        f"{format_items(at_most, 'request')} took longer than half of the longest "
+        f"({seconds_text(stall)}), {'' if honest else 'not '}spread evenly from there down, "
+        "as those are that one stall delays"
+    )
     return evidence("lower bound", found, {}, honest=honest)
 
 
@@ -1592,10 +1618,19 @@ def most_hidden(facts: Facts) -> Evidence | None:
     known = 100 * (1 - HIDING.min_above / facts.count)
     values = _percentiles_up_to(facts.histogram, known)
     matters |= _moves(values, facts.histogram.mean, top / 1e9, seconds)
-    moved_to: tuple[float, float, float] | None = None
-    if at.size and matters:
-        moved_to = float(at[worst]), float(before[worst]) / 1e9, float(high[worst]) / 1e9
-    found = hidden_text(round(sent - total), matters, moved_to)
+    others = round(sent - total)
+    found = (
+        f"slow requests kept at most {format_items(others, 'other request')} from being sent, "
+        "at full speed"
+    )
+    if not others:
+        found = "no request was slow enough to keep another from being sent"
+    elif not matters:
+        found += ": too few to move the mean or a percentile by a tenth"
+    elif at.size:
+        name = percentile_name(float(at[worst]))
+        was, now = (seconds_text(float(end[worst]) / 1e9) for end in (before, high))
+        found += f": {name} was {was}, and up to {now} with them"
     return evidence("most that waiting can hide", found, {}, marks=["immaterial"] * (not matters))
 
 
@@ -1752,7 +1787,11 @@ def cluster_test(facts: Facts) -> Evidence:
         match = bool(near >= CLUSTER.min_unknown or known_interval) and top.part < near / 2
         match = match and intervals >= CLUSTER.min_unknown_intervals
         isolated = top.odds if match else 0.0
-    found = near_maximum_text(round(near), round(top.part), stall, number or 0)
+    found = (
+        f"{format_items(round(near), 'request')} took about as long as the longest "
+        f"({seconds_text(stall)}), {format_count(round(top.part))} a quarter of it or more"
+    )
+    found += f", of {format_items(number, 'connection')}" if number else ""
     return evidence("requests near the maximum", found, {"isolated": isolated})
 
 
@@ -1798,7 +1837,11 @@ def due_test(facts: Facts) -> Evidence | None:
     near = top_of(histogram).near
     if odds > 0 and 1 / DUE.max_ratio <= near / number <= DUE.max_ratio:
         odds += min(DUE.max_tight_odds, DUE.tight_odds * (number - 1))
-    found = requests_due_text(lacking, due, cost, number)
+    found = (
+        f"{format_count(lacking)} of {format_count(due)} requests that were due are "
+        f"missing; {format_items(number, 'connection')} that waited for the slow "
+        f"ones would have kept {format_count(cost)} from being sent"
+    )
     if odds <= 0:
         return evidence("requests due", found, {})
     sure = {"recorded": odds, "paused": odds, "ejected": odds}
@@ -1845,7 +1888,10 @@ def area_test(facts: Facts) -> Evidence | None:
         match = bool(number) and CLUSTER.min_connections * (number or 0) <= near <= most
         odds = {"recorded": -math.log10(max(ratio, 1e-6)) + 1.0, "isolated": tail if match else 0.0}
     honest = ratio >= 1 and rate * stall / 2 >= BOUND.min_due_requests and not facts.may_wait
-    found = area_text(taken, top / 1e9, needed)
+    found = (
+        f"all requests together took {seconds_text(taken)}; a stall of "
+        f"{seconds_text(top / 1e9)} alone would add {seconds_text(needed)}"
+    )
     return evidence("area", found, odds, missing=missing, honest=honest)
 
 
@@ -1885,9 +1931,11 @@ def full_speed_test(trace: Trace) -> Evidence | None:
     off = max(abs(np.median(level) - near), level[1:-1].std())
     if near < 1 or off > SHAPE.max_variation * near:
         return None
-    return Evidence(
-        "requests under way", mean, float(near), full_speed_text(near), marks=("full speed",)
+    found = (
+        f"always {near} under way: a closed loop at full speed with N = {near}, "
+        "so these are service times"
     )
+    return Evidence("requests under way", mean, float(near), found, marks=("full speed",))
 
 
 def arithmetic_progression_test(
@@ -1911,7 +1959,10 @@ def arithmetic_progression_test(
     share = float((np.abs(below - np.rint(below)) * step <= 2 * width + 0.02 * step).mean())
     if share < 0.9:
         return None
-    found = equal_steps_text(int(values.size), step / 1e9)
+    found = (
+        f"the longest {values.size} values are {seconds_text(step / 1e9)} apart: back-filled or "
+        "measured from a schedule; do not correct again, and count them as one event"
+    )
     return Evidence("arithmetic progression", share, 0.9, found)
 
 
@@ -1946,17 +1997,15 @@ def corrected_distribution(facts: Facts, method: Method | None) -> Histogram | N
     """Return the distribution with the omitted requests, or None where it is unknown."""
     if method is None or facts.interval is None:
         return None
-    corrected: Histogram | None
-    if method == "retime":
-        corrected = _from_intended_starts(facts)
-        if corrected is None:
-            data = facts.data.measured("service").with_run(corrected="none")
-            if facts.given_duration:
-                data = data.with_run(duration=facts.given_duration)
-            corrected = retime(data, rate=facts.rate, connections=facts.connections).histogram()
-    else:
-        corrected = back_filled(facts.data, facts.interval).histogram()
-    return corrected
+    if method == "backfill":
+        return back_filled(facts.data, facts.interval).histogram()
+    response_times = _from_intended_starts(facts)
+    if response_times is not None:
+        return response_times
+    data = facts.data.measured("service").with_run(corrected="none")
+    if facts.given_duration:
+        data = data.with_run(duration=facts.given_duration)
+    return retime(data, rate=facts.rate, connections=facts.connections).histogram()
 
 
 def _from_intended_starts(facts: Facts) -> Histogram | None:

@@ -54,7 +54,6 @@ def test_run_noise_widens_intervals_and_decides() -> None:
     known = single(base, new, [50, 99], run_noise=0.03)
     assert all(row.significant for row in known.values())
     assert verdict(list(known.values())) == "worse"
-    assert verdict(list(known.values()), noise_known=False) == "inconclusive"
     wide = single(base, new, [50, 99], run_noise=0.2)
     assert not any(row.significant for row in wide.values())
     assert wide["p50"].low < known["p50"].low < 0.3 < known["p50"].high < wide["p50"].high
@@ -172,7 +171,6 @@ def test_a_percentile_between_modes_jumps_and_is_reported() -> None:
     gap = gap_at(bimodal(1, 95), 99)
     assert gap is not None
     assert gap.weight_low < 0.0095 < gap.weight_high
-    assert gap.slow_median == pytest.approx(45, abs=1)
 
 
 def test_a_heavy_tail_is_not_a_gap() -> None:
