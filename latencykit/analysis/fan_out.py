@@ -5,7 +5,7 @@ probability of a value above bucket k. Tails keep their precision that way, wher
 function runs into 1.
 
 Calls are not independent: in a stall all calls are slow together, which makes the slowest of n
-*less* often slow. A log shows when, so its intervals are mixed (`by_interval`); without one,
+*less* often slow. A log shows when, so its intervals are mixed (`Within`); without one,
 `correlation` moves between independent and identical calls.
 """
 
@@ -92,35 +92,7 @@ def quorum(above: ArrayLike, k: int, n: int) -> Floats:
     return np.asarray(special.betainc(n - k + 1, k, np.asarray(above, np.float64)))
 
 
-def all_of(aboves: Sequence[ArrayLike], each: Sequence[int] | None = None) -> Floats:
-    """Return the survival of the slowest of unlike services, ``1 − Π Fᵢ^nᵢ``, on common buckets."""
-    times = [1] * len(aboves) if each is None else list(each)
-    logs = sum(n * _log_below(above) for above, n in zip(aboves, times, strict=True) if n)
-    return np.asarray(-np.expm1(logs))
-
-
-def mixture(aboves: Sequence[ArrayLike], weights: Sequence[float]) -> Floats:
-    """Return the survival function of a mixture of distributions, on common buckets."""
-    share = np.asarray(weights, np.float64)
-    return np.asarray(share @ np.asarray(aboves, np.float64) / share.sum())
-
-
-def by_interval(
-    indptr: Ints,
-    index: Ints,
-    counts: Ints,
-    n: int,
-    size: int,
-    k: int | None = None,
-    total: int | None = None,
-) -> Floats:
-    """Return the distribution of the slowest of `n` calls in one interval, mixed over intervals."""
-    _check(n, k)
-    everything = int(counts.sum()) if total is None else total
-    return _Within(indptr, index, counts, everything).mixed(n, size, k)
-
-
-class _Within:
+class Within:
     """Survival within each interval of a block, which serves any number of calls."""
 
     def __init__(self, indptr: Ints, index: Ints, counts: Ints, total: int) -> None:
@@ -134,7 +106,7 @@ class _Within:
         return _log_below(self._above)
 
     def mixed(self, n: int, size: int, k: int | None = None) -> Floats:
-        """See `by_interval`."""
+        """Return the distribution of the slowest of `n` calls in one interval, mixed."""
         slow = -np.expm1(n * self._log) if k is None else quorum(self._above, k, n)
         before = np.empty_like(slow)
         before[1:] = slow[:-1]
@@ -142,13 +114,6 @@ class _Within:
         before -= slow
         before *= self._weight
         return np.bincount(self._index, before, size).astype(np.float64)
-
-
-def share_above(tail: ArrayLike, count: ArrayLike, n: int) -> Floats:
-    """Return the share of users with one of `n` calls above each percentile, mixed by interval."""
-    parts, sizes = np.asarray(tail, np.float64), np.asarray(count, np.float64)
-    parts, sizes = parts[sizes > 0], sizes[sizes > 0]
-    return np.asarray(sizes @ _any_of(np.minimum(parts / sizes[:, None], 1.0), n) / sizes.sum())
 
 
 def probability_of_slow(percentile: ArrayLike, n: ArrayLike, correlation: float = 0.0) -> Floats:
@@ -754,10 +719,8 @@ class _Strategy:
 
 def _log_of(data: object) -> HistogramLog | None:
     """The intervals of a log or of samples with start times, all tags together."""
-    if isinstance(data, Samples):
-        data = (
-            data.to_log("1s", by_start=True) if data.start is not None and data.good.any() else None
-        )
+    if isinstance(data, Samples) and data.start is not None and data.good.any():
+        data = data.to_log("1s", by_start=True)
     if not isinstance(data, HistogramLog):
         return None
     log = data.to_unit("ns") if data.unit in NANOSECONDS else data
@@ -871,23 +834,18 @@ def _mixtures(log: HistogramLog, strategy: _Strategy, numbers: Sequence[int]) ->
         if narrower is not None:
             fold.raise_to(narrower)
         narrower = fold if hedges else None
-        model: Literal["mixture", "independent"] = "mixture"
-        note = ""
-        if k and len(view) < 2:
-            model = "independent"
-            note = (
-                f"its intervals have {crowd:,.0f} requests each: too few to draw {{n}} calls from "
-                "one; treated as independent"
-            )
-        elif k:
-            note = (
-                f"mixed over {format_duration(width * 1e9)}, so that each has at least {_CROWD} "
-                "requests per call"
-            )
+        note = (
+            f"mixed over {format_duration(width * 1e9)}, so that each has at least {_CROWD} "
+            "requests per call"
+        )
         for result in fold.results():
-            facts: dict[str, Any] = {"note": note.format(n=result.n), "interval": width}
-            if model == "independent":
-                facts |= {"model": model, "interval": None}
+            facts: dict[str, Any] = {"note": note if k else "", "interval": width}
+            if k and len(view) < 2:
+                note = (
+                    f"its intervals have {crowd:,.0f} requests each: too few to draw {result.n} "
+                    "calls from one; treated as independent"
+                )
+                facts = {"note": note, "model": "independent"}
                 if strategy.delay is None:  # one bin: ranks decide, wherever its buckets lie
                     facts |= {"above": _ranked(strategy, result.n, 0.0), "above_between": {}}
             fan_outs_of[result.n] = replace(result, **facts)  # wider bins come last
@@ -925,7 +883,7 @@ class _MixtureFold:
             places = self._places[block.buckets] = np.minimum(at, self.high.size - 1)
         index = places[block.index]
         if self.hedge is None:
-            within = _Within(block.indptr, index, block.counts, 1)
+            within = Within(block.indptr, index, block.counts, 1)
             for mass, n in zip(self._mass, self.numbers, strict=True):
                 mass += within.mixed(n, self.high.size, self.k)
         else:
@@ -965,42 +923,28 @@ class _MixtureFold:
         """Yield the fan-out of all blocks for each number."""
         leaf, lows = self.leaf, self.leaf.buckets.low(self.leaf.index)
         for n, mass, slower in zip(self.numbers, self._mass, self._slower, strict=True):
+            facts: dict[str, Any] = {}
             if n in self._hedged:
                 values, above = self._hedged[n][0], self._hedged[n][1] / self._total
                 users = _model(leaf, np.append(0.0, values[:-1]), values, above)
                 worse = {p: users.share_above(float(leaf.percentile(p))) for p in self.shares}
-                added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
-                quick = self._quick[n]
-                fastest = _model(leaf, quick[0], quick[0], quick[1] / self._total)
+                quick, sums = self._quick[n]
+                fastest = _model(leaf, quick, quick, sums / self._total)
                 between = _between(leaf, fastest, users, self.shares)
-                yield _fan_out_of(
-                    users,
-                    n=n,
-                    model="mixture",
-                    leaf=leaf,
-                    above=worse,
-                    quorum=self.k,
-                    added_load=added,
-                    fastest=fastest,
-                    above_between=between,
-                )
-                continue
-            above = np.maximum(1.0 - np.cumsum(mass) / mass.sum(), 0.0)
-            users = _model(leaf, lows, self.high, above)
-            exact, *bounds = (slower / self._total).tolist()
-            worse = dict(zip(self.shares, exact, strict=True))
-            between = {}
-            if n > 1:
-                between = dict(zip(self.shares, zip(*bounds, strict=True), strict=True))
+                added = leaf.count_above(self.hedge or 0.0) / (leaf.count + leaf.censored)
+                facts = {"fastest": fastest, "added_load": added}
+            else:
+                above = np.maximum(1.0 - np.cumsum(mass) / mass.sum(), 0.0)
+                users = _model(leaf, lows, self.high, above)
+                exact, *bounds = (slower / self._total).tolist()
+                worse = dict(zip(self.shares, exact, strict=True))
+                between = {}
+                if n > 1:
+                    between = dict(zip(self.shares, zip(*bounds, strict=True), strict=True))
             yield _fan_out_of(
-                users,
-                n=n,
-                model="mixture",
-                leaf=leaf,
-                above=worse,
-                quorum=self.k,
-                above_between=between,
-            )
+                users, n=n, model="mixture", leaf=leaf, above=worse, quorum=self.k,
+                above_between=between, **facts,
+            )  # fmt: skip
 
 
 # ---------------------------------------------------------------- one after the other
@@ -1050,11 +994,6 @@ def sequential(data: Data, n: int, *, step: float | None = None) -> FanOut:
     bounds = zip(surely, map(users.share_above, lows.tolist()), strict=True)
     between = dict(zip(_SHARES, bounds, strict=True))
     return _fan_out_of(
-        users,
-        n=n,
-        model="independent",
-        leaf=leaf,
-        above=worse,
-        sequential=True,
+        users, n=n, model="independent", leaf=leaf, above=worse, sequential=True,
         above_between=between,
-    )
+    )  # fmt: skip

@@ -1998,7 +1998,8 @@ def corrected_distribution(facts: Facts, method: Method | None) -> Histogram | N
     if method is None or facts.interval is None:
         return None
     if method == "backfill":
-        return back_filled(facts.data, facts.interval).histogram()
+        corrected: Histogram = back_filled(facts.data, facts.interval).histogram()
+        return corrected
     response_times = _from_intended_starts(facts)
     if response_times is not None:
         return response_times

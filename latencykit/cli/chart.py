@@ -178,8 +178,8 @@ def _chart_options(
     y: str | None,
     size: str | None,
     dpi: float | None,
-    **look: object,
-) -> tuple[dict[str, object], dict[str, object]]:
+    **look: Any,
+) -> tuple[dict[str, object], dict[str, Any]]:
     """The series, corrected ones beside raw ones if asked for, and the options of the chart."""
     data = {entry.name: entry.data for entry in loaded}
     if confidence is None and len(loaded) <= 3 and not runs:

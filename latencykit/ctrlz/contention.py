@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
-from latencykit.ctrlz.freeze import listeners, tree
+from latencykit.ctrlz.freeze import listeners, stat_of, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,7 +165,7 @@ def _threads(pids: Iterable[int]) -> dict[str, tuple[int, int]]:
 def _seconds(pid: int) -> float:
     """Return the CPU seconds of a process and of its ended children."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = stat_of(pid)
     except OSError:
         return 0.0
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

@@ -150,16 +150,21 @@ def ancestors(pid: int) -> list[int]:
     while pid > 0 and pid not in line:
         line.append(pid)
         try:
-            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            pid = int(stat_of(pid)[1])
         except OSError:
-            answer = subprocess.run(  # noqa: S603 - a number that we read
-                ["ps", "-o", "ppid=", "-p", str(pid)],  # noqa: S607 - wherever the system keeps it
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            pid = int(answer.stdout.strip() or 0)
+            pid = int(_ps("-o", "ppid=", "-p", str(pid)) or 0)
     return line
+
+
+def stat_of(pid: int | str) -> list[str]:
+    """Return what ``/proc`` says of a process after its name: state, parent and so on."""
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def _ps(*options: str) -> str:
+    """What ``ps`` prints, wherever the system keeps it."""
+    answer = subprocess.run(["ps", *options], capture_output=True, text=True, check=False)  # noqa: S603, S607
+    return answer.stdout.strip()
 
 
 def _checked(targets: Sequence[Target]) -> tuple[Target, ...]:
@@ -192,15 +197,9 @@ def tree(pids: Sequence[int]) -> list[int]:
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+            parents[int(stat.parent.name)] = int(stat_of(stat.parent.name)[1])
     if not parents:
-        answer = subprocess.run(
-            ["ps", "-A", "-o", "pid=,ppid="],  # noqa: S607 - wherever the system keeps it
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        pairs = (line.split() for line in answer.stdout.splitlines())
+        pairs = (line.split() for line in _ps("-A", "-o", "pid=,ppid=").splitlines())
         parents = {int(pid): int(parent) for pid, parent in pairs}
     family = list(pids)
     for pid in family:  # grows while it is walked
@@ -212,24 +211,37 @@ def program(pid: int) -> str:
     """Return the name of a process, by ``/proc`` or ``ps``; "process" where it is unknown."""
     with contextlib.suppress(OSError):
         return printable(Path(f"/proc/{pid}/comm").read_text(errors="replace").strip())
-    answer = subprocess.run(  # noqa: S603 - a number
-        ["ps", "-o", "comm=", "-p", str(pid)],  # noqa: S607 - wherever the system keeps it
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return printable(answer.stdout.strip()) or "process"
+    return printable(_ps("-o", "comm=", "-p", str(pid))) or "process"
+
+
+def tcp_sockets(
+    tables: Sequence[str] = ("/proc/net/tcp", "/proc/net/tcp6"),
+) -> list[tuple[list[int], str, list[str]]] | None:
+    """Return ports (local, remote), state and all fields of each TCP socket.
+
+    None without the tables that only Linux has.
+    """
+    sockets = None
+    for table in tables:
+        with contextlib.suppress(OSError):
+            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+            sockets = sockets or []
+            for fields in map(str.split, lines):
+                ports = [int(end.rpartition(":")[2], 16) for end in fields[1:3]]
+                sockets.append((ports, fields[3], fields))
+    return sockets
+
+
+LISTENS = "0A"
 
 
 def listeners(port: int) -> list[int]:
     """Return the processes that listen on a local port, as far as ``/proc`` shows them."""
-    sockets = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with contextlib.suppress(OSError):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
-                    sockets.add(f"socket:[{fields[9]}]")
+    sockets = {
+        f"socket:[{fields[9]}]"
+        for ports, state, fields in tcp_sockets() or ()
+        if state == LISTENS and ports[0] == port
+    }
     pids = []
     for folder in Path("/proc").glob("[0-9]*/fd") if sockets else ():
         with contextlib.suppress(OSError):  # another user's
@@ -337,8 +349,7 @@ def _stopped_within(targets: Sequence[Target], seconds: float) -> bool:
         running = []
         for target in waiting:
             with contextlib.suppress(OSError):
-                fields = Path(f"/proc/{target}/stat").read_text().rpartition(")")[2].split()
-                running += [target] if fields[0] not in "TZX" else []
+                running += [target] if stat_of(target)[0] not in "TZX" else []
         if not running:
             return True
         waiting = running

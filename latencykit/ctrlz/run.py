@@ -27,7 +27,7 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
 from latencykit.ctrlz.entries import tool_version
-from latencykit.ctrlz.freeze import Freezer
+from latencykit.ctrlz.freeze import Freezer, stat_of
 from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
 from latencykit.ctrlz.targets import (
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit.core.histogram import Histogram
+    from latencykit.core.samples import Samples
     from latencykit.ctrlz.records import CtrlzRecord, LoadFacts, MachineFacts, ServerFacts
     from latencykit.io.source import Data
 
@@ -81,6 +82,11 @@ PLACES = (
 _PLACE = re.compile(r"\{(" + "|".join(PLACES) + r")((?<=out)\.\w+)?\}")
 MOST_OUTPUT = 1 << 28
 MOST_FILES = 200
+
+
+def takes(command: Sequence[str], *places: str) -> bool:
+    """Return True if the command contains one of these places."""
+    return any("{" + place + "}" in word for place in places for word in command)
 
 
 def fill(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -128,11 +134,9 @@ class Tool:
     @property
     def stopped(self) -> bool:
         """True if it is stopped by a signal, as far as the system shows it."""
-        try:
-            status = Path(f"/proc/{self._process.pid}/stat").read_bytes()
-        except OSError:
-            return False
-        return status.rpartition(b")")[2].split()[:1] in ([b"T"], [b"t"])
+        with contextlib.suppress(OSError):
+            return stat_of(self._process.pid)[0] in "Tt"
+        return False
 
     def sleep_until(self, moment: int) -> bool:
         """Sleep until a time by ``perf_counter_ns``; return True if the tool still runs then."""
@@ -145,6 +149,13 @@ class Tool:
     def wait(self, seconds: float) -> bool:
         """Wait for its end; return False if it did not come in time."""
         return self._process.wait(seconds)
+
+    @property
+    def failure(self) -> str:
+        """A clause on its exit status; empty where it is 0."""
+        if not self.code:
+            return ""
+        return f"; it ended with status {self.code}, and said: {self.last_output()}"
 
     def last_output(self) -> str:
         """Return the end of its output, for a message."""
@@ -310,7 +321,7 @@ class Plan:
 
     def takes(self, *places: str) -> bool:
         """Return True if the command contains one of these places."""
-        return any("{" + place + "}" in word for place in places for word in self.command)
+        return takes(self.command, *places)
 
     @property
     def stop_after(self) -> float:
@@ -411,8 +422,7 @@ def observe(
     if not tool.sleep_until(begin + round(plan.stop_after * 1e9)):
         raise LatencyKitError(
             f"{tool.command[0]} ended before the server was frozen, {plan.stop_after:g} s after "
-            "its "
-            f"first request; it must run for {plan.duration:g} s; it said: {tool.last_output()}"
+            f"its first request; it must run for {plan.duration:g} s; it said: {tool.last_output()}"
         )
     before = target.stats()
     plan.progress(f"the server is frozen for {plan.stall:g} s")
@@ -700,24 +710,22 @@ def _single_run(plan: Plan) -> Calibration:
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
                 observed = observe(plan, target, freezer, tool, base, connections)
-                failed = "".join(f"; {note}" for note in observed.notes)
-                if tool.code and not failed:
-                    failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
+                failed = "".join(f"; {note}" for note in observed.notes) or tool.failure
         data = _read(plan, folder, argv, failed)
-        data = data.histogram() if isinstance(data, HistogramLog) else data
         # without a unit nothing can be judged, which is the reason that is given
         data = replace(data, unit="ns") if data.unit == "none" else data.to_unit("ns")
         return _judged(plan, observed, argv, data, target.kind)
 
 
-def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Data:
+def _read(plan: Plan, folder: Path, argv: list[str], failed: str) -> Samples | Histogram | Summary:
     """Return the series of the tool's output; keep an output that cannot be read."""
     try:
         output = read_output(written_files(folder), argv, plan.format, plan.options)
         name = _series_of(output) if plan.series is None else plan.series
         if name not in output:
             raise InvalidArgumentError(f"no series {name!r}; the output has {', '.join(output)}")
-        return output[name]
+        data = output[name]
+        return data.histogram() if isinstance(data, HistogramLog) else data
     except LatencyKitError as error:
         kept = Path(tempfile.mkdtemp(prefix="ctrlz-output-"))
         shutil.copytree(folder, kept, dirs_exist_ok=True)
@@ -746,11 +754,8 @@ def _checked_run(plan: Plan) -> Calibration:
         with plan.target() as target, Tool(plan.filled(target.url, folder), folder) as tool:
             if not tool.wait(plan.duration + _GRACE):
                 tool.__exit__()
-            failed = ""
-            if tool.code:
-                failed = f"; it ended with status {tool.code}, and said: {tool.last_output()}"
+            failed = tool.failure
         data = _read(plan, folder, tool.command, failed).to_unit("ns")
-        data = data.histogram() if isinstance(data, HistogramLog) else data
     rows = tuple(
         CalibrationRow(p, value, None, decisive=False)
         for p, value in sorted(reported_percentiles(data, plan.stall * 1e9).items())
@@ -797,8 +802,8 @@ def _judged(
     if longest > 1.02e9 * observed.elapsed + 1e8:
         why = (
             f"the maximum is reported as {format_duration(longest)}, longer than the whole run of "
+            f"{observed.elapsed:.3g} s: is the time before it counted twice?"
         )
-        why += f"{observed.elapsed:.3g} s: is the time before it counted twice?"
         verdict = "unknown" if judgement.verdict == "honest" else judgement.verdict
         judgement = Judgement(verdict, judgement.rows, (why, *judgement.reasons))
     if data.run.unit_from == "assumed":
@@ -808,8 +813,8 @@ def _judged(
         least = plan.stall + 2 * (skipped + 2) if plan.at == "middle" else skipped + 2 + plan.stall
         why = (
             f"the server was frozen {observed.stall.start:.2g} s after the first request, but the "
+            f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         )
-        why += f"report leaves out the first {skipped:g} s; use --duration {math.ceil(least)}s"
         judgement = Judgement("unknown", judgement.rows, (why,))
     remarks = _remarks(plan, observed, model, rate, duration)
     new = [text for text in remarks if not any(text in reason for reason in judgement.reasons)]

@@ -33,7 +33,7 @@ from latencykit.core.summary import Summary
 from latencykit.core.value import Value
 from latencykit.ctrlz.client import PORTS
 from latencykit.ctrlz.contention import Contention, Watch
-from latencykit.ctrlz.run import Tool, fill, read_output, written_files
+from latencykit.ctrlz.run import Tool, fill, read_output, takes, written_files
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.io.source import ReadOptions
 from latencykit.io.writing import write
@@ -290,13 +290,10 @@ def sweep(
         words = tuple(shlex.split(load) if isinstance(load, str) else load)
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
         generator = _Command(words, path, url, connections, series, format, options)
-    state = _State(search, limits, generator, confidence, accept_omission, progress or _silent)
+    say = progress or (lambda _: None)
+    state = _State(search, limits, generator, confidence, accept_omission, say)
     with _Hiccups() as hiccups:
         return state.search_within(time.monotonic() + left, hiccups)
-
-
-def _silent(_: str) -> None:
-    pass
 
 
 class _State:
@@ -395,8 +392,10 @@ class _State:
                 "oha --latency-correction)"
             )
         if run.loop in ("closed", "paced") and not timed:
-            omits = f"{tool} times requests from the send, so that those which a stall delays are "
-            omits += "missing from its report"
+            omits = (
+                f"{tool} times requests from the send, so that those which a stall delays are "
+                "missing from its report"
+            )
             if not self.accept_omission:
                 raise InvalidArgumentError(
                     f"{omits}; measure with an open loop (wrk2, vegeta, k6's arrival rates, "
@@ -667,17 +666,12 @@ class _Command(_Generator):
             "series": series, "format": format_in, "unit": options.unit, "column": options.column,
         }  # fmt: skip
         self.series, self.format, self.options = series, format_in, options
-        taken = {
-            name
-            for name in ("rate", "rate_per_connection", "duration", "requests")
-            if any("{" + name + "}" in word for word in words)
-        }
-        if not taken & {"rate", "rate_per_connection"}:
+        if not takes(words, "rate", "rate_per_connection"):
             raise InvalidArgumentError(
                 "the command does not take {rate}, the load to send; write it for example as: "
                 "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL"
             )
-        if not taken & {"duration", "requests"}:
+        if not takes(words, "duration", "requests"):
             raise InvalidArgumentError(
                 "the command takes neither {duration} nor {requests}, so that no run can be longer "
                 "where a short one decides nothing"
@@ -703,7 +697,7 @@ class _Command(_Generator):
             port = str(parts.port or PORTS.get(parts.scheme, 0))
             values |= {"url": self.url, "host": parts.hostname or "", "port": port}
         for name in ("url", "host", "port", "connections", "rate_per_connection"):
-            if name not in values and any("{" + name + "}" in word for word in self.words):
+            if name not in values and takes(self.words, name):
                 option = "--connections" if "connection" in name else "--url"
                 raise InvalidArgumentError(f"{{{name}}} cannot be filled in: {option} is missing")
         return fill(self.words, values)

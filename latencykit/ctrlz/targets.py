@@ -11,7 +11,7 @@ import socket
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from latencykit._processes import own_command
@@ -31,24 +31,28 @@ MOST_WORKERS = 16
 _PATIENCE = 20.0
 
 
-class Target(Protocol):
+class Target:
     """A server under test; `kind` is the option that names it, or ``own``."""
 
     url: str
     kind: str
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        """Leave the server as it is, unless we have started it."""
 
     def frozen(self) -> list[Freezable]:
         """Return the process ids to freeze, a group as a negative number, or a container."""
+        raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget the requests so far."""
+        """Forget the requests so far, if the server is our own."""
 
     def stats(self) -> JSONObject | None:
         """Return requests, first (``perf_counter_ns``) and CPU seconds; None if unknown."""
+        return None
 
 
 class _Worker:
@@ -86,7 +90,7 @@ class _Worker:
             self.process.communicate()
 
 
-class OwnTarget:
+class OwnTarget(Target):
     """Our own server: one process, or several to which connections are handed in turn."""
 
     kind = "own"
@@ -195,7 +199,7 @@ def _hand_over(line: queue.SimpleQueue[socket.socket | None], channel: socket.so
                 socket.send_fds(channel, [b"."], [accepted.fileno()])
 
 
-class CommandTarget:
+class CommandTarget(Target):
     """A server that a command starts; it is frozen together with its child processes."""
 
     kind = "server"
@@ -239,14 +243,8 @@ class CommandTarget:
         """Return the process group, and whatever else listens on the port."""
         return [-self._process.pid, *listeners(self._address[1])]
 
-    def reset(self) -> None:
-        """Do nothing: only our own server has counters."""
 
-    def stats(self) -> None:
-        """Return None: only our own server has counters."""
-
-
-class ProcessTarget:
+class ProcessTarget(Target):
     """A process that is already running, with its descendants, or a container."""
 
     def __init__(self, process: int | str, url: str | None = None) -> None:
@@ -266,26 +264,14 @@ class ProcessTarget:
                 raise InvalidArgumentError(f"{process!r} is not the name of a container")
             self._process = f"{engine} {process}"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
     def frozen(self) -> list[Freezable]:
         """Return the container, or the process and whatever else listens on the port."""
         if isinstance(self._process, str) or not self.url:
             return [self._process]
         return list(dict.fromkeys([self._process, *listeners(loopback(self.url, PORTS)[1])]))
 
-    def reset(self) -> None:
-        """Do nothing: only our own server has counters."""
 
-    def stats(self) -> None:
-        """Return None: only our own server has counters."""
-
-
-class ProxyTarget:
+class ProxyTarget(Target):
     """A server behind our own proxy, which is frozen in its place."""
 
     kind = "through"

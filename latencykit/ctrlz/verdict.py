@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,6 +11,7 @@ from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
+from latencykit.ctrlz.freeze import LISTENS, tcp_sockets
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_duration, format_percentile
 
@@ -87,7 +86,7 @@ def scheduled_truth(
 # The requests that wait for a frozen server: what a load generator does without replies shows its
 # model.
 
-_ESTABLISHED, _LISTENS = "01", "0A"
+_ESTABLISHED = "01"
 
 
 @record()
@@ -110,19 +109,15 @@ def waiting_requests(
     port: int, tables: tuple[str, ...] = ("/proc/net/tcp", "/proc/net/tcp6")
 ) -> Waiting | None:
     """Return the backlog of a local port; None without the tables that only Linux has."""
-    unread: list[int] = []
-    readable = False
-    for table in tables:
-        try:
-            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
-        except OSError:
-            continue
-        readable = True
-        for line in lines:
-            _, local, _, state, queues, *_ = line.split()
-            if state == _ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
-                unread.append(int(queues.rpartition(":")[2], 16))
-    return Waiting(len(unread), sum(unread)) if readable else None
+    sockets = tcp_sockets(tables)
+    if sockets is None:
+        return None
+    unread = [
+        int(fields[4].rpartition(":")[2], 16)
+        for ports, state, fields in sockets
+        if state == _ESTABLISHED and ports[0] == port
+    ]
+    return Waiting(len(unread), sum(unread))
 
 
 def connected_clients(port: int) -> set[str] | None:
@@ -130,17 +125,14 @@ def connected_clients(port: int) -> set[str] | None:
 
     None without the tables that only Linux has.
     """
-    clients: set[str] = set()
-    readable = False
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with contextlib.suppress(OSError):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                _, *ends, state = line.split()[:4]
-                ports = [int(end.rpartition(":")[2], 16) for end in ends]
-                if state != _LISTENS and port in ports:
-                    clients.add(" ".join(sorted(ends)))
-            readable = True
-    return clients if readable else None
+    sockets = tcp_sockets()
+    if sockets is None:
+        return None
+    return {
+        " ".join(sorted(fields[1:3]))
+        for ports, state, fields in sockets
+        if state != LISTENS and port in ports
+    }
 
 
 # ------------------------------------------------------------

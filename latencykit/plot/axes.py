@@ -11,6 +11,7 @@ from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, Nu
 from matplotlib.transforms import Transform
 
 from latencykit.plot.series import time_texts
+from latencykit.plot.style import size_in_points
 from latencykit.units import (
     NANOSECONDS,
     format_duration,
@@ -49,12 +50,9 @@ class ValueFormatter(Formatter):
         return format_value(x, self.unit)
 
 
-class ShareFormatter(Formatter):
-    """Shares in per cent, without zeros behind."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002
-        """Return the label of a tick."""
-        return f"{np.format_float_positional(x * 100, 6, trim='-')} %"
+def share_text(share: float, _: float | None = None) -> str:
+    """Return the label of a tick: a share in per cent, without zeros behind."""
+    return f"{np.format_float_positional(share * 100, 6, trim='-')} %"
 
 
 def log_ticks(bottom: float, top: float, most: int = 12) -> list[float]:
@@ -133,7 +131,7 @@ def value_axis(
         low, high = (low * high) ** 0.5 / 2, (low * high) ** 0.5 * 2
     span = max(math.log10(high / low), 0.25)
     upright = along == "y"
-    length = max(60.0, ax.get_window_extent().height * 72.0 / ax.figure.dpi) if upright else 1.0
+    length = max(60.0, size_in_points(ax)[1]) if upright else 1.0
     above = max(0.09, 24.0 / (length - 24.0)) if upright else 0.07  # space for one label
     bottom, top = low / 10 ** (0.04 * span), high * 10 ** (above * span)
     zero = bottom / 10 ** (0.08 * span)
@@ -214,44 +212,27 @@ BEYOND = 0.6
 
 
 class PercentileTransform(Transform):
-    """Percentile (0..100) → nines, clipped so that 100 % has a place."""
+    """Percentile (0..100) → nines, clipped so that 100 % has a place; or `back`."""
 
     input_dims = output_dims = 1
     is_separable = True
 
-    def __init__(self, nines: float) -> None:
+    def __init__(self, nines: float, *, back: bool = False) -> None:
         super().__init__()
-        self.nines = nines
+        self.nines, self.back = nines, back
 
     def transform_non_affine(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the place of each percentile, in nines."""
-        left = 1.0 - np.asarray(values, np.float64) / 100.0
-        places = -np.log10(np.clip(left, 10.0 ** -(self.nines + BEYOND), None))
+        """Return the place of each percentile, in nines; or the percentile at each place."""
+        given = np.asarray(values, np.float64)
+        if self.back:
+            beyond = given >= self.nines + BEYOND - 1e-9
+            return np.where(beyond, 100.0, 100.0 * (1.0 - 10.0**-given))
+        places = -np.log10(np.clip(1.0 - given / 100.0, 10.0 ** -(self.nines + BEYOND), None))
         return np.asarray(np.round(places, 12) + 0.0, np.float64)
 
     def inverted(self) -> Transform:
-        """Return place → percentile."""
-        return _Inverse(self.nines)
-
-
-class _Inverse(Transform):
-    """Nines → percentile."""
-
-    input_dims = output_dims = 1
-    is_separable = True
-
-    def __init__(self, nines: float) -> None:
-        super().__init__()
-        self.nines = nines
-
-    def transform_non_affine(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the percentile at each place."""
-        places = np.asarray(values, np.float64)
-        return np.where(places >= self.nines + BEYOND - 1e-9, 100.0, 100.0 * (1.0 - 10.0**-places))
-
-    def inverted(self) -> Transform:
-        """Return percentile → place."""
-        return PercentileTransform(self.nines)
+        """Return the other direction."""
+        return PercentileTransform(self.nines, back=not self.back)
 
 
 class PercentileLocator(_ViewLocator):
@@ -278,7 +259,7 @@ class PercentileLocator(_ViewLocator):
         size, place = points * axis.axes.figure.dpi / 72.0, axis.get_transform().transform
         shares = place(np.array(ticks)) / np.ptp(place(np.array(axis.get_view_interval())))
         at = shares * axis.axes.bbox.width
-        letters = np.array([len(PercentileFormatter()(tick)) for tick in ticks])
+        letters = np.array([len(_percentile_label(tick)) for tick in ticks])
         half = 0.34 * size * letters + 0.25 * size
         kept = [0]
         for k in range(1, len(ticks) - 1):
@@ -288,12 +269,8 @@ class PercentileLocator(_ViewLocator):
         return [ticks[k] for k in (*kept, len(ticks) - 1)]
 
 
-class PercentileFormatter(Formatter):
-    """99.9 as ``99.9``, 100 as ``100 %``."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:  # noqa: ARG002
-        """Return the label of a tick."""
-        return "100 %" if x >= 100 else format_percentile(round(x, 10))
+def _percentile_label(percentile: float, _: float | None = None) -> str:
+    return "100 %" if percentile >= 100 else format_percentile(round(percentile, 10))
 
 
 class PercentileScale(ScaleBase):
@@ -311,7 +288,7 @@ class PercentileScale(ScaleBase):
     def set_default_locators_and_formatters(self, axis: Axis) -> None:
         """Give the axis its ticks."""
         axis.set_major_locator(PercentileLocator(self.nines))
-        axis.set_major_formatter(PercentileFormatter())
+        axis.set_major_formatter(_percentile_label)
         axis.set_minor_locator(NullLocator())
 
     def limit_range_for_scale(

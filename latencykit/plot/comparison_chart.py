@@ -19,8 +19,7 @@ from latencykit.units import format_change, format_count
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from latencykit._typing import Floats
-    from latencykit.analysis.compare import Change, Comparison
+    from latencykit.analysis.compare import Change, Comparison, Shift
     from latencykit.plot.series import Runs
     from latencykit.plot.style import Look
 
@@ -110,11 +109,10 @@ def compare(
     _scale_ratios(ax, rows, curve)
     ax.axhline(1.0, color=INK, linewidth=1.0, zorder=2, label="_no change")
     if curve is not None:
-        at, ratio, low, high = curve
         look: Look = {"color": GREY, "linewidth": 1.3, "zorder": 2.5, "label": "_shift"}
-        ax.plot(at, ratio, drawstyle="steps-pre", **look)
+        ax.plot(curve.percentile, curve.ratio, drawstyle="steps-pre", **look)
         fill: Look = {"color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1.5, "step": "pre"}
-        ax.fill_between(at, low, high, **fill)
+        ax.fill_between(curve.percentile, curve.low, curve.high, **fill)
     labels = LineLabels()
     for k, row in enumerate(rows):
         _draw_change(ax, row, labels, below=k % 2 == 1)  # by turns, so that names find places
@@ -142,9 +140,7 @@ def compare(
     return ax
 
 
-def _curve(
-    base: object, new: object, confidence: float, last: float
-) -> tuple[Floats, Floats, Floats, Floats] | None:
+def _curve(base: object, new: object, confidence: float, last: float) -> Shift | None:
     """Return the shift function of two single runs on a grid of percentiles, with its band."""
     from latencykit.analysis.compare import evidence_of, shift
 
@@ -154,20 +150,16 @@ def _curve(
     first, second = (evidence_of(side) for side in runs)
     percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.02, last, 160))
     result = shift(first, second, percentiles, confidence=confidence)
-    if result.percentile.size < 2:
-        return None
-    return result.percentile, result.ratio, result.low, result.high
+    return result if result.percentile.size >= 2 else None
 
 
-def _scale_ratios(
-    ax: Axes, rows: list[Change], curve: tuple[Floats, Floats, Floats, Floats] | None
-) -> None:
+def _scale_ratios(ax: Axes, rows: list[Change], curve: Shift | None) -> None:
     """Scale the ratios logarithmically around "no change", with ticks as far as labels fit."""
     ends = [end for row in rows for end in (row.change, row.low, row.high) if -1 < end < math.inf]
     low = min([*(1 + end for end in ends), 1 / _NARROWEST])
     high = max([*(1 + end for end in ends), _NARROWEST])
     if curve is not None:
-        low, high = min(low, float(curve[2].min())), max(high, float(curve[3].max()))
+        low, high = min(low, float(curve.low.min())), max(high, float(curve.high.max()))
     margin = (high / low) ** 0.12
     low, high = low / margin, high * margin
     ax.set_yscale("log")

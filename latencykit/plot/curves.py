@@ -278,14 +278,18 @@ def band(
 
 
 def band_ends(
-    evidence: Evidence, curve: Curve, confidence: float, nines: float
+    evidence: Evidence,
+    curve: Curve,
+    confidence: float,
+    nines: float,
+    dashed_from: float | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return percentiles up to the highest supported, and the ends of the confidence band at each.
+    """Return percentiles as far as a curve is solid, and the ends of the confidence band at each.
 
     The curve lies within: each of its steps is one of the percentiles. A band without an upper end
     reaches to the maximum.
     """
-    grid = grid_of(curve.limit, nines)
+    grid = grid_of(curve.limit if dashed_from is None else min(dashed_from, curve.limit), nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
     low, high = evidence.ends(grid * (1 - 4e-16), confidence)
     known = ~(np.isnan(low) & np.isnan(high))

@@ -42,6 +42,7 @@ from latencykit.plot.style import (
     plain,
     series_styles,
     shorten,
+    size_in_points,
 )
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import format_count, format_row, format_value
@@ -119,8 +120,7 @@ def dashboard(
     single = len(series) == 1
     page.set_axis_off()
     # The space between the panels is for their labels.
-    box = page.get_window_extent()
-    width, height = (side * 72.0 / page.figure.dpi for side in (box.width, box.height))
+    width, height = size_in_points(page)
     gap, margin = min(46 / height, 0.2), min(26 / width, 0.06)
     share = min(max((170 if single else 300) / width, 0.18), 0.30 if single else 0.5)
     upper = page.inset_axes((0.0, (1 + gap) / 2, 1.0, (1 - gap) / 2))
@@ -169,7 +169,8 @@ def dashboard(
         for label, part in counted.items()
         if isinstance(part, Histogram) and part.count
     }
-    brackets = "in brackets: uncertain" if _bracketed(beside) else ""
+    bracketed = any(text.get_text().startswith("(") for text in beside.texts)
+    brackets = "in brackets: uncertain" if bracketed else ""
     default = chart_title(counted)
     measured = default if finding else ""
     notes = (measured, lines if timed else "", dashes_note(weak), brackets, shaded(curves))
@@ -177,20 +178,11 @@ def dashboard(
     return page
 
 
-def _bracketed(ax: Axes) -> bool:
-    """Return True if a number is written in brackets."""
-    return any(text.get_text().startswith("(") for text in ax.texts)
-
-
 def _rows(ax: Axes, needed: int, size: float = 9.0) -> tuple[float, int]:
     """Return the height of a row as a share of the axes, and how many rows fit."""
-    height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
+    _, height = size_in_points(ax)
     step = min(17.0, max(size * 1.25, height / max(needed, 1)))
     return step / height, max(1, int(height / step + 1e-9))
-
-
-def _width(ax: Axes) -> float:
-    return float(ax.get_window_extent().width * 72.0 / ax.figure.dpi)
 
 
 def _write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:
@@ -202,7 +194,7 @@ def _numbers(ax: Axes, counted: object, verdict: str | None, findings: Sequence[
     rows = [(name, value, INK, "normal") for name, value in key_statistics(counted)]
     if verdict is not None:
         rows.append(("verdict", verdict, _VERDICTS.get(verdict, INK), "bold"))
-    letters = max(16, int(_width(ax) / 4.6))
+    letters = max(16, int(size_in_points(ax)[0] / 4.6))
     sentences = [textwrap.wrap(text, letters) for text in findings]
     step, most = _rows(ax, len(rows) + sum(map(len, sentences)))
     for k, (name, value, colour, weight) in enumerate(rows[:most]):
@@ -225,7 +217,7 @@ def _side_by_side(ax: Axes, series: Mapping[str, object]) -> None:
     listed = {label: dict(key_statistics(data)) for label, data in series.items()}
     names = list(dict.fromkeys(name for numbers in listed.values() for name in numbers))
     step, most = _rows(ax, len(names) + 2, 8.5)
-    names, width = names[: most - 2], _width(ax)
+    names, width = names[: most - 2], size_in_points(ax)[0]
     apart = min(0.5, (1 - 58.0 / width) / len(series))
     right: Look = {"fontsize": 8.5, "ha": "right"}
     for k, (label, numbers) in enumerate(listed.items()):
@@ -247,7 +239,7 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
     styles = series_styles(series)
     order = sorted(series, key=lambda label: -_value(series[label], 100.0))
     step, most = _rows(ax, len(series) + 1, 8.0)
-    width = _width(ax)
+    width, _ = size_in_points(ax)
     longest = max(len(_text(data, p)) for data in series.values() for p in _COLUMNS)
     column = max(40.0, 4.5 * longest + 6.0)  # a range takes more space than a number
     number = max(2, min(len(_COLUMNS) + 1, int((width - 92) / column)))

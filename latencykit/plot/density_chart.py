@@ -11,7 +11,7 @@ from matplotlib.patheffects import withStroke
 from latencykit.core.distribution import Distribution
 from latencykit.core.key_statistics import statistic_text
 from latencykit.core.quantiles import is_resolved
-from latencykit.plot.axes import ShareFormatter, value_axis
+from latencykit.plot.axes import share_text, value_axis
 from latencykit.plot.label_layout import LineLabels, head, named_tops
 from latencykit.plot.series import (
     as_series,
@@ -165,7 +165,7 @@ def density(
         ax.set_ylim(-0.25, len(base) - 1 + _OVERLAP * 1.06)
     else:
         ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
-        ax.yaxis.set_major_formatter(ShareFormatter())
+        ax.yaxis.set_major_formatter(share_text)
         _name(ax, labels, filled, parts, edges, lines, named=legend)
     for percentile, limit in slo_pairs(slo):
         ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")

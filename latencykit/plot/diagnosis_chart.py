@@ -12,7 +12,7 @@ from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import joined
-from latencykit.plot.style import INK, RED, current_axes, plain, shorten
+from latencykit.plot.style import INK, RED, current_axes, plain, shorten, size_in_points
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import NANOSECONDS, format_duration
 
@@ -113,8 +113,7 @@ _HIGH_ENOUGH = 230.0
 
 def _two_panels(page: Axes) -> list[tuple[float, float, float, float]]:
     """Return the places of two panels: above each other, or beside where the page is too low."""
-    box: Any = page.get_window_extent()
-    width, height = (side * 72.0 / page.figure.dpi for side in (box.width, box.height))
+    width, height = size_in_points(page)
     if height < _HIGH_ENOUGH and width > 1.6 * height:
         gap = min(100.0 / width, 0.2)  # names of lines, and ticks
         return [(0.0, 0.0, 0.5 - gap / 2, 1.0), (0.5 + gap / 2, 0.0, 0.5 - gap / 2, 1.0)]

@@ -28,6 +28,7 @@ from latencykit.plot.style import (
     current_axes,
     plain,
     shorten,
+    size_in_points,
     tidy,
 )
 from latencykit.plot.timeline_chart import timeline
@@ -91,7 +92,7 @@ def explanation(
     """
     page = current_axes(ax)
     page.set_axis_off()
-    points = page.get_window_extent().height * 72.0 / page.figure.dpi
+    _, points = size_in_points(page)
     timed = result.coincidence is not None and len(result.coincidence.lanes) > 0
     bars = _chosen(result, max(2, min(_MOST_BARS, int(points * (1 - _FOOT * timed) / _BAR))))
     latency, others, suspects = result.latency, result.without, result.suspects
@@ -103,13 +104,11 @@ def explanation(
         beneath = page.inset_axes((0.0, 0.0, 1.0, foot - 0.12))
         coincidence(result, ax=beneath, unit=unit, title="", subtitle="")
     if bars and latency is not None:
-        left, right = (
-            page.inset_axes((0.17, foot, 0.3, 1.0 - foot)),
-            page.inset_axes((0.58, foot, 0.42, 1.0 - foot)),
-        )
+        left = page.inset_axes((0.17, foot, 0.3, 1.0 - foot))
+        right = page.inset_axes((0.58, foot, 0.42, 1.0 - foot))
         _draw_bars(left, bars)
     else:
-        left, right = None, page.inset_axes((0.0, foot, 1.0, 1.0 - foot))
+        right = page.inset_axes((0.0, foot, 1.0, 1.0 - foot))
     if latency is not None:
         series = {"all requests": latency}
         if others is not None:
@@ -253,7 +252,7 @@ def coincidence(
         name: _COLOURS[k % len(_COLOURS)]
         for k, name in enumerate(dict.fromkeys([*suspects, *significant]))
     }
-    points = page.get_window_extent().height * 72.0 / page.figure.dpi
+    width, points = size_in_points(page)
     shown = lanes[: max(1, min(_MOST_LANES, int(0.5 * points / _LEAST_LANE)))]
     foot = min(len(shown) * _LANE / points, 0.5)
     gap = min(26.0 / points, 0.15) if shown else 0.0
@@ -266,7 +265,6 @@ def coincidence(
         )  # fmt: skip
     timeline(data, ax=upper, unit=unit, title="", subtitle="")
     limits = upper.get_xlim()
-    width = page.get_window_extent().width * 72.0 / page.figure.dpi
     least = (limits[1] - limits[0]) / max(width, 1.0)  # narrower than a point, it may vanish
     columns = (result.stalls[name].tolist() for name in ("start", "end", "suspect"))
     for begin, until, suspect in zip(*columns, strict=True):

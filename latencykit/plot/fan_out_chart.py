@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from latencykit._text import format_items
 from latencykit.errors import InvalidArgumentError
-from latencykit.plot.axes import DecadeLocator, ShareFormatter, fit_values
+from latencykit.plot.axes import DecadeLocator, fit_values, share_text
 from latencykit.plot.curves import curve_of, cut, draw_curve, end_words, nines_of
 from latencykit.plot.label_layout import LineLabels, colour_bar, head, outside_legend
 from latencykit.plot.series import joined, only_series, series_title
@@ -207,7 +207,7 @@ def _heat_map(
     thin = ax.contour(*grid, levels=few, colors=INK, linewidths=0.7, zorder=2)
     half = ax.contour(*grid, levels=[0.5], colors=INK, linewidths=2.4, zorder=3)
     for lines, size in ((thin, 8), (half, 9.5)):
-        ax.clabel(lines, fmt=ShareFormatter(), fontsize=size, inline_spacing=4)
+        ax.clabel(lines, fmt=share_text, fontsize=size, inline_spacing=4)
     ax.xaxis.set_major_locator(DecadeLocator())
     ax.xaxis.set_major_formatter(lambda x, _: format_count(x))
     ax.xaxis.set_minor_locator(NullLocator())

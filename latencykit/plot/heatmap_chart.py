@@ -13,7 +13,7 @@ from latencykit._records import record
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import blocks_of, merge_logs
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.axes import ShareFormatter, time_axis, value_axis
+from latencykit.plot.axes import share_text, time_axis, value_axis
 from latencykit.plot.label_layout import LineLabels, colour_bar, head
 from latencykit.plot.series import as_series, joined
 from latencykit.plot.style import GAP, INK, current_axes, tidy
@@ -275,7 +275,7 @@ def heatmap(
         ax.axvspan(start, end, color=GAP, linewidth=0, zorder=0.5)
     _draw_maximum(ax, cells, log.unit)
     if share:
-        colour_bar(ax, image, "share of the interval's requests", ShareFormatter())
+        colour_bar(ax, image, "share of the interval's requests", share_text)
     else:
         colour_bar(ax, image, "requests", lambda value, _: f"{value:,.4g}")
     slo_line(ax, slo, log.unit)

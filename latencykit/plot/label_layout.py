@@ -8,7 +8,6 @@ not overlap is taken. This is plain geometry in pixels; the artists are below.
 
 from __future__ import annotations
 
-from dataclasses import field
 from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -61,7 +60,7 @@ class LabelRequest:
     size: tuple[float, float]
     corners: Floats
     costs: Floats
-    own: tuple[int, ...] = field(default=())
+    own: tuple[int, ...] = ()
 
 
 @record()

@@ -6,14 +6,13 @@ On the logarithmic axes of the complementary cumulative distribution heavy tails
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from latencykit.core import is_summary
-from latencykit.plot.axes import ShareFormatter, fit_values
+from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
     band,
     band_ends,
@@ -52,6 +51,7 @@ from latencykit.plot.style import (
     marked,
     plain,
     series_styles,
+    size_in_points,
     tidy,
 )
 from latencykit.units import format_percentile, format_value, sure_percentile
@@ -167,8 +167,7 @@ def percentiles(
         lines[label] = draw_curve(ax, curve, look, zero, dashed, crowded=len(curves) > FEW)
         if confidence is not None and hasattr(counted[label], "evidence"):
             evidence = evidence_of(series[label], counted[label])
-            reach = band_ends(evidence, _supported(curve, dashed), confidence, places)
-            band(ax, reach, look["color"], zero)
+            band(ax, band_ends(evidence, curve, confidence, places, dashed), look["color"], zero)
     for label, summary in summaries.items():
         colour, alone = styles[label]["color"], len(series) == 1
         lines[label] = _draw_summary(ax, labels, summary, colour, alone=alone)
@@ -228,11 +227,6 @@ def _weak_of(
     return weak
 
 
-def _supported(curve: Curve, dashed_from: float | None) -> Curve:
-    """Return the curve with the highest percentile that a band reaches."""
-    return curve if dashed_from is None else replace(curve, limit=min(dashed_from, curve.limit))
-
-
 def _known_values(summary: Summary) -> Floats:
     stats = (summary.stats[name] for name in ("mean", "max") if name in summary.stats)
     return np.array([*summary.reported_percentiles.values(), *stats])
@@ -272,7 +266,7 @@ def _grey_unsupported(ax: Axes, labels: LineLabels, curves: Mapping[str, Curve])
         return True
     ax.axvspan(limit, 100, color=GROUND, zorder=0, linewidth=0)
     start, at, end = ax.transScale.transform([(0.0, 1.0), (limit, 1.0), (100.0, 1.0)])[:, 0]
-    points = (end - at) / (end - start) * ax.get_window_extent().width * 72.0 / ax.figure.dpi
+    points = (end - at) / (end - start) * size_in_points(ax)[0]
     if points < 95:
         return False
     sure = f"above p{format_percentile(sure_percentile(limit))}"
@@ -388,7 +382,7 @@ def ccdf(
     ticks = 10.0 ** powers[:: max(1, math.ceil(powers.size / 9))]
     ax.yaxis.set_major_locator(FixedLocator(ticks.tolist()))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(ShareFormatter())
+    ax.yaxis.set_major_formatter(share_text)
     lines, crowded = {}, len(series) > FEW
     for label, style in series_styles(series).items():
         look: dict[str, Any] = {"linewidth": 1.4 if crowded else 1.8}
@@ -397,7 +391,7 @@ def ccdf(
         lines[label] = _draw_shares(ax, curves[label], look, zero, least, dashed, crowded=crowded)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             evidence = evidence_of(measured[label], series[label])
-            ends = band_ends(evidence, _supported(curves[label], dashed), confidence, 12)
+            ends = band_ends(evidence, curves[label], confidence, 12, dashed)
             band(ax, ends, look["color"], zero, across=True, least=least)
     for percentile, limit in slo_pairs(slo):
         at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_text(percentile)}"

@@ -145,6 +145,12 @@ def current_axes(ax: Axes | None) -> Axes:
     return plt.gca()
 
 
+def size_in_points(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of the axes in points."""
+    box = ax.get_window_extent()
+    return box.width * 72.0 / ax.figure.dpi, box.height * 72.0 / ax.figure.dpi
+
+
 def tidy(ax: Axes, x: str = "", y: str = "") -> None:
     """Give the axes the common look: a faint grid, two spines, quiet ticks; and name them."""
     if x:

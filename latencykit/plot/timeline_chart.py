@@ -41,6 +41,7 @@ from latencykit.plot.style import (
     plain,
     series_styles,
     shorten,
+    size_in_points,
     tidy,
 )
 from latencykit.units import format_count, format_duration, format_value
@@ -437,7 +438,7 @@ def _scale(
     zero = value_axis(ax, low, high, stored, fixed=unit, log=log, zeros=zeros)
     bottom, top = ax.get_ylim()
     share = _taken(ax) if strip else 0.0
-    height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
+    _, height = size_in_points(ax)
     above = min(0.2, 18.0 / height) if labels else 0.0
     if log:
         span = np.log10(top / bottom) / (1 - share - above)

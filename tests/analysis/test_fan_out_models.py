@@ -10,8 +10,6 @@ import scipy
 
 import latencykit as lk
 from latencykit.analysis import fan_out as fanout
-from latencykit.core.evidence import tail_counts, tail_shares
-from latencykit.core.histogram_log import blocks_of
 from latencykit.errors import InvalidArgumentError
 
 LOGS = Path(__file__).parents[1] / "data" / "hlog"
@@ -125,11 +123,8 @@ def test_tails_keep_their_precision() -> None:
     assert fanout.slowest([1e-18], 100) == pytest.approx([1e-16], rel=1e-12)
 
 
-def test_unlike_services_and_mixtures() -> None:
+def test_probabilities_add_up_to_one() -> None:
     _, above = sample()
-    assert fanout.all_of([above], [7]) == pytest.approx(fanout.slowest(above, 7))
-    assert fanout.all_of([above, above], [3, 4]) == pytest.approx(fanout.slowest(above, 7))
-    assert fanout.mixture([above, above], [1, 3]) == pytest.approx(above)
     assert fanout.probabilities(above).sum() == pytest.approx(1)
 
 
@@ -145,14 +140,12 @@ def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None
     rng = np.random.default_rng(9)
     row = rng.multinomial(900, [0.7, 0.2, 0.1])
     indptr, index = np.array([0, 3, 6]), np.tile(np.arange(3), 2)
-    mixed = fanout.by_interval(indptr, index, np.tile(row, 2), 20, 3)
+    within = fanout.Within(indptr, index, np.tile(row, 2), 1800)
+    mixed = within.mixed(20, 3)
     assert mixed == pytest.approx(fanout.probabilities(fanout.slowest(fanout.survival(row), 20)))
-    halves = [
-        fanout.by_interval(np.array([0, 3]), np.arange(3), row, 20, 3, total=1800) for _ in range(2)
-    ]
-    assert sum(halves) == pytest.approx(mixed)
-    quorum = fanout.by_interval(indptr, index, np.tile(row, 2), 20, 3, k=15)
-    assert quorum == pytest.approx(
+    half = fanout.Within(np.array([0, 3]), np.arange(3), row, 1800)
+    assert 2 * half.mixed(20, 3) == pytest.approx(mixed)
+    assert within.mixed(20, 3, k=15) == pytest.approx(
         fanout.probabilities(fanout.quorum(fanout.survival(row), 15, 20))
     )
 
@@ -163,16 +156,8 @@ def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None
 )
 def test_stalls_hit_fewer_users_than_independence_says(name: str, expected: float) -> None:
     log = lk.read(LOGS / f"{name}.hlog")
-    total = log.histogram()
-    at, share = tail_shares(total.counts, [99])
-    cut = total.index[at]
-    tail = np.concatenate(
-        [tail_counts(b.indptr, b.index, b.counts, cut, share) for b in blocks_of(log)]
-    )
-    count = np.concatenate(
-        [np.diff(np.r_[0, np.cumsum(b.counts)][b.indptr]) for b in blocks_of(log)]
-    )
-    assert fanout.share_above(tail, count, 100) == pytest.approx([expected], abs=0.01)
+    users = lk.fan_out(log, 100)
+    assert users.above[99.0] == pytest.approx(expected, abs=0.01)
     assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=1e-3)
 
 
