@@ -230,7 +230,8 @@ def _explanation_text(
                     "stalls": at["stalls"],
                     "coincide": at["coincide"],
                     "by chance": f"{at['expected']:.1f}",
-                    "p": f"{at['p']:.3g}",
+                    # none for events that lie outside the run, or whose clock is unknown
+                    "p": "" if at["p"] is None else f"{at['p']:.3g}",
                     "lag": "" if at["lag"] is None else events.value(at["lag"], "ns"),
                     "of the tail": percent(at["share_above"]),
                 }

@@ -434,6 +434,17 @@ def test_the_command_prints_what_python_finds(tmp_path: Path, run: Run) -> None:
     assert "| attribute" in run("explain", path, "--format", "markdown")[1]
 
 
+def test_the_command_prints_events_that_no_shift_can_test(tmp_path: Path, run: Run) -> None:
+    events = tmp_path / "deploys.csv"
+    events.write_text("time,label\n2026-01-31T12:00:00Z,deploy\n")
+    for style in ("table", "markdown"):
+        code, text, err = run("explain", table(tmp_path), "--events", events, "--format", style)
+        assert code == 0, err
+        (row,) = (line for line in text.splitlines() if "deploys.csv" in line and " 0.0 " in line)
+        assert "nan" not in row.lower()
+        assert "None" not in row
+
+
 def test_the_command_draws(tmp_path: Path, run: Run) -> None:
     picture = tmp_path / "why.svg"
     assert run("explain", table(tmp_path), "-o", picture, "-q")[0] == 0
