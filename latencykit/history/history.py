@@ -168,7 +168,7 @@ class History:
                 continue
             if self._branch is None or run.branch == self._branch:
                 runs.append(run)
-        runs.sort(key=lambda run: (run.time, run.measured, run.name))
+        runs.sort(key=lambda run: run.order)
         return tuple(runs), tuple(left_out)
 
     @property

@@ -108,6 +108,11 @@ class StoredRun:
     series: dict[str, StoredSeries] = field(compare=False)
 
     @property
+    def order(self) -> tuple[float, float, str]:
+        """Key by which runs are sorted, the oldest first."""
+        return self.time, self.measured, self.name
+
+    @property
     def label(self) -> str:
         """The commit, shortened, or the time."""
         if self.commit:

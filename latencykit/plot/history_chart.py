@@ -62,7 +62,7 @@ def history(
     Axes
     """
     ax = current_axes(ax)
-    runs = sorted({run for trend in data for run in trend.runs}, key=_order)
+    runs = sorted({run for trend in data for run in trend.runs}, key=lambda run: run.order)
     place = {run: k for k, run in enumerate(runs)}
     fit_values(ax, np.concatenate([trend.values for trend in data]), data[0].unit, log=True)
     machines = list(dict.fromkeys(_machine(trend) for trend in data))
@@ -98,10 +98,6 @@ def history(
     tidy(ax, "run")
     head(ax, _finding(data), _conditions(data, len(runs)), title, subtitle)
     return ax
-
-
-def _order(run: StoredRun) -> tuple[float, float, str]:
-    return run.time, run.measured, run.name
 
 
 def _machine(trend: Trend) -> str:

@@ -13,6 +13,7 @@ from latencykit.core.quantiles import is_resolved
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_range, format_share, format_value
 from latencykit.views.markup import as_sentence, badge, bullets, esc, section, table
+from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import bare_value, number, percent, value_text
 
@@ -111,43 +112,17 @@ def comparisons_record(
 
 def comparison_record(comparison: Comparison, failed: Sequence[str] = ()) -> ComparisonRecord:
     """Return a comparison as plain values."""
-    rows = [_change_record(row) for row in comparison.changes]
-    return {
-        "basis": comparison.basis,
-        "verdict": comparison.verdict,
-        "tolerates": None if comparison.tolerates is None else number(comparison.tolerates),
-        "unit": comparison.unit,
-        "runs": list(comparison.runs),
-        "rows": [row for row in rows if row["percentile"] is not None],
-        "means": [row for row in rows if row["percentile"] is None],
-        "failed": list(failed),
-        "reasons": list(comparison.reasons),
-        "warnings": list(comparison.warnings),
-    }
-
-
-def _change_record(row: Change) -> ChangeRecord:
-    return {
-        "statistic": row.statistic,
-        "percentile": row.percentile,
-        "base": number(row.base),
-        "new": number(row.new),
-        "change": number(row.change),
-        "low": number(row.low) if row.low > -1 else None,
-        "high": number(row.high),
-        "difference": number(row.difference),
-        "difference_low": number(row.difference_low),
-        "difference_high": number(row.difference_high),
-        "p_value": number(row.p_value),
-        "base_low": number(row.base_low),
-        "base_high": number(row.base_high),
-        "new_low": number(row.new_low),
-        "new_high": number(row.new_high),
-        "resolved": row.resolved,
-        "significant": row.significant,
-        "tolerates": number(row.tolerates),
-        "note": row.note,
-    }
+    rows = [
+        record_from(ChangeRecord, row, low=number(row.low) if row.low > -1 else None)
+        for row in comparison.changes
+    ]
+    return record_from(
+        ComparisonRecord,
+        comparison,
+        rows=[row for row in rows if row["percentile"] is not None],
+        means=[row for row in rows if row["percentile"] is None],
+        failed=list(failed),
+    )
 
 
 def comparisons_text(
@@ -245,10 +220,9 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     changed = [row for row in comparison.changes if row.significant]
     named = [row for row in changed if row.percentile in _NAMED]
     named = named or [row for row in changed if row.percentile is not None] or changed
-    shown_rows = named[: len(_NAMED)]
     show = partial(value_text, unit=comparison.unit, out_unit=out_unit)
     parts = []
-    for row in shown_rows:
+    for row in named[: len(_NAMED)]:
         base, new = side_texts(row, show)
         change = f" ({format_change(row.change)})" if math.isfinite(row.change) else ""
         parts.append(f"{row.statistic} {base} → {new}{change}")
@@ -334,13 +308,7 @@ def _against(
         *dict.fromkeys(row.note for row in comparison.changes if row.note),
     ]
     names = (base.short or base.name, other.short or other.name)
-    header = [
-        "",
-        *map(esc, names),
-        "change",
-        "95 % interval",
-        "changed",
-    ]
+    header = ["", *map(esc, names), "change", "95 % interval", "changed"]
     # The reasons come first: without them the numbers may seem to contradict the verdict.
     why, further = (
         bullets(as_sentence(text) for text in texts)

@@ -8,22 +8,11 @@ from latencykit._text import brief_list, printable
 from latencykit.analysis.diagnosis import doubts_text
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import UNSTATED
-from latencykit.units import (
-    format_count,
-    format_duration,
-    format_percentile,
-    format_value,
-)
+from latencykit.units import format_count, format_duration, format_percentile, format_value
 from latencykit.views.markup import as_sentence, badge, bullets, esc, section, table
+from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import (
-    Span,
-    UnitFrom,
-    number,
-    percent,
-    percentile_name,
-    plain,
-)
+from latencykit.views.values import Span, UnitFrom, number, percent, percentile_name, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,44 +116,26 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
     """Return a diagnosis as plain values: times in seconds from the start, latencies in ns."""
     stalls = diagnosis.detected_stalls
     columns = (stalls.start, stalls.end, stalls.duration, stalls.worst, stalls.missing)
-    return {
-        "name": name,
-        "count": diagnosis.raw.count,
-        "unit": "none" if diagnosis.run.unit == "none" else "ns",
-        "unit_from": diagnosis.run.unit_from,
-        "verdict": diagnosis.verdict,
-        "summary": diagnosis.summary,
-        "advice": diagnosis.advice,
-        "doubts": doubts_text(diagnosis),
-        "findings": list(diagnosis.findings),
-        "evidence": [
-            {
-                "test": piece.test,
-                "statistic": number(piece.statistic),
-                "threshold": number(piece.threshold),
-                "finding": piece.finding,
-            }
-            for piece in diagnosis.evidence
-        ],
-        "speaks_for": [piece.test for piece in diagnosis.evidence if piece.speaks_for],
-        "speaks_against": [piece.test for piece in diagnosis.evidence if piece.speaks_against],
-        "hypotheses": [
-            {
-                "name": one.name,
-                "text": one.text,
-                "log10_odds": plain(one.odds),
-                "remains": one.remains,
-                "speaks_for": list(one.speaks_for),
-                "speaks_against": list(one.speaks_against),
-            }
+    return record_from(
+        DiagnosisRecord,
+        diagnosis,
+        name=name,
+        count=diagnosis.raw.count,
+        unit="none" if diagnosis.run.unit == "none" else "ns",
+        unit_from=diagnosis.run.unit_from,
+        doubts=doubts_text(diagnosis),
+        evidence=[record_from(EvidenceRecord, piece) for piece in diagnosis.evidence],
+        speaks_for=[piece.test for piece in diagnosis.evidence if piece.speaks_for],
+        speaks_against=[piece.test for piece in diagnosis.evidence if piece.speaks_against],
+        hypotheses=[
+            record_from(HypothesisRecord, one, log10_odds=plain(one.odds))
             for one in diagnosis.ledger.hypotheses
         ],
-        "moved": [
+        moved=[
             {"statistic": name, "value": number(value), "at_least": number(least)}
             for name, value, least in diagnosis.moved
         ],
-        "expected_interval": number(diagnosis.expected_interval),
-        "stalls": [
+        stalls=[
             {
                 "start": plain(start),
                 "end": plain(end),
@@ -176,17 +147,16 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
                 *(column.tolist() for column in columns), strict=True
             )
         ],
-        "raw": {format_percentile(p): number(value) for p, value, _ in diagnosis.rows},
-        "raw_ranges": _ranges(diagnosis.raw, diagnosis),
-        "corrected_ranges": _ranges(diagnosis.corrected, diagnosis),
-        "corrected": {
+        raw={format_percentile(p): number(value) for p, value, _ in diagnosis.rows},
+        raw_ranges=_ranges(diagnosis.raw, diagnosis),
+        corrected_ranges=_ranges(diagnosis.corrected, diagnosis),
+        corrected={
             format_percentile(p): number(value)
             for p, _, value in diagnosis.rows
             if value is not None
         },
-        "method": diagnosis.method,
-        "notes": [*stalls.notes, *filter(None, [diagnosis.run.unit_note])],
-    }
+        notes=[*stalls.notes, *filter(None, [diagnosis.run.unit_note])],
+    )
 
 
 def _ranges(data: object, diagnosis: Diagnosis) -> dict[str, Span]:
@@ -433,13 +403,8 @@ def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
 def doubts(entry: Diagnosed) -> list[str]:
     """Return the reasons why coordinated omission is not judged."""
     if entry.too_large:
-        return [
-            (
-                "A log of this size is not diagnosed for a page: latencykit diagnose finds stalls "
-                "and "
-                "coordinated omission."
-            )
-        ]
+        command = "latencykit diagnose finds stalls and coordinated omission"
+        return [f"A log of this size is not diagnosed for a page: {command}."]
     if entry.diagnosis is None or entry.diagnosis.verdict != "unknown":
         return []
     diagnosis = entry.diagnosis

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 from latencykit._text import markdown_text
 from latencykit.analysis.explain import Explanation, condition_text
 from latencykit.views.markup import bullets, esc, section, table
+from latencykit.views.records import record_from
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, percent
 
@@ -85,34 +86,11 @@ def explanation_record(name: str, explanation: Explanation) -> ExplanationRecord
         "above": explanation.above,
         "threshold": number(explanation.threshold),
         "attributes": [
-            {
-                "attribute": str(row["attribute"]),
-                "value": str(row["value"]),
-                "share": number(row["share"]),
-                "share_above": number(row["share_above"]),
-                "lift": number(row["lift"]),
-                "low": number(row["low"]),
-                "high": number(row["high"]),
-                "significant": bool(row["significant"]),
-                "explains": number(row["explains"]),
-                "outcome": bool(row["outcome"]),
-            }
-            for row in explanation.attributes.to_dict("records")
+            record_from(AttributeRecord, row) for row in explanation.attributes.to_dict("records")
         ],
         "events": []
         if coincidence is None
-        else [
-            {
-                "source": str(row["source"]),
-                "stalls": int(row["stalls"]),
-                "coincide": int(row["coincide"]),
-                "expected": number(row["expected"]),
-                "p": number(row["p"]),
-                "lag": number(row["lag"]),
-                "share_above": number(row["share_above"]),
-            }
-            for row in coincidence.rows.to_dict("records")
-        ],
+        else [record_from(EventsRecord, row) for row in coincidence.rows.to_dict("records")],
         "findings": list(explanation.findings),
         "notes": list(explanation.notes),
     }
@@ -140,13 +118,8 @@ def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) 
                 ]
                 for row in rows
             ]
-            header = (
-                "",
-                "of all requests",
-                f"of those above {esc(explanation.above)}",
-                "lift (95 %)",
-            )
-            html += table(header, cells)
+            above = f"of those above {esc(explanation.above)}"
+            html += table(("", "of all requests", above, "lift (95 %)"), cells)
         names.setdefault(html, []).append(esc(name))
     return "".join(
         (f"<p><b>{', '.join(named)}</b></p>" if several else "") + html

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 import numpy as np
 
 from latencykit._text import markdown_text, printable
+from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import number, percent
 
@@ -120,31 +121,16 @@ def check_record(
     judged: HistoryVerdict, left_out: Sequence[str], reruns: int = 0
 ) -> HistoryCheckRecord:
     """Return a verdict as plain values."""
-    rows: list[HistoryRowRecord] = [
-        {
-            "series": row.series,
-            "statistic": row.statistic,
-            "unit": row.unit,
-            "verdict": row.verdict,
-            "missing": row.missing,
-            "runs": row.runs,
-            "value": number(row.value),
-            "level": number(row.level),
-            "low": number(row.low),
-            "high": number(row.high),
-            "change": number(row.change),
-            "since": None if row.since is None else run_record(row.since),
-        }
+    rows = [
+        record_from(
+            HistoryRowRecord, row, since=None if row.since is None else run_record(row.since)
+        )
         for row in judged.rows
     ]
-    return {
-        "schema_version": 1,
-        "verdict": judged.verdict,
-        "reruns": reruns,
-        "rows": rows,
-        "left_out": list(left_out),
-        "notes": list(judged.notes),
-    }
+    return record_from(
+        HistoryCheckRecord, judged, schema_version=1, reruns=reruns, rows=rows,
+        left_out=list(left_out),
+    )  # fmt: skip
 
 
 def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | None = None) -> str:
@@ -164,15 +150,16 @@ def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | Non
     above = [f"**{markdown_text(sentence(judged))}**", ""] if style == "markdown" else []
     lines = [*above, text]
     if hidden:
-        lines += ["", f"{len(hidden)} further rows: {_counted(hidden)}."]
+        words = [row.verdict for row in hidden]
+        counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+        lines += ["", f"{len(hidden)} further rows: {counts}."]
     if style == "markdown" and judged.notes:
         lines += ["", *(f"- {markdown_text(printable(note, 300))}" for note in judged.notes)]
     return "\n".join(lines)
 
 
 def _cells(row: HistoryRow, table: Table, style: str) -> dict[str, Cell]:
-    band = (table.value(number(end), row.unit) for end in (row.low, row.high))
-    low, high = band
+    low, high = (table.value(number(end), row.unit) for end in (row.low, row.high))
     verdict: str = row.verdict
     if verdict == "unknown" and style != "csv":
         verdict = f"unknown ({row.missing} more runs)"
@@ -211,11 +198,6 @@ def sentence(judged: HistoryVerdict) -> str:
         "same": "The same as the runs before",
         "unknown": f"Unknown: {max((row.missing for row in rows), default=0)} more runs are needed",
     }[judged.verdict]
-
-
-def _counted(rows: Sequence[HistoryRow]) -> str:
-    words = [row.verdict for row in rows]
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
 def show_record(trends: Sequence[Trend], runs: int, left_out: Sequence[str]) -> HistoryShowRecord:
@@ -292,15 +274,14 @@ def trend_cells(trend: Trend, table: Table, style: str = "table") -> dict[str, C
 
 def changes_texts(trends: Sequence[Trend]) -> list[str]:
     """Return a line per change of a level."""
-    return [_change_text(trend, k) for trend in trends for k in range(len(trend.changes))]
-
-
-def _change_text(trend: Trend, k: int) -> str:
-    change = trend.changes[k]
-    first, last = trend.runs[change.first].label, trend.runs[change.last].label
-    when = f"at {last}" if first == last else f"after {first}, by {last}"
-    step = _change(change.after / change.before - 1)
-    return f"{printable(trend.series, 60)} {trend.statistic}: {step} {when}"
+    texts = []
+    for trend in trends:
+        for change in trend.changes:
+            first, last = trend.runs[change.first].label, trend.runs[change.last].label
+            when = f"at {last}" if first == last else f"after {first}, by {last}"
+            step = _change(change.after / change.before - 1)
+            texts.append(f"{printable(trend.series, 60)} {trend.statistic}: {step} {when}")
+    return texts
 
 
 def spark(trend: Trend) -> str:

@@ -26,7 +26,7 @@ _MOST_CURVES = 400  # latest runs whose distributions are on the page: 20 bytes 
 
 def history_html(history: History, trends: Sequence[Trend], title: str = "History of runs") -> str:
     """Return the page: trends, and the distributions of the latest runs, which a click opens."""
-    runs = sorted({run for trend in trends for run in trend.runs}, key=_order)
+    runs = sorted({run for trend in trends for run in trend.runs}, key=lambda run: run.order)
     place = {run.name: k for k, run in enumerate(runs)}
     curves, left_out = _curves(history, runs)
     model = {
@@ -59,10 +59,6 @@ def history_html(history: History, trends: Sequence[Trend], title: str = "Histor
     if left_out or history.left_out:
         parts.append(section("left-out", "Left out", bullets([*history.left_out, *left_out])))
     return document(title, "".join(parts), model, home="history")
-
-
-def _order(run: StoredRun) -> tuple[float, float, str]:
-    return run.time, run.measured, run.name
 
 
 def _numbers(values: Sequence[float]) -> list[float | None]:

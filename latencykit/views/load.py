@@ -9,6 +9,7 @@ from latencykit.core.quantiles import highest_supported_percentile
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_percentile
+from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import PercentileRecord, UnitFrom, exact_row, number, percentile_row
 
@@ -90,14 +91,10 @@ def load_record(
     return {
         "schema_version": 1,
         "rows": [_run_record(curve, row, percentiles, confidence) for row in curve.rows],
-        "capacity": _capacity_record(curve),
-        "machines": None
-        if machines is None
-        else {
-            "least": machines.least,
-            "estimate": machines.estimate,
-            "most": machines.most,
-        },
+        "capacity": None
+        if curve.capacity is None
+        else record_from(CapacityRecord, curve.capacity, limited_by=curve.limited_by),
+        "machines": None if machines is None else record_from(MachinesRecord, machines),
         "scalability": _scalability_record(curve),
     }
 
@@ -105,21 +102,17 @@ def load_record(
 def _run_record(
     curve: LoadCurve, row: LoadRow, percentiles: Sequence[float], confidence: float
 ) -> RunRecord:
-    return {
-        "series": row.name,
-        "rate": number(row.rate),
-        "offered": number(row.offered),
-        "achieved": number(row.achieved),
-        "achieved_low": number(row.achieved_low),
-        "achieved_high": number(row.achieved_high),
-        "saturated": row.saturated,
-        "verdict": None if curve.slo is None else curve.verdict(row.name)[0],
-        "unit": row.data.unit,
-        "count": row.data.count,
-        "unit_from": row.data.run.unit_from,
-        "notes": list(row.data.run.notes),
-        "percentiles": _percentiles_of(row, percentiles, confidence),
-    }
+    return record_from(
+        RunRecord,
+        row,
+        series=row.name,
+        verdict=None if curve.slo is None else curve.verdict(row.name)[0],
+        unit=row.data.unit,
+        count=row.data.count,
+        unit_from=row.data.run.unit_from,
+        notes=list(row.data.run.notes),
+        percentiles=_percentiles_of(row, percentiles, confidence),
+    )
 
 
 def _percentiles_of(
@@ -134,19 +127,6 @@ def _percentiles_of(
         for p in percentiles
         if p in reported
     ]
-
-
-def _capacity_record(curve: LoadCurve) -> CapacityRecord | None:
-    capacity = curve.capacity
-    if capacity is None:
-        return None
-    return {
-        "rate": number(capacity.rate),
-        "low": number(capacity.low),
-        "high": number(capacity.high),
-        "limited_by": curve.limited_by,
-        "reason": capacity.reason,
-    }
 
 
 def _scalability_record(curve: LoadCurve) -> ScalabilityRecord | None:

@@ -130,20 +130,14 @@ def sweep_text(record: SweepRecord, style: str = "table") -> str:
 
 def sweep_words(sweep: Sweep) -> list[str]:
     """Return the findings of a sweep: the bracket, why it ended, and what to know of it."""
-    lines = []
+    lines = [f"{sweep.slo}: no run has a verdict"]
     if sweep.curve is not None:
-        lines += load_words(sweep.curve)
-    else:
-        lines.append(f"{sweep.slo}: no run has a verdict")
+        lines = load_words(sweep.curve)
     for rate in sweep.hysteresis:
         lines.append(
             f"{rate_text(rate)} met the SLO in one run and missed it in another: "
             "the load before matters (hysteresis), or the system varies"
         )
     runs = format_items(len(sweep.runs), "run")
-    lines.append(f"{runs}; the search ended because {_because(sweep)}")
-    return [*lines, *sweep.notes]
-
-
-def _because(sweep: Sweep) -> str:
-    return "it was interrupted" if sweep.stopped == "interrupted" else sweep.stopped
+    why = "it was interrupted" if sweep.stopped == "interrupted" else sweep.stopped
+    return [*lines, f"{runs}; the search ended because {why}", *sweep.notes]
