@@ -181,11 +181,10 @@ def machines_needed(offered: float, machine: Capacity, spare: int = 0) -> Machin
         raise InvalidArgumentError(
             f"an offered load must be above 0 requests per second, not {offered:g}"
         )
-    rates = (machine.high, machine.rate, machine.low)
     return Machines(
         *(
             math.ceil(offered / rate - 1e-9) + spare if math.isfinite(rate) and rate > 0 else None
-            for rate in rates
+            for rate in (machine.high, machine.rate, machine.low)
         )
     )
 
@@ -354,11 +353,7 @@ class LoadCurve(Value):
 
     def verdict(self, name: str) -> tuple[Outcome, str]:
         """Return whether a run meets every limit of the SLO, and why not or why it is unknown."""
-        row, checks = next(
-            (row, checks)
-            for row, checks in zip(self.rows, self.checks, strict=True)
-            if row.name == name
-        )
+        row, checks = self._of(name)
         if row.saturated:
             return "missed", f"overloaded: {overload_text(row)}"
         for outcome in ("missed", "unknown"):
@@ -369,13 +364,15 @@ class LoadCurve(Value):
 
     def decided(self, name: str) -> tuple[Outcome, str]:
         """Return whether a run meets the SLO with all of its intervals, and why not."""
-        row, checks = next(
-            pair for pair in zip(self.rows, self.checks, strict=True) if pair[0].name == name
-        )
+        row, checks = self._of(name)
         outcome = _bounded(row, checks)
         if row.saturated:
             return outcome, self.verdict(name)[1]
         return outcome, next((check.reason for check in checks if check.bounded == outcome), "")
+
+    def _of(self, name: str) -> tuple[LoadRow, tuple[SLORow, ...]]:
+        pairs = zip(self.rows, self.checks, strict=True)
+        return next(pair for pair in pairs if pair[0].name == name)
 
     @property
     def passed(self) -> bool | None:
@@ -396,15 +393,12 @@ class LoadCurve(Value):
 
         plain = ("name", "rate", "offered", "achieved", "saturated")
         rows = [
-            {name: getattr(row, name) for name in plain} | {"count": row.data.count}
+            {name: getattr(row, name) for name in plain}
+            | {"count": row.data.count}
+            | {f"p{p:g}": value for p, value in self.percentiles(row).items()}
             for row in self.rows
         ]
-        percentiles = [
-            {f"p{p:g}": value for p, value in self.percentiles(row).items()} for row in self.rows
-        ]
-        return pd.DataFrame(
-            [row | more for row, more in zip(rows, percentiles, strict=True)]
-        ).set_index("name")
+        return pd.DataFrame(rows).set_index("name")
 
     def _repr_html_(self) -> str:
         rows = []
@@ -515,16 +509,15 @@ def _with_queues(rows: list[LoadRow]) -> list[LoadRow]:
         return rows
     alone = float(known[0].data.percentile(10))
 
-    def queued(row: LoadRow) -> LoadRow:
+    queued = []
+    for row in rows:
         counted, evidence = row.data, row.evidence
-        if row not in known or isinstance(counted, Summary) or counted.unit != "ns":
-            return row
-        if evidence is None or evidence.dependence is not None:
-            return row
-        waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
-        return replace(row, evidence=_Queued(counted, waiting, row.rate))
-
-    return [queued(row) for row in rows]
+        timed = evidence is None or evidence.dependence is not None
+        if row in known and not timed and isinstance(counted, Histogram) and counted.unit == "ns":
+            waiting = row.rate * max(counted.mean - alone, 0.0) / 1e9
+            row = replace(row, evidence=_Queued(counted, waiting, row.rate))
+        queued.append(row)
+    return queued
 
 
 def load_curve(
@@ -783,11 +776,5 @@ def _capacity(rows: Sequence[LoadRow], checks: Sequence[SLORow]) -> Capacity:
         ends = np.where(met, 0.5, 2.0), np.where(missed, 2.0, 0.5)
         bracket = capacity(rate, ends[0], 1.0, ends[0], lost, ends[1])
         return replace(bracket, rate=bracket.low if bracket.low > 0 else bracket.rate)
-    return capacity(
-        rate,
-        values,
-        limit,
-        np.where(np.isnan(highs), np.inf, highs),
-        lost,
-        np.nan_to_num(lows, nan=0.0),
-    )
+    highs, lows = np.where(np.isnan(highs), np.inf, highs), np.nan_to_num(lows, nan=0.0)
+    return capacity(rate, values, limit, highs, lost, lows)

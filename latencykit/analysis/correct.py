@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._positions import ragged
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.core.blocks import Block
@@ -77,23 +77,17 @@ def fill(
     for begin, end in itertools.pairwise(bounds):
         piece = np.arange(begin, end)
         few = piece[listed[piece]]
-        source, place = _ragged(number[few])
+        source, place = ragged(number[few])
         index = layout.index_of(least[few][source] + place * interval)
         yield rows[few][source], index, counts[few][source]
         many = piece[~listed[piece]]
-        source, place = _ragged(width[many])
+        source, place = ragged(width[many])
         index = first[many][source] + place
         # Fills least + k·I (k below their number) within the edges of each bucket.
         first_fill, fills = least[many][source], number[many][source]
         up_to = np.minimum((layout.high_steps(index) - first_fill) // interval + 1, fills)
         below = np.maximum(-((first_fill - layout.low_steps(index)) // interval), 0)
         yield rows[many][source], index, np.maximum(up_to - below, 0) * counts[many][source]
-
-
-def _ragged(sizes: Ints) -> tuple[Ints, Ints]:
-    """For every place of rows of these sizes: the row, and the place within it."""
-    row = np.repeat(np.arange(sizes.size), as_positions(sizes))
-    return row, np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, as_positions(sizes))
 
 
 # ------------------------------------------------------------

@@ -45,11 +45,11 @@ from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
 from latencykit.io.events import read_events
 from latencykit.units import (
-    format_count,
     format_duration,
     format_percentile,
     format_value,
     in_unit,
+    parse_moment,
     parse_percentile,
 )
 
@@ -262,7 +262,7 @@ def explain(
         )
     inside = np.ones(len(data), np.bool_)
     if between is not None:
-        first, last = (_offset(moment, data) for moment in between)
+        first, last = (parse_moment(moment, data.epoch) for moment in between)
         inside = (data.offsets >= first) & (data.offsets < last)
     timed_out = np.zeros(len(data), np.bool_)
     if data.outcome is not None:
@@ -271,12 +271,19 @@ def explain(
     kept = answered & inside
     if not kept.any():
         raise DataNotAvailableError("no request was answered: there is nothing to explain")
-    notes = [] if answered.all() else [_left_out(int((~answered & inside).sum()))]
+    notes = []
+    if not answered.all():
+        left_out = int((~answered & inside).sum())
+        verb = "is" if left_out == 1 else "are"
+        notes.append(f"{format_items(left_out, 'failed request')} {verb} left out")
     chosen, values = data.select(kept), data.values[kept]
     thresholds = _thresholds(data, above, kept, answered & ~inside)
     attributes = attributes_of(chosen, values, listed, notes)
     if not attributes:
-        notes.append(_no_columns(data, listed))
+        none = "no column has several values: there is nothing to compare"
+        if listed is None and not len(data.columns):
+            none = "the source has no further columns, such as endpoint, host or status"
+        notes.append(none)
     looks = [
         _Look.at(threshold, chosen, values, timed_out[kept], attributes, len(thresholds), notes)
         for threshold in thresholds
@@ -332,8 +339,8 @@ def explain(
 def _explain_log(
     log: HistogramLog, above: str | float | None, events: tuple[Events, ...]
 ) -> Explanation:
-    result = coincide(log, events, above=RULES.scanned_percentiles[0] if above is None else above)
-    name = _threshold(RULES.scanned_percentiles[0] if above is None else above)[0]
+    above = RULES.scanned_percentiles[0] if above is None else above
+    result, name = coincide(log, events, above=above), _threshold(above)[0]
     lacks = "the log has no single requests: only events can be compared with its stalls"
     incident = () if result.incident is None else (result.incident.text,)
     findings = (*incident, *result.findings, *_not_excluded(_frame([]), result))
@@ -452,26 +459,8 @@ def _threshold(above: str | float) -> tuple[str, float | None]:
 
 
 def _quantile(values: Ints, level: float) -> float:
-    rank = int(np.ceil(level / 100 * values.size * (1 - 1e-12)))
-    return float(np.partition(values, max(rank - 1, 0))[max(rank - 1, 0)])
-
-
-def _offset(moment: Moment, data: Samples) -> float:
-    from latencykit.units import parse_moment
-
-    return parse_moment(moment, data.epoch)
-
-
-def _left_out(failed: int) -> str:
-    if failed == 1:
-        return "1 failed request is left out"
-    return f"{format_count(failed)} failed requests are left out"
-
-
-def _no_columns(data: Samples, by: Sequence[str] | None) -> str:
-    if by is not None or len(data.columns):
-        return "no column has several values: there is nothing to compare"
-    return "the source has no further columns, such as endpoint, host or status"
+    rank = max(int(np.ceil(level / 100 * values.size * (1 - 1e-12))) - 1, 0)
+    return float(np.partition(values, rank)[rank])
 
 
 # ------------------------------------------------------------
@@ -644,6 +633,12 @@ class _Cause:
         named = (*self.parts, *self.alias)
         return {(attribute.name, attribute.values[code]) for attribute, code in named}
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Names of the attributes and their values, as a row has them."""
+        names = " & ".join(attribute.name for attribute, _ in self.parts)
+        return names, " & ".join(attribute.values[code] for attribute, code in self.parts)
+
     def mask(self, size: int) -> Flags:
         """Return which of all requests have it."""
         mask = np.ones(size, np.bool_)
@@ -695,19 +690,16 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
         if best is None:
             break
         cause = best[1]
-        flags = [
-            part
+        flags = {
+            id(part)
             for part, code in cause.parts
             if not part.ranges and restates_latency(world.values, part.codes == code)
-        ]
+        }
         if flags:
-            marked = [
-                replace(attribute, outcome=True)
-                if any(attribute is flag for flag in flags)
-                else attribute
-                for attribute in attributes
-            ]
-            return _causes(world, marked)
+            return _causes(
+                world,
+                [replace(one, outcome=True) if id(one) in flags else one for one in attributes],
+            )
         accepted.append(_with_aliases(cause, tested, local, active))
         active &= ~cause.rows
     return accepted, list(attributes)
@@ -842,8 +834,7 @@ def _rows(look: _Look) -> list[dict[str, object]]:
     rows: list[dict[str, Any]] = []
     for cause in look.causes:
         if len(cause.parts) > 1:
-            names = " & ".join(attribute.name for attribute, _ in cause.parts)
-            value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
+            names, value = cause.key
             mask = (~cause.mask(slow.size)).astype(np.int32)
             combined = Attribute(names, mask, [value, OTHERS], 1, folded=True)
             rows += _rows_of(combined, {0}, world, counter)
@@ -1046,9 +1037,7 @@ def _cause_sentences(frame: pd.DataFrame, look: _Look) -> list[str]:
     threshold, what = look.threshold, f"above {look.threshold.name}"
     sentences = []
     for cause in look.causes:
-        names = " & ".join(attribute.name for attribute, _ in cause.parts)
-        value = " & ".join(attribute.values[code] for attribute, code in cause.parts)
-        row: Any = rows[names, value]
+        row: Any = rows[cause.key]
         label = " with ".join(f"{part.name}={part.values[code]}" for part, code in cause.parts)
         same = "".join(
             f" (the same requests as {part.name}={part.values[code]})" for part, code in cause.alias

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._positions import ragged
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.core.samples import Samples
@@ -179,12 +179,9 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
             f"re-timing would add {omitted.sum():,.0f} requests, at most {_MOST:,} are added; "
             "leave out the slowest requests, or check their unit"
         )
-    omitted = omitted.astype(np.int64)
-    before = np.repeat(np.arange(sent.size) - 1, as_positions(omitted))
-    number = (
-        np.arange(before.size) - np.repeat(np.cumsum(omitted) - omitted, as_positions(omitted)) + 1
-    )
-    missing = np.rint(slot[before] + number * interval).astype(np.int64)
+    following, place = ragged(omitted)
+    before = following - 1
+    missing = np.rint(slot[before] + (place + 1) * interval).astype(np.int64)
     free = end[order[before]]
     # Delayed by the reply, or by the load generator itself.
     ready = np.where(free > missing, free, sent[before + 1])

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from latencykit._files import whole
-from latencykit._positions import as_positions
+from latencykit._positions import ragged
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
@@ -872,10 +872,8 @@ class _Hiccups:
             return np.empty(0)
         origin, rows = int(rows[0, 0]), rows[1:]
         rows = rows[(rows[:, 2] >= begin) & (origin + rows[:, 0] * _RESOLUTION <= end)]
-        sizes = as_positions(rows[:, 1] - rows[:, 0] + 1)
-        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        slots = np.repeat(rows[:, 0], sizes) + np.arange(before.size) - before
-        due = origin + slots * _RESOLUTION
-        late = np.repeat(rows[:, 2], sizes) - due
+        row, place = ragged(rows[:, 1] - rows[:, 0] + 1)
+        due = origin + (rows[row, 0] + place) * _RESOLUTION
+        late = rows[row, 2] - due
         inside = (due >= begin) & (due <= end)
         return np.asarray(np.maximum(late[inside], 0), np.float64)

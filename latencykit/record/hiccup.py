@@ -12,7 +12,7 @@ import numpy as np
 
 import latencykit
 from latencykit._files import naming
-from latencykit._positions import as_positions
+from latencykit._positions import ragged
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -195,14 +195,13 @@ class _Meter:
 
 def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield times and lateness of slots, ns from slot 0; `rows`: first slot, last slot, time."""
-    sizes = as_positions(rows[:, 1] - rows[:, 0] + 1)
+    sizes = rows[:, 1] - rows[:, 0] + 1
     for large in rows[sizes > _PIECE].tolist():
         for first in range(large[0], large[1] + 1, _PIECE):
             slots = np.arange(first, min(first + _PIECE, large[1] + 1))
             yield np.full(slots.size, large[2]), large[2] - slots * step
     rows, sizes = rows[sizes <= _PIECE], sizes[sizes <= _PIECE]
     if rows.size:
-        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        slots = np.repeat(rows[:, 0], sizes) + np.arange(before.size) - before
-        now = np.repeat(rows[:, 2], sizes)
+        row, place = ragged(sizes)
+        slots, now = rows[row, 0] + place, rows[row, 2]
         yield now, np.maximum(now - slots * step, 0)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from latencykit._typing import Floats
-    from latencykit.core.run import Loop
     from latencykit.simulate.server import Server
 
 
@@ -172,7 +171,10 @@ def open_loop(
     done = server.replies(sent, np.random.default_rng(seed))
     span = None if duration is None else parse_duration(duration, "s") / 1e9
     rate = None if span is None else sent.size / span
-    run = _run("open", measure="response", corrected="schedule", duration=span, rate=rate)
+    run = Run(
+        tool="simulation", loop="open", measure="response", corrected="schedule", duration=span,
+        rate=rate,
+    )  # fmt: skip
     return _samples(sent, done, sent, None, timeout, run)
 
 
@@ -301,15 +303,10 @@ def _closed(
             slot = max(slot, int(np.ceil((back - connection * phase) / interval - 1e-9)))
         heapq.heappush(turns, (max(back, connection * phase + slot * interval), connection, slot))
     sent, ended, slots, by = (np.array(column) for column in zip(*rows, strict=True))
-    loop: Loop = "closed" if rate is None else "paced"
-    run = _run(
-        loop,
-        measure="service",
-        corrected="none",
-        duration=span / 1e9,
-        rate=rate,
-        connections=connections,
-    )
+    run = Run(
+        tool="simulation", loop="closed" if rate is None else "paced", measure="service",
+        corrected="none", duration=span / 1e9, rate=rate, connections=connections,
+    )  # fmt: skip
     return _samples(sent, ended, None if rate is None else slots, by, timeout, run)
 
 
@@ -318,10 +315,6 @@ def _draws(server: Server, rng: np.random.Generator) -> Iterator[tuple[float, in
     while True:
         work, shard = server.draw(rng, _AT_ONCE), server.shards_of(rng, _AT_ONCE)
         yield from zip(work.tolist(), shard.tolist(), strict=True)
-
-
-def _run(loop: Loop, **known: Any) -> Run:
-    return Run(tool="simulation", loop=loop, **known)
 
 
 def _samples(
@@ -338,13 +331,8 @@ def _samples(
     outcome = np.zeros(sent.size, np.int8)
     outcome[took > limit] = OUTCOMES.index("timeout")
     outcome[took < 0] = OUTCOMES.index("dropped")
-    took = np.clip(took, 0.0, limit)
-    run = run if timeout is None else run.replace(timeout=float(limit))
     return Samples(
-        start=sent,
-        duration=took,
-        intended=due,
-        connection=connection,
+        start=sent, duration=np.clip(took, 0.0, limit), intended=due, connection=connection,
         outcome=outcome if outcome.any() else None,
-        run=run,
-    )
+        run=run if timeout is None else run.replace(timeout=float(limit)),
+    )  # fmt: skip

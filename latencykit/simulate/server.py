@@ -307,13 +307,9 @@ class Queue:
 
     def __init__(self, server: Server) -> None:
         self._ideal, self._sharded = server.ideal, server.sharded
-        self._windows = [
-            [(a, b) for a, b in server.windows(k).tolist()] for k in range(server.servers)
-        ]
-        self._drains = [
-            [(a, b) for a, b in server.windows(k, drain=True).tolist()]
-            for k in range(server.servers)
-        ]
+        shards = range(server.servers)
+        self._windows = [server.windows(k).tolist() for k in shards]
+        self._drains = [server.windows(k, drain=True).tolist() for k in shards]
         self._free = [(0.0, k) for k in range(server.servers)]
 
     def take(self, at: float, work: float, shard: int) -> float:
