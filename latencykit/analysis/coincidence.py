@@ -16,6 +16,7 @@ offsets between clocks, words.
 
 from __future__ import annotations
 
+import math
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -204,12 +205,12 @@ def coincide(
         (result for result in shown if result.significant), key=lambda result: -result.surprise
     ):
         suspects[result.hit & (suspects == "")] = result.name
+    columns = ("source", "stalls", "coincide", "expected", "p", "lag", "share_above", "significant")
     table = [
-        {
-            "source": result.name, "stalls": len(stalls), "coincide": int(result.hit.sum()),
-            "expected": result.expected, "p": result.p, "lag": result.lag * 1e9,
-            "share_above": result.share, "significant": result.significant,
-        }
+        (
+            result.name, len(stalls), int(result.hit.sum()), result.expected, result.p,
+            result.lag * 1e9, result.share, result.significant,
+        )
         for result in shown
     ]  # fmt: skip
     detailed = {result.name.split(": ")[0] for result in shown if result.adds}
@@ -238,7 +239,6 @@ def coincide(
                 f"coincide as well by chance with probability {result.p:.2g}; a run in which the "
                 "period of one of them is changed would show more"
             )
-    columns = ["source", "stalls", "coincide", "expected", "p", "lag", "share_above", "significant"]
     notes += [note for note in stalls.notes if "stalls occur about every" not in note]
     return Coincidence(
         run.threshold,
@@ -319,17 +319,17 @@ def _expanded(events: Events, run: SlowTimes) -> Events:
 class _Result:
     name: str
     of_file: bool
-    adds: bool  # says more than its file
     hit: Flags  # the stalls that it coincides with
-    expected: float  # by chance
-    p: float
-    lag: float  # seconds
-    share: float  # of the slow requests
-    by_chance: float  # the same under shifts
-    within: float  # seconds after the event
-    stall_p: float
-    slow_p: float
-    significant: bool
+    adds: bool = False  # says more than its file
+    expected: float = 0.0  # by chance
+    p: float = math.nan
+    lag: float = math.nan  # seconds
+    share: float = 0.0  # of the slow requests
+    by_chance: float = 0.0  # the same under shifts
+    within: float = 0.0  # seconds after the event
+    stall_p: float = 1.0
+    slow_p: float = 1.0
+    significant: bool = False
 
     @property
     def surprise(self) -> float:
@@ -350,7 +350,12 @@ class _Look:
 
 
 def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list[str]]:
-    notes = _clock_notes(run, sources)
+    notes = []
+    for source in sources:
+        if source.parent is None:
+            if source.placed and source.events.clock == "relative" and run.epoch is None:
+                notes.append(f"{source.name}: taken to have started with the run")
+            notes += [f"{source.name}: {note}" for note in source.events.notes]
     results = _results(run, sources)
     if run.begin.size >= RULES.min_matched_stalls and not all(
         source.events.offset is not None for source in sources
@@ -400,16 +405,6 @@ def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list
     return results, notes
 
 
-def _clock_notes(run: SlowTimes, sources: Sequence[_Source]) -> list[str]:
-    notes = []
-    for source in sources:
-        if source.parent is None:
-            if source.placed and source.events.clock == "relative" and run.epoch is None:
-                notes.append(f"{source.name}: taken to have started with the run")
-            notes += [f"{source.name}: {note}" for note in source.events.notes]
-    return notes
-
-
 def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
     active = [k for k, source in enumerate(sources) if source.placed and len(source.events)]
     number = sum(2 * _effects(sources[k].events, run).size + 2 for k in active)
@@ -442,7 +437,7 @@ def _results(run: SlowTimes, sources: Sequence[_Source]) -> list[_Result]:
         }
         looks += _looks_of(run, k, sources[k].events, same)
     adjusted = _adjusted(looks)
-    results: list[_Result] = []
+    results = []
     for k, source in enumerate(sources):
         own = [j for j, look in enumerate(looks) if look.source == k]
         results.append(_result(run, source, [looks[j] for j in own], adjusted[own]))
@@ -653,12 +648,9 @@ def _overlap(left: Floats, right: Floats, begin: Floats, end: Floats) -> Flags:
 def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: Floats) -> _Result:
     events = source.events
     stalls = run.begin.size
-    nothing = _Result(
-        source.name, source.parent is None, False, np.zeros(stalls, np.bool_), 0.0, np.nan, np.nan,
-        0.0, 0.0, 0.0, 1.0, 1.0, False,
-    )  # fmt: skip
+    hit = np.zeros(stalls, np.bool_)
     if not looks:
-        return nothing
+        return _Result(source.name, source.parent is None, hit)
     p = np.maximum(adjusted, source.p)
     best = int(np.argmin(p))
     # Of looks that are as good, the one that moves and extends the events least.
@@ -670,7 +662,7 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: F
     left, right = hulls(
         events.start + moved - run.tolerance, events.end + moved + look.within + run.tolerance
     )
-    hit = _overlap(left, right, run.begin, run.end) if stalls else nothing.hit
+    hit = _overlap(left, right, run.begin, run.end) if stalls else hit
     plain = {(look.kind, look.within): look for look in looks}
     counted, slow = plain.get(("stalls", look.within)), plain.get(("slow", look.within))
     expected = stalls * float(counted.shifted.mean()) if counted else 0.0
@@ -685,9 +677,10 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: F
     by_chance = float(slow.shifted.mean()) if slow else 0.0
     more = hit.sum() > expected or share > by_chance
     of_slow = np.array([look.kind == "slow" for look in looks])
-    return replace(
-        nothing,
-        hit=hit,
+    return _Result(
+        source.name,
+        source.parent is None,
+        hit,
         expected=expected,
         p=float(p[best]),
         lag=lag,

@@ -403,9 +403,15 @@ def compare(
                 [[statistic_of(data, name, confidence) for name in names] for data in side]
                 for side in sides
             ]
+            runs: Any = inputs
+            stamps = [
+                [data.run.start if (epoch := getattr(data, "epoch", None)) is None else epoch / 1e9
+                 for data in side]
+                for side in runs
+            ]  # fmt: skip
             result = compare_runs(
                 tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed,
-                stamps=[[_stamp(data) for data in side] for side in inputs], run_noise=run_noise,
+                stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
     numbers = len(sides[0]), len(sides[1])
     return replace(result, warnings=_warnings(sides), unit=units.pop(), runs=numbers)
@@ -439,18 +445,8 @@ def evidence_of(data: Any) -> Evidence:
     return evidence
 
 
-def _stamp(data: Any) -> float | None:
-    """When a run began, seconds since the epoch."""
-    epoch = getattr(data, "epoch", None)
-    start: float | None = data.run.start if epoch is None else epoch / 1e9
-    return start
-
-
 def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
-    """The maximum, and the percentiles that both samples support and both sources resolve.
-
-    Those are the usual ones, and those that both sources report.
-    """
+    """The maximum, and usual or reported percentiles that both sides support and resolve."""
     sides = pair[0].whole, pair[1].whole
     top = min(side.sample_limit(confidence=confidence) for side in sides)
     reported = {
@@ -969,12 +965,9 @@ def _stated(
     changes: Sequence[Change], points: Sequence[Sequence[_Point]], notes: Sequence[str],
     *, added: bool,
 ) -> list[Change]:  # fmt: skip
-    """The changes that are larger than runs of one system plausibly differ.
-
-    Where a correction `added` requests, a tenth of them is a tenth of the time.
-    """
+    """The changes that are larger than runs of one system plausibly differ."""
     least = {"p50": SINGLE.least_ratio_of_all}
-    if added:
+    if added:  # by a correction: a tenth of the requests is a tenth of the time
         least["p90"] = SINGLE.least_ratio_of_many
     carried = [row for row in changes if row.statistic in least]
     rows = []
@@ -1167,10 +1160,7 @@ def rank_sum_null(first: int, second: int) -> Floats:
 
 
 def _change(name: str, base: Floats, new: Floats, confidence: float, noise: float = 0.0) -> Change:
-    """Medians, and Hodges and Lehmann's interval of the ratio and of the difference.
-
-    It is as wide as the noise of the ratio at least, and just that of too few runs.
-    """
+    """Medians, and Hodges and Lehmann's intervals, as wide as the noise of the ratio at least."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.sort((new[:, None] / base[None, :]).ravel()) - 1
     steps = np.sort((new[:, None] - base[None, :]).ravel())

@@ -360,7 +360,10 @@ def doubts_text(result: Diagnosis) -> list[str]:
         if one.remains:
             words = {"for": one.speaks_for, "against": one.speaks_against}
             said = [f"{word} it: {', '.join(tests)}" for word, tests in words.items() if tests]
-            alike.setdefault("; ".join([*said, _odds_text(one.odds)]), []).append(one.text)
+            ratio = 10 ** abs(one.odds)
+            times = f"{ratio:.2g}" if ratio < 10 else f"{float(f'{ratio:.1g}'):,.0f}"
+            said.append(f"omission is {times} times {'as' if one.odds >= 0 else 'less'} likely")
+            alike.setdefault("; ".join(said), []).append(one.text)
     lines = [f"not excluded: {', '.join(texts)}; {said}" for said, texts in alike.items()]
     moved = [
         f"{name} {format_duration(after)} instead of {format_duration(before)}"
@@ -378,12 +381,6 @@ def doubts_text(result: Diagnosis) -> list[str]:
 
 
 _MOVED = 1.1  # a smaller change is not worth a word
-
-
-def _odds_text(odds: float) -> str:
-    ratio = 10 ** abs(odds)
-    number = f"{ratio:.2g}" if ratio < 10 else f"{float(f'{ratio:.1g}'):,.0f}"
-    return f"omission is {number} times {'as' if odds >= 0 else 'less'} likely"
 
 
 _TIMEOUT = "a timeout longer than any stall"

@@ -667,10 +667,7 @@ def _standing(
 
 
 def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause], list[Attribute]]:
-    """The values that stand out, one after the other, each among the requests without the last.
-
-    Attributes whose value only restates the latency are returned as outcomes.
-    """
+    """The values that stand out, each without the last; what restates the latency is an outcome."""
     tested = [attribute for attribute in attributes if not attribute.outcome]
     local = [attribute.codes[world.rows] for attribute in tested]
     accepted: list[_Cause] = []

@@ -396,10 +396,7 @@ def _findings(facts: Facts, ledger: Ledger, stalls: Stalls) -> tuple[str, ...]:
 
 
 def _timed_out(facts: Facts) -> bool:
-    """Requests that took a round time, the longest, were given up: they end at various times.
-
-    What one stall delayed ends at once.
-    """
+    """Requests of a round time, the longest, were given up: a stall's would end at once."""
     piled = suspected_timeout(facts.histogram)
     if piled is None:
         return False
@@ -901,10 +898,7 @@ def _counts_outside(trace: Trace, begin: Floats, end: Floats, width: float) -> I
 
 
 def _awaited(trace: Trace, left: float, right: float, under_way: int, interval: float) -> Ints:
-    """The requests whose replies a gap waited for, or none.
-
-    All connections that there may be are under way, and the next send follows an awaited reply.
-    """
+    """Requests whose replies a gap waited for, on all connections, until a send follows one."""
     if trace.share_above(under_way) > SENDS.max_share_above_cap:
         return np.zeros(0, np.int64)
     late = trace.ending_within(left + (right - left) / 2, right + interval)
@@ -957,10 +951,7 @@ def _keeps_a_schedule(trace: Trace, begin: Floats, end: Floats, interval: float)
 
 
 def _is_capped(trace: Trace, under_way: int) -> bool:
-    """That many are hardly ever under way at a send, as they would be if sends ignored replies.
-
-    The same latencies in another order show how often they would be.
-    """
+    """That many are hardly ever under way at a send, but would be with the latencies shuffled."""
     ordinary = np.flatnonzero(~trace.slow)[: SENDS.max_examined_requests]
     due, took = trace.due[ordinary], trace.took[ordinary]
     rng = np.random.default_rng(0)
@@ -1340,18 +1331,14 @@ def _clock_odds(facts: Facts, counts: Delayed, worst: int, number: int) -> float
     many = number > PINNED.max_in_flight and (
         usually >= PINNED.min_unusual_odds or _constant_load(facts, counts.quiet, scheduled=True)
     )
-    if many or (several and not _on_a_grid(facts)):
+    length = facts.series.length[:-1] if facts.series is not None else np.zeros(0)
+    # All intervals are exactly as long as one another: no clock of a recorder ended them.
+    on_a_grid = length.size and np.ptp(length) <= PINNED.grid_share * length.max()
+    if many or (several and not on_a_grid):
         odds += PINNED.sure_odds
     elif longest < PINNED.min_clock_step:
         odds += PINNED.slewed_odds
     return odds
-
-
-def _on_a_grid(facts: Facts) -> bool:
-    """All intervals are exactly as long as one another: no clock of a recorder ended them."""
-    assert facts.series is not None
-    length = facts.series.length[:-1]
-    return bool(length.size and np.ptp(length) <= PINNED.grid_share * length.max())
 
 
 def _under_way_odds(facts: Facts, number: int) -> float:
@@ -1408,10 +1395,7 @@ def _constant_load(facts: Facts, quiet: Flags, *, scheduled: bool = False) -> bo
 
 
 def _all_recorded(stalls: Stalls, counts: Delayed) -> bool:
-    """The longest stalls left latencies all the way down from their length: clients did not wait.
-
-    The shortest waits are the first to be omitted.
-    """
+    """The longest stalls left latencies down from their length; short waits are omitted first."""
     due = counts.due
     longest = stalls.duration >= stalls.duration.max() * SPREAD.there_share
     missing = float(stalls.missing.sum())
@@ -2029,9 +2013,7 @@ def is_material(facts: Facts, after: Histogram | None, stall: float, *, coarse: 
     """
     if isinstance(facts.data, Summary):
         mean, duration = facts.data.stats.get("mean"), facts.duration
-        return bool(
-            mean and duration and stall**2 / (2 * duration) * 1e9 > (VERDICT.min_ratio - 1) * mean
-        )
+        return bool(mean and duration and _moves({}, mean, stall, duration))
     raw = facts.histogram
     limit = min(99.0 if coarse else 100.0, raw.sample_limit())
     chosen = [p for p in STANDARD_PERCENTILES if p <= limit]

@@ -506,10 +506,7 @@ _LOST = 0.05
 def _starved(
     contention: Contention, row: LoadRow, checks: Sequence[SLORow], slo: SLO, *, spins: bool
 ) -> str:
-    """Return why a miss does not count: the load generator at its limit, or other programs.
-
-    `spins` is True for a load generator that keeps its CPUs busy at any load.
-    """
+    """Return why a miss does not count; one that `spins` keeps its CPUs busy at any load."""
     missed = [check.bounded == "missed" for check in checks]
     if not (any(missed) or row.saturated):
         return ""

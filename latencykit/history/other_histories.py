@@ -10,6 +10,7 @@ import csv
 import datetime as dt
 import gzip
 import io
+import itertools
 import json
 import math
 from collections import defaultdict
@@ -151,27 +152,19 @@ def _asv(path: Path) -> Iterator[OtherRun]:
                 cells = {"result": cells}
             values = cells.get("result")
             values = values if isinstance(values, list) else [values]
-            labels = _combinations(cells.get("params") or [])
+            params = itertools.product(*cells.get("params") or [])
+            labels = [", ".join(map(str, combination)) for combination in params]
             for number, value in enumerate(values):
                 own = (
                     f"{name}({labels[number]})" if number < len(labels) and labels[number] else name
                 )
-                kind = name.rpartition(".")[2]
-                if isinstance(value, (int, float)) and value > 0 and kind.startswith("time_"):
-                    series[own] = statistic(float(value), "s", "asv")
-                elif isinstance(value, (int, float)) and value > 0:
-                    series[own] = statistic(float(value), "", "asv")
+                unit = "s" if name.rpartition(".")[2].startswith("time_") else ""
+                if isinstance(value, (int, float)) and value > 0:
+                    series[own] = statistic(float(value), unit, "asv")
         machine = (facts.get("params") or {}).get("machine") or file.parent.name
         time = float(facts["date"]) / 1000 if facts.get("date") else None
         if series:
             yield OtherRun(series, facts["commit_hash"], None, time, {"machine": str(machine)})
-
-
-def _combinations(params: list[list[str]]) -> list[str]:
-    """Every combination of asv's parameters, in its order."""
-    import itertools
-
-    return [", ".join(map(str, combination)) for combination in itertools.product(*params)]
 
 
 def _table(path: Path) -> Iterator[OtherRun]:

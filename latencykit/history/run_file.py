@@ -187,22 +187,26 @@ def encode(series: Mapping[str, Data], facts: Mapping[str, Any]) -> tuple[Stored
                 common | ends | {"series": name, "unit": entry.unit, "count": entry.count}
                 | {"statistic": statistic, "distribution": None if number else packed[name]}
             )  # fmt: skip
-    text, stamp_type = pa.string(), pa.timestamp("us", "UTC")
+    string, stamp_type = pa.string(), pa.timestamp("us", "UTC")
     schema = pa.schema(
         {
-            "run": text, "time": stamp_type, "measured": stamp_type, "commit": text,
-            "branch": text, "host": text, "machine": text, "labels": pa.map_(text, text),
-            "series": text, "unit": text, "count": pa.int64(), "statistic": text,
+            "run": string, "time": stamp_type, "measured": stamp_type, "commit": string,
+            "branch": string, "host": string, "machine": string, "labels": pa.map_(string, string),
+            "series": string, "unit": string, "count": pa.int64(), "statistic": string,
             "value": pa.float64(), "low": pa.float64(), "high": pa.float64(),
             "distribution": pa.binary(),
         }.items()
     )  # fmt: skip
+    kept = {key: value for key, value in vars(run).items() if key not in ("name", "series")}
+    kept["series"] = {name: [*vars(entry).values()] for name, entry in run.series.items()}
+    text = json.dumps({"latencykit_history": 1, **kept}, separators=(",", ":"))
+    assert text.encode().startswith(_MARK)
     out = io.BytesIO()
     with pq.ParquetWriter(
         out, schema, compression="zstd", write_statistics=False, store_schema=False
     ) as writer:
         writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        writer.add_key_value_metadata({_KEY: _text_of(run)})
+        writer.add_key_value_metadata({_KEY: text})
     return run, out.getvalue()
 
 
@@ -213,14 +217,6 @@ def _finite(value: float) -> float | None:
 def _digest(packed: Mapping[str, bytes]) -> str:
     parts = (f"{name}\0".encode() + content for name, content in sorted(packed.items()))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
-
-
-def _text_of(run: StoredRun) -> str:
-    series = {name: [*vars(entry).values()] for name, entry in run.series.items()}
-    facts = {key: value for key, value in vars(run).items() if key not in ("name", "series")}
-    text = json.dumps({"latencykit_history": 1, **facts, "series": series}, separators=(",", ":"))
-    assert text.encode().startswith(_MARK)
-    return text
 
 
 def decode(name: str, content: bytes, rename: Mapping[str, str] | None = None) -> StoredRun:

@@ -183,10 +183,7 @@ def _scale_ratios(ax: Axes, rows: list[Change], curve: Shift | None) -> None:
 
 
 def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> None:
-    """Draw a percentile with its interval: filled where it changed, hollow where undecided.
-
-    Its name is above the interval or below, or beside where that side of the interval is open.
-    """
+    """Draw a percentile with its interval and name: hollow where it is undecided."""
     bottom, top = ax.get_ylim()
     at, ratio = row.percentile or 0.0, 1 + row.change
     colour = MUTED if not row.significant else AMBER if row.low > 0 else BLUE

@@ -113,7 +113,12 @@ def comparisons_record(
 def comparison_record(comparison: Comparison, failed: Sequence[str] = ()) -> ComparisonRecord:
     """Return a comparison as plain values."""
     rows = [
-        record_from(ChangeRecord, row, low=number(row.low) if row.low > -1 else None)
+        record_from(
+            ChangeRecord,
+            row,
+            percentile=row.percentile,
+            low=number(row.low) if row.low > -1 else None,
+        )
         for row in comparison.changes
     ]
     return record_from(
@@ -168,7 +173,13 @@ def comparisons_text(
             others.setdefault(headline(comparison, out_unit), []).append(printable(name, 40))
             continue
         table, show = Table(style), partial(value_text, out_unit=out_unit)
-        for row in _usual(comparison.changes) if brief else comparison.changes:
+        changes: Sequence[Change] = comparison.changes
+        usual = [row for row in changes if row.percentile in (*STANDARD_PERCENTILES, None)]
+        changes = usual if brief and len(changes) > _MANY and len(usual) > 1 else changes
+        alone = comparison.run_noise is None and comparison.basis == "requests"
+        for row in changes:
+            known = row.tolerates > 0 and math.isfinite(row.tolerates) and not row.note
+            tolerates = {"tolerates": format_share(row.tolerates) if known else ""}
             base, new = side_texts(row, partial(show, unit=comparison.unit))
             table.add(
                 {
@@ -178,10 +189,9 @@ def comparisons_text(
                     "change": format_change(row.change),
                     "interval": _interval(row),
                     "changed": significance(row),
-                    **({} if comparison.run_noise is not None or comparison.basis == "runs"
-                       else {"tolerates": _tolerance(row)}),
+                    **(tolerates if alone else {}),
                 }
-            )  # fmt: skip
+            )
         title = f"{printable(name)}\n" if several else ""
         title = f"### {markdown_text(title)}" if title and style == "markdown" else title
         texts.append(
@@ -201,18 +211,6 @@ def comparisons_text(
 
 _BRIEFLY, _MANY = 4, 10
 """Further series of a text; statistics of which only the usual percentiles are shown."""
-
-
-def _usual(changes: Sequence[Change]) -> Sequence[Change]:
-    """The usual percentiles of very many, and all other statistics."""
-    usual = [row for row in changes if row.percentile in (*STANDARD_PERCENTILES, None)]
-    return usual if len(changes) > _MANY and len(usual) > 1 else changes
-
-
-def _tolerance(row: Change) -> str:
-    """The run noise that chance would need; empty where nothing changed."""
-    known = row.tolerates > 0 and math.isfinite(row.tolerates) and not row.note
-    return format_share(row.tolerates) if known else ""
 
 
 def headline(comparison: Comparison, out_unit: str | None = None) -> str:

@@ -55,9 +55,12 @@ def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
             "the report does say" in text for text in result["reasons"]
         )
         row["verdict"] = "omits, and says so" if says_so else result["verdict"]
+        load = result["load"]
+        counted = load["due"] is not None and load["sent"] is not None
+        sent = f"{load['sent']:,} of {load['due']:,}" if counted else ""
         cells = [
             result["model"],
-            _sent(result),
+            sent,
             _spread([run["reported"].get("99") for run in runs]) or "not reported",
             _spread([run["truth"].get("99") for run in runs]),
             _spread([run["reported"].get("100") for run in runs]) or "not reported",
@@ -65,15 +68,6 @@ def league_row(result: ResultRecord | FailureRecord) -> dict[str, str]:
     headings = ("model", "requests sent of due", "reported p99", "true p99", "reported max")
     last = {"version": result["version"] or "", _ADVICE: advice}
     return row | dict(zip(headings, cells, strict=True)) | last
-
-
-def _sent(result: ResultRecord) -> str:
-    load = result["load"]
-    return (
-        ""
-        if load["due"] is None or load["sent"] is None
-        else f"{load['sent']:,} of {load['due']:,}"
-    )
 
 
 def _spread(values: Sequence[float | None]) -> str:
