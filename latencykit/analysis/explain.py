@@ -550,27 +550,19 @@ def _block_width(since: Floats, slow: Flags, span: float) -> float:
     return widths[int(np.argmax(level >= RULES.plateau_share * sure.max()))]
 
 
-@record(eq=False)
-class _Votes:
-    """Votes of blocks for each value: what was cast, and what is expected."""
-
-    cast: Floats  # blocks × values
-    due: Floats
-    size: Floats  # slow requests per block
-
-
-def _votes(world: _World, codes: NDArray[np.int32], values: int, active: Flags | None) -> _Votes:
-    """Votes for the values that `codes` (of `world.rows`) stand for, among the active rows."""
+def _votes(
+    world: _World, codes: NDArray[np.int32], values: int, active: Flags
+) -> tuple[Floats, Floats, Floats]:
+    """Blocks × values: votes that were cast and are due, and each block's slow requests."""
     near, late, block = world.near, world.late, world.block
-    if active is not None:
+    if not active.all():
         near, late, block, codes = near[active], late[active], block[active], codes[active]
     groups = int(world.near[-1]) + 1 if world.near.size else 0
     usual = np.bincount(near * values + codes, minlength=groups * values).reshape(groups, values)
     total = np.maximum(usual.sum(axis=1), 1)
     at = np.flatnonzero(late)
     if not at.size:
-        empty = np.zeros((0, values))
-        return _Votes(empty, empty, np.zeros(0))
+        return np.zeros((0, values)), np.zeros((0, values)), np.zeros(0)
     place, starts = np.unique(block[at], return_index=True)  # blocks ascend in time
     index = np.repeat(np.arange(place.size), as_positions(np.diff(np.append(starts, at.size))))
     size = np.bincount(index).astype(np.float64)
@@ -583,10 +575,12 @@ def _votes(world: _World, codes: NDArray[np.int32], values: int, active: Flags |
         usual[group] * (number / total[group])[:, None],
         np.flatnonzero(np.diff(which, prepend=-1)),
     )
-    return _Votes(cast.reshape(place.size, values) / size[:, None], due / size[:, None], size)
+    return cast.reshape(place.size, values) / size[:, None], due / size[:, None], size
 
 
-def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
+def _tested(
+    world: _World, codes: NDArray[np.int32], values: int, active: Flags
+) -> tuple[Floats, Floats, Floats]:
     """For each value: the probability of as many votes, the deviance, and blocks that back it.
 
     The deviance is K · KL(share of votes ‖ expected share), which orders probabilities that are too
@@ -594,13 +588,13 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
     """
     from scipy import special  # here: reports import this module, and most have no use for it
 
-    blocks, values = votes.cast.shape
+    cast, due, size = _votes(world, codes, values, active)
+    blocks, backing = len(size), (cast > 0).sum(axis=0)
     if not blocks:
         return np.ones(values), np.zeros(values), np.zeros(values)
-    order = np.argsort(-votes.size, kind="stable")
-    open_ = (votes.due[order] > 0) & (votes.due[order] < 1)
-    cast = np.where(open_, votes.cast[order], 0.0)
-    due = np.where(open_, votes.due[order], 0.0)
+    order = np.argsort(-size, kind="stable")
+    open_ = (due[order] > 0) & (due[order] < 1)
+    cast, due = (np.where(open_, side[order], 0.0) for side in (cast, due))
     sizes = [blocks]
     while sizes[-1] // 3 >= 2 * RULES.min_blocks and len(sizes) < RULES.max_sets:
         sizes.append(sizes[-1] // 3)
@@ -616,7 +610,7 @@ def _tested(votes: _Votes) -> tuple[Floats, Floats, Floats]:
         best = np.where(more, np.minimum(best, tail * len(sizes)), best)
         far = trials * (special.rel_entr(part, chance) + special.rel_entr(1 - part, 1 - chance))
         deviance = np.where(more, np.maximum(deviance, far), deviance)
-    return best, deviance, (votes.cast > 0).sum(axis=0)
+    return best, deviance, backing
 
 
 @record(eq=False)
@@ -653,7 +647,7 @@ def _standing(
     """Deviances of the values that surely stand out, else -1; and which values may, with others."""
     size, late = len(attribute.values), world.late & active
     total = max(int(world.late.sum()), 1)
-    p, deviance, blocks = _tested(_votes(world, codes, size, None if active.all() else active))
+    p, deviance, blocks = _tested(world, codes, size, active)
     usual = np.bincount(codes[active], minlength=size) / active.sum()
     slow = np.bincount(codes[late], minlength=size) / total
     lifted = (blocks >= RULES.min_blocks) & (slow >= usual * RULES.min_lift)
@@ -763,16 +757,14 @@ def _combination(
     for _, i, u, j, v in sorted(candidates, reverse=True)[: RULES.max_pairs]:
         first, second = local[i] == u, local[j] == v
         both = first & second
-        p, deviance, blocks = _tested(
-            _votes(world, both.astype(np.int32), 2, None if active.all() else active)
-        )
+        p, deviance, blocks = _tested(world, both.astype(np.int32), 2, active)
         if (
             blocks[1] < RULES.min_blocks
             or p[1] * looks * world.scanned > RULES.level * RULES.pairs_share
         ):
             continue
         inner = [
-            _tested(_votes(world, other.astype(np.int32), 2, active & within))[0][1]
+            _tested(world, other.astype(np.int32), 2, active & within)[0][1]
             for within, other in ((first, second), (second, first))
         ]
         if max(inner) * max(len(candidates), 1) > RULES.level:

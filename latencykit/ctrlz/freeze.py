@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
 from latencykit._processes import own_command
-from latencykit._records import record
 from latencykit._text import printable
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 
@@ -39,24 +38,6 @@ _PATIENCE = 5.0  # seconds for a watchdog to answer
 _GRACE = 1.5  # seconds after which the second watchdog ends a freeze; it may begin a second late
 LONGEST = 600.0
 """No freeze is longer than this, seconds."""
-
-
-@record()
-class Window:
-    """The time that processes were stopped, by ``perf_counter_ns``.
-
-    Attributes
-    ----------
-    start, end : int
-    """
-
-    start: int
-    end: int
-
-    @property
-    def seconds(self) -> float:
-        """Its length."""
-        return (self.end - self.start) / 1e9
 
 
 class Freezer:
@@ -107,12 +88,11 @@ class Freezer:
         with contextlib.suppress(BrokenPipeError):  # its output has ended, too
             self._watchdog.stdin.write(json.dumps([seconds, *self.targets]) + "\n")
             self._watchdog.stdin.flush()
-        self._start = self._receive("stopped")
-        return self._start
+        return self._receive("stopped")
 
-    def wait(self) -> Window:
-        """Wait for the end of the stall that `stop` began."""
-        return Window(self._start, self._receive("thawed", self._seconds + _PATIENCE))
+    def wait(self) -> int:
+        """Wait for the end of the stall that `stop` began; return its time."""
+        return self._receive("thawed", self._seconds + _PATIENCE)
 
     def _receive(self, event: str, seconds: float | None = None) -> int:
         try:

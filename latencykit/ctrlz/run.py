@@ -428,10 +428,10 @@ def observe(
     plan.progress(f"the server is frozen for {plan.stall:g} s")
     started = freezer.stop(plan.stall, target.frozen())
     waiting, sent, answered = _during(plan, target, tool, started)
-    window = freezer.wait()
+    thaw = freezer.wait()
     plan.progress("the server runs again")
-    drain = _drain(target, tool, window.end, waiting[1])
-    limit = max(0.0, plan.duration - (window.end - begin) / 1e9) + plan.stall + _GRACE
+    drain = _drain(target, tool, thaw, waiting[1])
+    limit = max(0.0, plan.duration - (thaw - begin) / 1e9) + plan.stall + _GRACE
     notes: tuple[str, ...] = ()
     if not tool.wait(limit):
         notes = (f"it was still running {limit:.3g} s after the thaw, and was ended",)
@@ -439,7 +439,7 @@ def observe(
     after = target.stats()
     if notes:
         tool.__exit__()
-    start, end = ((moment - begin) / 1e9 for moment in (window.start, window.end))
+    start, end = ((moment - begin) / 1e9 for moment in (started, thaw))
     stall = FrozenSpan(start, end, float(plan.partial or 1))
     awake = max((ended - begin) / 1e9 - plan.stall, 0.1)
     rate = None
@@ -454,7 +454,7 @@ def observe(
         answered=answered, busy=busy,
         hidden=isinstance(target, ProxyTarget) and not target.local,
         drain=drain, requests=None if after is None else after["requests"],
-        jitter=target.jitter(window.start, window.end) if isinstance(target, OwnTarget) else None,
+        jitter=target.jitter(started, thaw) if isinstance(target, OwnTarget) else None,
         notes=notes,
     )  # fmt: skip
 
@@ -890,52 +890,6 @@ def _load(plan: Plan, observed: Observed) -> float:
     return max(observed.busy or 0.0, busy)
 
 
-def _missed_freeze(
-    plan: Plan,
-    observed: Observed,
-    judgement: Judgement,
-    rate: float | None,
-    duration: float,
-    timeouts: int,
-) -> tuple[str, bool] | None:
-    """Return why the freeze missed the tool's load, if it did, and if the load model is known."""
-    accused = judgement.verdict not in ("honest", "unknown")
-    late, before = observed.waiting[1], observed.before
-    rest = max(observed.elapsed - plan.stop_after, 0.1)
-    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
-    begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
-    early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
-    entirely_ours = before is not None and plan.partial is None
-    unread = late is not None and late.octets
-    if observed.answered:
-        return (
-            "the server answered while it should have been frozen: other processes serve the port, "
-            "too; name the right --pid"
-        ), False
-    if accused and observed.elapsed < early:
-        return (
-            f"it ended {observed.elapsed:.2g} s after its first request, in a run of "
-            f"{plan.duration:g} s: did it stop at the first error? Raise its timeout"
-        ), True
-    if accused and not begun:
-        sent, full = (f"{number:,.3g}" for number in (before or 0.0, rate or later))
-        return (
-            f"{sent} of {full} requests per second were sent before the freeze: it had not begun "
-            f"its load; use --duration {math.ceil(2 * plan.duration)}s"
-        ), True
-    if judgement.verdict != "honest" and observed.around:
-        return (
-            "requests due meanwhile went to the other processes: "
-            "a partial stall does not delay this tool"
-        ), False
-    if judgement.verdict == "loses" and not (entirely_ours or timeouts or unread):
-        return (
-            "neither the report nor the connections show a request to the frozen process: "
-            "is it the right one?"
-        ), False
-    return None
-
-
 def _unless_void(
     plan: Plan,
     observed: Observed,
@@ -947,6 +901,13 @@ def _unless_void(
 ) -> tuple[Judgement, Model]:
     """Return the judgement, or none where the schedule's truth does not apply to this tool."""
     late, before = observed.waiting[1], observed.before
+    accused = judgement.verdict not in ("honest", "unknown")
+    rest = max(observed.elapsed - plan.stop_after, 0.1)
+    later = ((observed.requests or 0) - (before or 0.0) * plan.stop_after) / rest
+    begun = before is None or before >= (0.5 * rate if rate else 0.3 * later)
+    early = 0.8 * duration if plan.takes("duration") else min(observed.stall.end, plan.duration)
+    entirely_ours = before is not None and plan.partial is None
+    unread = late is not None and late.octets
     over = judgement.verdict == "overcorrects"
     load = _load(plan, observed)
     stall = 1e9 * observed.stall.seconds
@@ -961,9 +922,35 @@ def _unless_void(
     turns = math.inf
     if model in ("paced", "unknown") and late is not None and late.connections:
         turns = (rate or before or math.inf) * observed.stall.seconds / late.connections
-    if missed := _missed_freeze(plan, observed, judgement, rate, duration, timeouts):
-        why, model_known = missed
-        model = model if model_known else "unknown"
+    if observed.answered:
+        model = "unknown"
+        why = (
+            "the server answered while it should have been frozen: other processes serve the port, "
+            "too; name the right --pid"
+        )
+    elif accused and observed.elapsed < early:
+        why = (
+            f"it ended {observed.elapsed:.2g} s after its first request, in a run of "
+            f"{plan.duration:g} s: did it stop at the first error? Raise its timeout"
+        )
+    elif accused and not begun:
+        sent, full = (f"{number:,.3g}" for number in (before or 0.0, rate or later))
+        why = (
+            f"{sent} of {full} requests per second were sent before the freeze: it had not begun "
+            f"its load; use --duration {math.ceil(2 * plan.duration)}s"
+        )
+    elif judgement.verdict != "honest" and observed.around:
+        model = "unknown"
+        why = (
+            "requests due meanwhile went to the other processes: "
+            "a partial stall does not delay this tool"
+        )
+    elif judgement.verdict == "loses" and not (entirely_ours or timeouts or unread):
+        model = "unknown"
+        why = (
+            "neither the report nor the connections show a request to the frozen process: "
+            "is it the right one?"
+        )
     elif over and observed.drain > _DRAIN * observed.stall.seconds:
         why = (
             f"the server needed {observed.drain:.2g} s for the backlog, "

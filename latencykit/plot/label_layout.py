@@ -141,11 +141,8 @@ def beside(
     for step, gap in enumerate((8.0, 12.0, 18.0, 30.0, 50.0, 80.0)):  # the first is beside a mark
         right, left, middle = x + gap, x - gap - width, y - height / 2
         up, down = y + gap / 2, y - height - gap / 2
-        level = [
-            (right, middle),
-            (left, middle),
-            (x - width / 2, y - gap - height if below else y + gap),
-        ]
+        over = (x - width / 2, y - gap - height if below else y + gap)
+        level = [(right, middle), (left, middle), over]
         slanted = [(right, up), (left, up), (right, down), (left, down)]
         for side, (start, lower) in enumerate(level + slanted):
             # A label above or below its point may slide sideways.
@@ -311,15 +308,9 @@ class _Labels(Artist):
 
     def _text(self, ax: Axes, words: str, **look: Any) -> Text:
         text = Text(
-            0,
-            0,
-            words,
-            transform=IdentityTransform(),
-            figure=ax.figure,
-            va="bottom",
-            ha="left",
+            0, 0, words, transform=IdentityTransform(), figure=ax.figure, va="bottom", ha="left",
             **look,
-        )
+        )  # fmt: skip
         self.texts.append(text)
         return text
 
@@ -558,13 +549,8 @@ class SpanLabels(_Labels):
             for form in self._forms[k]:
                 text.set_text(form)
                 width, height = _size(text, renderer)
-                left = float(
-                    np.clip(
-                        spans[k].mean() - width / 2,
-                        box.x0 + margin,
-                        max(box.x1 - margin - width, box.x0),
-                    )
-                )
+                last = max(box.x1 - margin - width, box.x0)
+                left = float(np.clip(spans[k].mean() - width / 2, box.x0 + margin, last))
                 strip = np.array([[left - margin, 0.0, left + width + margin, 1.0]])
                 if width < box.width and not (len(taken) and overlap(strip, taken).any()):
                     text.set_position((left, box.y1 - margin - height))
@@ -845,15 +831,10 @@ def _keep_to_cell(ax: Axes) -> None:
         return
     bottoms, tops, lefts, rights = spec.get_gridspec().get_grid_positions(figure)
     rows, columns = spec.rowspan, spec.colspan
+    across = np.concatenate(([0.0], (rights[:-1] + lefts[1:]) / 2, [1.0]))
+    down = np.concatenate(([1.0], (bottoms[:-1] + tops[1:]) / 2, [0.0]))
     cell = np.array(
-        [
-            (rights[columns.start - 1] + lefts[columns.start]) / 2 if columns.start else 0.0,
-            (bottoms[rows.stop - 1] + tops[rows.stop]) / 2 if rows.stop < len(tops) else 0.0,
-            (rights[columns.stop - 1] + lefts[columns.stop]) / 2
-            if columns.stop < len(lefts)
-            else 1.0,
-            (bottoms[rows.start - 1] + tops[rows.start]) / 2 if rows.start else 1.0,
-        ]
+        [across[columns.start], down[rows.stop], across[columns.stop], down[rows.start]]
     )
     size = np.tile(figure.bbox.size, 2)
     edge = 4.0 * figure.dpi / 72.0 / size * [1, 1, -1, -1]

@@ -64,9 +64,13 @@ def slides_html(notebook: JSONObject, controls: str = "") -> str:
         f'<section aria-label="Slide {k} of {len(slides)}"><div>{"".join(parts)}</div></section>'
         for k, parts in enumerate(slides, 1)
     )
-    style, script = asset("slides.css"), asset("slides.js")
     if controls:
         body += f'<script type="module">{controls}\nmountAll();</script>'
+    return _page(title, body)
+
+
+def _page(title: str, body: str) -> str:
+    style, script = asset("slides.css"), asset("slides.js")
     return _PAGE.format(title=escape(title), style=style, script=script, body=body)
 
 
@@ -88,11 +92,9 @@ def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path])
                 _add_outputs(notebook, json.loads(executed[path.name].read_text("utf-8")))
             text = slides_html(notebook, script)
         except (ValueError, KeyError, TypeError) as error:
+            expected = "its JSON with a list of cells; remove the file to get a new copy"
             raise CorruptInputError(
-                path,
-                None,
-                "not a Jupyter notebook of format 4",
-                "its JSON with a list of cells; remove the file to get a new copy",
+                path, None, "not a Jupyter notebook of format 4", expected
             ) from error
         with whole(folder / f"{path.stem}.html") as temporary:
             temporary.write_text(text, "utf-8")
@@ -100,11 +102,8 @@ def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path])
         links.append(f'<li><a href="{escape(path.stem)}.html">{title}</a></li>')
     index = folder / "index.html"
     body = f"<section><div><h1>Why averages lie</h1><ul>{''.join(links)}</ul></div></section>"
-    style, script = asset("slides.css"), asset("slides.js")
     with whole(index) as temporary:
-        temporary.write_text(
-            _PAGE.format(title="Why averages lie", style=style, script=script, body=body), "utf-8"
-        )
+        temporary.write_text(_page("Why averages lie", body), "utf-8")
     return index
 
 

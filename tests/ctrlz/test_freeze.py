@@ -47,10 +47,9 @@ def test_a_process_is_frozen_and_thawed_in_time(victim) -> None:
     with Freezer([victim.pid]) as freezer:
         started = freezer.stop(0.2)
         assert _state(victim.pid) == "T"
-        window = freezer.wait()
+        ended = freezer.wait()
         assert _until(lambda: _state(victim.pid) != "T")
-    assert window.start == started
-    assert window.seconds >= 0.2
+    assert ended - started >= 0.2e9
 
 
 @pytest.mark.slow
