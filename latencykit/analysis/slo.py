@@ -220,7 +220,8 @@ class SLOResult(tuple[SLORow, ...]):
             return f"misses its SLO: {row.statistic} {value}, limit {row.limit_text}"
         if unknown:
             names = ", ".join(row.statistic for row in unknown)
-            return f"the run does not show whether {names} {_is(len(unknown))} within the SLO"
+            verb = "is" if len(unknown) == 1 else "are"
+            return f"the run does not show whether {names} {verb} within the SLO"
         return "meets its SLO"
 
     def _repr_html_(self) -> str:
@@ -237,10 +238,6 @@ class SLOResult(tuple[SLORow, ...]):
         ]
         reasons = [f"{row.statistic}: {row.reason}" for row in self if row.reason]
         return listing_html(self.headline, header, rows, reasons)
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 _UNDECIDED: dict[bool, Outcome] = {True: "missed", False: "unknown"}
@@ -329,8 +326,8 @@ def _reported(source: Any, statistic: str, limit: float) -> SLORow:
             value = source.max if statistic == "max" else source.mean
     except DataNotAvailableError as missing:
         return _unknown(statistic, limit, str(missing), source.unit)
-    row = SLORow(statistic, limit, value, value, value, "met", "as reported", source.unit)
-    row = replace(row, outcome="met" if value <= limit else "missed")
+    outcome: Outcome = "met" if value <= limit else "missed"
+    row = SLORow(statistic, limit, value, value, value, outcome, "as reported", source.unit)
     failed = sum(_failures(source))
     counted = getattr(source, "count", None)  # a model has none
     if failed and counted and statistic != "mean" and row.outcome == "met":
@@ -464,6 +461,14 @@ def _percentile(
     return row
 
 
+def _too_short(jackknife: Any) -> str:
+    """Why nothing is sure, whatever the values."""
+    if jackknife is None:
+        return _NO_TIMES
+    bins = f"{RULE.blocks} time bins are needed, and the run has {jackknife.bins}"
+    return "" if jackknife.known else bins
+
+
 def _is_long(evidence: Any) -> bool:
     return bool(evidence.jackknife.seconds >= SURE.min_met_s)
 
@@ -475,10 +480,8 @@ def _is_sure(
     jackknife = evidence.jackknife
     if evidence.whole.run.corrected in ("us", "tool"):
         return False, "corrected counts are estimates and have no interval"
-    if jackknife is None:
-        return False, _NO_TIMES
-    if not jackknife.known:
-        return False, f"{RULE.blocks} time bins are needed, and the run has {jackknife.bins}"
+    if why := _too_short(jackknife):
+        return False, why
     if row.outcome == "met" and above < SURE.min_above:
         asked = float(row.statistic[1:])  # failed requests move what is read of the good ones
         needed = math.ceil(SURE.min_above / (1 - asked / 100) * (1 - 1e-9))
@@ -628,10 +631,8 @@ def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence
 def _is_sure_mean(row: SLORow, evidence: Any, errors: tuple[float, float]) -> tuple[bool, str]:
     """Whether the outcome of a mean holds for such traffic, else what would decide."""
     jackknife = evidence.jackknife
-    if jackknife is None:
-        return False, _NO_TIMES
-    if not jackknife.known:
-        return False, f"{RULE.blocks} time bins are needed, and the run has {jackknife.bins}"
+    if why := _too_short(jackknife):
+        return False, why
     if row.bounded != row.outcome:
         away, error = abs(row.limit - row.value), errors[row.outcome == "met"]
         times = (error / away) ** 2 if away > 0 else math.inf
@@ -1101,12 +1102,16 @@ def slo_from_text(text: str, unit: str = "ms") -> SLO:
             )
             ends[level] = max(ends.get(level, 0.0), percentile)
         limits = [
-            Limit("max" if p == 100 else f"p{format_percentile(p)}", level * NANOSECONDS[unit])
+            _limit_at(p, level * NANOSECONDS[unit])
             for level, p in sorted(ends.items(), key=lambda item: item[1])
             if p > 0
         ]
         return SLO.of(limits)
     return SLO.parse(text)
+
+
+def _limit_at(percentile: float, limit: float) -> Limit:
+    return Limit("max" if percentile == 100 else f"p{format_percentile(percentile)}", limit)
 
 
 def _from_xml(text: str) -> SLO:
@@ -1134,12 +1139,7 @@ def _from_xml(text: str) -> SLO:
                     f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is not a valid limit; '
                     "both are plain numbers"
                 )
-            limits.append(
-                Limit(
-                    "max" if share == 100 else f"p{format_percentile(share)}",
-                    level * NANOSECONDS["ms"],
-                )
-            )
+            limits.append(_limit_at(share, level * NANOSECONDS["ms"]))
 
     def refuse(*_: object) -> None:
         raise InvalidArgumentError(

@@ -14,6 +14,7 @@ from latencykit.cli.options import (
     chart_option,
     format_option,
     inputs,
+    names_in,
     note,
     progress,
 )
@@ -70,9 +71,7 @@ def command(
     from latencykit.views.explanation import explanation_record, explanation_text
 
     read = [read_events(path) for path in events]
-    columns = None
-    if attributes is not None:
-        columns = [name.strip() for name in attributes.split(",") if name.strip()]
+    columns = None if attributes is None else names_in(attributes)
     between = None
     if given.selection.windowed:
         between = given.selection.begin or "-inf", given.selection.end or "inf"

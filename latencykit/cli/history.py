@@ -16,10 +16,11 @@ from latencykit.cli.options import (
     Inputs,
     format_option,
     inputs,
+    names_in,
     note,
     progress,
 )
-from latencykit.cli.output import print_json, print_text
+from latencykit.cli.output import atomic, print_result
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def check(
     labels = parse_labels(label)
     renamed = parse_labels(rename)
     history = History(store, branch=branch, rename=renamed)
-    chosen = [name.strip() for name in (statistics or "").split(",") if name.strip()]
+    chosen = names_in(statistics or "")
     runs = [{entry.name: entry.data for entry in load(given, totals=False)}]
 
     def judged() -> HistoryVerdict:
@@ -171,10 +172,11 @@ def check(
         verdict = judged()
     for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
         note(text)
-    if style == "json":
-        print_json(check_record(verdict, history.left_out, len(runs) - 1))
-    else:
-        print_text(check_text(verdict, style, given.out_unit), style)
+    print_result(
+        style,
+        lambda: check_record(verdict, history.left_out, len(runs) - 1),
+        lambda: check_text(verdict, style, given.out_unit),
+    )
     return int(verdict.verdict == "worse")
 
 
@@ -209,8 +211,7 @@ def show(
     from latencykit.views.history import show_record, show_text
 
     history = History(store, branch=branch)
-    names = tuple(name.strip() for name in statistics.split(",") if name.strip())
-    trends = trends_of(history, names, series, last)
+    trends = trends_of(history, names_in(statistics), series, last)
     for text in history.left_out:
         note(f"left out: {text}")
     if not trends:
@@ -219,17 +220,16 @@ def show(
     if out is not None:
         _write(history, trends, out, heatmap=heatmap)
         note(f"wrote {out}")
-    if style == "json":
-        print_json(show_record(trends, len(history.runs), history.left_out))
-    else:
-        print_text(show_text(trends, style), style)
+    print_result(
+        style,
+        lambda: show_record(trends, len(history.runs), history.left_out),
+        lambda: show_text(trends, style),
+    )
     return 0
 
 
 def _write(history: History, trends: list[Any], out: Path, *, heatmap: bool) -> None:
     """Write a chart or a page by its suffix."""
-    from latencykit.cli.output import atomic
-
     series = {trend.series for trend in trends if trend.statistic != "mean"}
     kept = [t for t in trends if t.statistic != "mean" or t.series not in series]
     if out.suffix.lower() in (".html", ".htm"):

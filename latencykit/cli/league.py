@@ -9,7 +9,7 @@ import click
 
 from latencykit._text import did_you_mean
 from latencykit.cli.options import OUTPUT_FILE, format_option, freeze_options, note
-from latencykit.cli.output import atomic, check_folder, print_json, print_text
+from latencykit.cli.output import atomic, check_folder, print_result, print_text
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -101,10 +101,7 @@ def command(
         record = run_league(entries, progress=note, keep=keep, **options)
         if out is not None:
             note(f"wrote {out}")
-    if style == "json":
-        print_json(record)
-    else:
-        print_text(league_text(record, style), style)
+    print_result(style, lambda: record, lambda: league_text(record, style))
 
 
 def _read(path: Path) -> LeagueRecord:

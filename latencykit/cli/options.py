@@ -339,6 +339,11 @@ def progress(task: str) -> Iterator[None]:
 # The values of options.
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names in a list such as ``endpoint,host``."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def numbers(text: str) -> list[float]:
     """Return percentiles from a list such as ``50,99,99.9``."""
     from latencykit.units import parse_percentile
@@ -354,7 +359,7 @@ def numbers(text: str) -> list[float]:
 
 def counts(text: str) -> list[int]:
     """Return whole numbers of 1 or more from a list such as ``1,10,100``."""
-    parts = [part.strip().replace("_", "") for part in text.split(",") if part.strip()]
+    parts = [part.replace("_", "") for part in names_in(text)]
     if not parts or not all(
         part.isdecimal() and len(part) <= 10 and 0 < int(part) <= 10**9 for part in parts
     ):

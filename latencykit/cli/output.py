@@ -46,10 +46,13 @@ def print_text(text: str, style: str = "table") -> None:
 
 
 def print_result(
-    style: str, record: Callable[[], object], text: Callable[[], str], runs: Mapping[str, Run]
+    style: str,
+    record: Callable[[], object],
+    text: Callable[[], str],
+    runs: Mapping[str, Run] | None = None,
 ) -> None:
     """Print a result as JSON, or as text under the units that are only assumed."""
-    print_assumed_units(runs, style)
+    print_assumed_units(runs or {}, style)
     if style == "json":
         print_json(record())
     else:

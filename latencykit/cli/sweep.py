@@ -18,7 +18,7 @@ from latencykit.cli.options import (
     share,
     slo_of,
 )
-from latencykit.cli.output import print_json, print_sentences, print_text, write_chart
+from latencykit.cli.output import print_result, print_sentences, write_chart
 
 
 @click.command("sweep")
@@ -139,10 +139,7 @@ def command(
 
         write_chart(chart, result, out, (), spec)
     record = sweep_record(result, shown)
-    if style == "json":
-        print_json(record)
-    else:
-        print_text(sweep_text(record, style), style)
+    print_result(style, lambda: record, lambda: sweep_text(record, style))
     print_sentences(sweep_words(result), style)
     note(f"outputs: {result.folder}")
     if result.stopped == "interrupted":

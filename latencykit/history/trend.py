@@ -11,6 +11,8 @@ from latencykit.analysis.judge import bands_of
 from latencykit.history.history import family_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from latencykit._typing import Floats
     from latencykit.history.history import History
     from latencykit.history.run_file import StoredRun
@@ -79,7 +81,7 @@ def trend_of(
 
 
 def trends_of(
-    history: History, statistics: tuple[str, ...], series: tuple[str, ...] = (), last: int = 1000
+    history: History, statistics: Sequence[str], series: Sequence[str] = (), last: int = 1000
 ) -> list[Trend]:
     """Return a trend per series, statistic and labels that at least one run has."""
     known = dict.fromkeys(name for run in history.runs for name in run.series)

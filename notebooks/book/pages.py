@@ -397,7 +397,8 @@ def _errors_page(names: Iterable[str]) -> str:
 # ---------------------------------------------------------------- commands
 def _commands(folder: Path) -> None:
     """A page per command, from the same objects that print its help."""
-    root = click.Context(cli.cli, info_name="latencykit")
+    defaults = cli.cli.context_settings["show_default"]
+    root = click.Context(cli.cli, info_name="latencykit", show_default=defaults)
     parts = [
         "# Commands\n\nThe same texts as `latencykit COMMAND --help`; `latencykit man` prints them as a manual page, and "
         "`latencykit completion` prints the script that completes them in a shell. FILES are paths, globs quoted or not, "
