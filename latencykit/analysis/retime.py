@@ -146,12 +146,7 @@ class _Laid:
 
 
 def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) -> _Laid:
-    """Assign the sends of every connection to its due times, none after `until`.
-
-    The lag of a connection grows by (gap − interval) at each send and never falls below zero. The
-    part that is made up for later is lateness; what remains was omitted requests, or drift where it
-    is less than an interval.
-    """
+    """Assign the sends of every connection to its due times, none after `until`."""
     end = start + took
     last = np.lexsort((start, chain))[np.flatnonzero(np.diff(np.sort(chain), append=-1))]
     # Due times passed after the last send, too, if its reply was late.
@@ -160,6 +155,7 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     order = np.lexsort((times, of))
     sent = times[order]
     first = np.diff(of[order], prepend=-1) != 0
+    # What a later send makes up for is lateness; the rest was omitted, or less than an interval.
     excess = np.where(first, 0.0, np.diff(sent, prepend=sent[:1]) - interval)
     lag = _lindley(excess, first)
     # The smallest lag from each send to the last of its connection.

@@ -242,10 +242,7 @@ def _even(rate: float) -> float:
 
 
 def _decisive_seconds(near: Tried, rate: float, limit: float) -> float:
-    """Return how long a run at `rate` must be for a verdict, by an undecided one near it.
-
-    Twice as far from the limit, a quarter of the time decides.
-    """
+    """Return how long a run at `rate` must be: twice as far from the limit, a quarter decides."""
     away = math.log(near.rate / limit)
     nearer = away / math.log(rate / limit) if rate != limit else 1.0
     return near.duration * (near.longer * nearer**2 if nearer else 1.0)

@@ -298,7 +298,7 @@ def watch(commands: IO[str]) -> None:
                 frozen += new
                 record(time.monotonic() + seconds + _GRACE)
                 wrong = _signal(new, signal.SIGSTOP)
-                if not wrong and not _stopped_within(new, 1.0):
+                if not wrong and not _stopped(new):
                     wrong = "it did not stop within a second"
             if wrong:
                 thaw(frozen)
@@ -321,9 +321,9 @@ def watch(commands: IO[str]) -> None:
         thaw(frozen)
 
 
-def _stopped_within(targets: Sequence[Target], seconds: float) -> bool:
-    """Wait until every target is stopped, as far as ``/proc`` shows; False if that takes longer."""
-    deadline = time.monotonic() + seconds
+def _stopped(targets: Sequence[Target]) -> bool:
+    """Wait until all are stopped, as far as ``/proc`` shows; False if that takes over a second."""
+    deadline = time.monotonic() + 1.0
     waiting = [target for target in targets if isinstance(target, int) and target > 0]
     while time.monotonic() < deadline:
         running = []

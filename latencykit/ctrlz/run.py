@@ -475,10 +475,7 @@ def _drain(target: Target, tool: Tool, thaw: int, late: Waiting | None) -> float
 
 
 def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> int:
-    """Return the time of the first request to our own server, of the first connection to others.
-
-    Where connections cannot be seen, the run begins when the tool is started.
-    """
+    """Return when our own server got a request, else the first connection or the tool's start."""
     own = target.stats() is not None
     if not own and (connections is None or not target.url):
         return tool.started
@@ -506,11 +503,7 @@ def _first_request(target: Target, tool: Tool, connections: set[str] | None) -> 
 def _during(
     plan: Plan, target: Target, tool: Tool, started: int
 ) -> tuple[tuple[Waiting | None, Waiting | None], float | None, bool]:
-    """Return the backlog early and late in the stall, and what other processes answered.
-
-    That is the requests per second to the processes of our own server that were not frozen, and
-    whether another server answered a request of our own.
-    """
+    """Return backlogs in the stall, the rate of processes left running, and if others answered."""
     port = loopback(target.url, PORTS)[1] if target.url else None
     own, answered = isinstance(target, OwnTarget | ProxyTarget), False
     backlogs, counts, times = [], [], []

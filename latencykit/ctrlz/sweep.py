@@ -468,11 +468,7 @@ class _State:
 
 
 def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> str:
-    """Return why a run has no verdict: hiccups of the load generator's machine may explain it.
-
-    They do where they delay more requests by half of a limit than half of those that the limit
-    allows; but a miss remains one that they cannot explain.
-    """
+    """Return why a run has no verdict: hiccups of the load generator's machine may explain it."""
     if not late.size:
         return ""
     longest = format_duration(float(late.max()))

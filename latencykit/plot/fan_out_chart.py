@@ -88,7 +88,7 @@ def fan_out(
     ['1 call', '10 calls']
     """
     ax = current_axes(ax)
-    label, values = ("", None) if data is None else only_series(data, "a fan-out")
+    label, values = ("", None) if data is None else only_series(data)
     if kind == "heatmap":
         return _heat_map(ax, label, values, n, title, subtitle, independent=independent)
     if values is None:

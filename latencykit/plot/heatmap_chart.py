@@ -136,10 +136,7 @@ def _cropped(times: Floats, counts: Floats, top: Floats, column: Ints, beyond: b
 
 
 def _rows_of(buckets: Buckets, highest: int) -> Ints:
-    """Return the first row of every bucket, times `_CODE`, plus how many more rows it covers.
-
-    A bucket wider than a row fills all that it covers; a narrower one goes where its middle is.
-    """
+    """Return the first row of every bucket, times `_CODE`, plus how many more rows it covers."""
     size = highest + 1
     if isinstance(buckets, HdrBuckets):
         size = min(2 * size, buckets.slots)

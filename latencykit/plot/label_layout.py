@@ -821,10 +821,7 @@ def head(
 
 
 def _keep_to_cell(ax: Axes) -> None:
-    """Shrink the axes until heading, labels and legend are in their cell of the figure.
-
-    A layout engine does so itself. The cell ends half-way to the neighbours, and at the figure.
-    """
+    """Shrink the axes until all is in their cell, which ends half-way to the neighbours."""
     figure: Any = ax.figure
     spec = ax.get_subplotspec()
     if figure.get_layout_engine() is not None or spec is None:

@@ -97,7 +97,7 @@ def as_series(data: Any) -> dict[str, Any]:
     return series
 
 
-def only_series(data: Any, chart: str) -> tuple[str, Any]:
+def only_series(data: Any) -> tuple[str, Any]:
     """Return label and data type of the one series that a chart can show: a total of several."""
     series = as_series(data)
     totals = [values for values in series.values() if values.run.aggregate]
@@ -106,7 +106,7 @@ def only_series(data: Any, chart: str) -> tuple[str, Any]:
     if len(series) > 1:
         names = ", ".join(plain(label, 24) for label in list(series)[:6])
         raise InvalidArgumentError(
-            f"{chart} shows one series, not {len(series)} ({names}); choose one of them"
+            f"a fan-out shows one series, not {len(series)} ({names}); choose one of them"
         )
     return next(iter(series.items()))
 

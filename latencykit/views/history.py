@@ -234,9 +234,9 @@ def _trend_record(trend: Trend) -> HistoryTrendRecord:
     }
 
 
-def show_text(trends: Sequence[Trend], style: str = "table", out_unit: str | None = None) -> str:
+def show_text(trends: Sequence[Trend], style: str = "table") -> str:
     """Return one row per trend, and below the changes of their levels."""
-    table = Table(style, out_unit)
+    table = Table(style)
     shown = trends[:_COMMENT_ROWS] if style == "markdown" else trends
     for trend in shown:
         table.add(trend_cells(trend, table, style))

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from latencykit.history.run_file import StoredRun
     from latencykit.history.trend import Trend
 
+_TITLE = "History of runs"
 _MOST_CURVES = 400  # latest runs whose distributions are on the page: 20 bytes per percentile
 
 
-def history_html(history: History, trends: Sequence[Trend], title: str = "History of runs") -> str:
+def history_html(history: History, trends: Sequence[Trend]) -> str:
     """Return the page: trends, and the distributions of the latest runs, which a click opens."""
     runs = sorted({run for trend in trends for run in trend.runs}, key=lambda run: run.order)
     place = {run.name: k for k, run in enumerate(runs)}
@@ -46,7 +47,7 @@ def history_html(history: History, trends: Sequence[Trend], title: str = "Histor
     ) + bullets(changes_texts(trends))
     hint = "a click on a run opens its distribution, a second one compares two"
     parts = [
-        f"<header><h1>{esc(title)}</h1><p class='quiet'>{len(runs):,} runs; {hint}.</p></header>",
+        f"<header><h1>{_TITLE}</h1><p class='quiet'>{len(runs):,} runs; {hint}.</p></header>",
         section("trends", "Over the runs", "<div id='history-trends'></div>"),
         section(
             "runs",
@@ -58,7 +59,7 @@ def history_html(history: History, trends: Sequence[Trend], title: str = "Histor
     ]
     if left_out or history.left_out:
         parts.append(section("left-out", "Left out", bullets([*history.left_out, *left_out])))
-    return document(title, "".join(parts), model, home="history")
+    return document(_TITLE, "".join(parts), model, home="history")
 
 
 def _numbers(values: Sequence[float]) -> list[float | None]:

@@ -286,12 +286,9 @@ def kernel_for_page() -> dict[str, bytes]:
 def _compiled(
     start: Mapping[str, Mapping[str, bytes]], later: set[str], fetched: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """Archives as ``assets/site/compile.mjs`` makes them; of sources where node is missing.
-
-    Those that are loaded later depend on nothing else, and are kept.
-    """
+    """Archives as ``assets/site/compile.mjs`` makes them; of sources where node is missing."""
     node, script = shutil.which("node"), _asset("compile.mjs")
-    kept = {
+    kept = {  # they depend on nothing else
         name: _cache(hashlib.sha256(script.encode() + fetched[name]).hexdigest()) for name in later
     }
     made = {name: path.read_bytes() for name, path in kept.items() if node and path.is_file()}
