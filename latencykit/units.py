@@ -373,6 +373,11 @@ def format_percentile(percentile: float) -> str:
     return repr(float(percentile)).removesuffix(".0")
 
 
+def percentile_name(percentile: float) -> str:
+    """Return a percentile's name: ``p99.9``, or ``max`` for 100."""
+    return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
+
+
 def sure_percentile(limit: float) -> float:
     """Return the highest supported percentile, rounded down to two digits of its distance to 100.
 

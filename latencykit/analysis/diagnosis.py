@@ -23,9 +23,9 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
-    format_percentile,
     format_row,
     format_value,
+    percentile_name,
 )
 
 if TYPE_CHECKING:
@@ -219,11 +219,6 @@ class Diagnosis(Value):
             fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
             lines.append(f"  {percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
         return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
-
-
-def percentile_name(percentile: float) -> str:
-    """Return a percentile's name: p99.9, or max."""
-    return "max" if percentile == 100 else f"p{format_percentile(percentile)}"
 
 
 # ------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.correct import back_filled
-from latencykit.analysis.diagnosis import Diagnosis, percentile_name, seconds_text, were
+from latencykit.analysis.diagnosis import Diagnosis, seconds_text, were
 from latencykit.analysis.ledger import (
     LEDGER,
     TAIL,
@@ -44,7 +44,7 @@ from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.units import NANOSECONDS, format_count, parse_duration
+from latencykit.units import NANOSECONDS, format_count, parse_duration, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

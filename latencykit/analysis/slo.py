@@ -34,6 +34,7 @@ from latencykit.units import (
     format_range,
     format_value,
     parse_duration,
+    percentile_name,
 )
 
 if TYPE_CHECKING:
@@ -1102,16 +1103,12 @@ def slo_from_text(text: str, unit: str = "ms") -> SLO:
             )
             ends[level] = max(ends.get(level, 0.0), percentile)
         limits = [
-            _limit_at(p, level * NANOSECONDS[unit])
+            Limit(percentile_name(p), level * NANOSECONDS[unit])
             for level, p in sorted(ends.items(), key=lambda item: item[1])
             if p > 0
         ]
         return SLO.of(limits)
     return SLO.parse(text)
-
-
-def _limit_at(percentile: float, limit: float) -> Limit:
-    return Limit("max" if percentile == 100 else f"p{format_percentile(percentile)}", limit)
 
 
 def _from_xml(text: str) -> SLO:
@@ -1139,7 +1136,7 @@ def _from_xml(text: str) -> SLO:
                     f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is not a valid limit; '
                     "both are plain numbers"
                 )
-            limits.append(_limit_at(share, level * NANOSECONDS["ms"]))
+            limits.append(Limit(percentile_name(share), level * NANOSECONDS["ms"]))
 
     def refuse(*_: object) -> None:
         raise InvalidArgumentError(

@@ -12,9 +12,8 @@ import latencykit.plot.axes  # noqa: F401 - the percentile scale
 from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import LineLabels, head
-from latencykit.plot.series import percentile_text
 from latencykit.plot.style import AMBER, BLUE, GREY, GROUND, INK, MUTED, current_axes, tidy
-from latencykit.units import format_change, format_count
+from latencykit.units import format_change, format_count, percentile_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,7 +198,7 @@ def _draw_change(ax: Axes, row: Change, labels: LineLabels, *, below: bool) -> N
         markerfacecolor=colour if row.significant else "white", linestyle="none", zorder=4,
         clip_on=False, label=f"_{row.statistic}",
     )  # fmt: skip
-    words = f"{percentile_text(at)} {format_change(row.change)}"
+    words = f"{percentile_name(at)} {format_change(row.change)}"
     below = (below or math.isinf(row.high)) and row.low > -1
     above = not below and math.isfinite(row.high)
     tip = max(min(low, ratio), bottom) if below else min(max(high, ratio), top) if above else ratio
@@ -225,5 +224,5 @@ def _verdict(comparison: Comparison, rows: list[Change]) -> str:
     interval = ""
     if row.low > -1 and not math.isinf(row.high):
         interval = f" ({format_change(row.low)} to {format_change(row.high)})"
-    change = f"{percentile_text(row.percentile or 0.0)} {format_change(row.change)}"
+    change = f"{percentile_name(row.percentile or 0.0)} {format_change(row.change)}"
     return f"{_VERDICTS[comparison.verdict]}: {change}{interval}"

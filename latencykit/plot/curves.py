@@ -10,9 +10,8 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.quantiles import is_resolved
-from latencykit.plot.series import percentile_text
 from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, marked, role_of
-from latencykit.units import format_count, format_range, format_value
+from latencykit.units import format_count, format_range, format_value, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,7 +172,7 @@ def two_stories(series: Mapping[str, object], curves: Mapping[str, Curve]) -> st
     if not true[worst] > 1.1 * flattered[worst]:
         return None
     low, high = (format_value(float(value[worst]), raw.unit, 2) for value in (flattered, true))
-    return f"Two stories: {percentile_text(float(usual[worst]))} is {low} or {high}"
+    return f"Two stories: {percentile_name(float(usual[worst]))} is {low} or {high}"
 
 
 def end_words(curve: Curve) -> str:

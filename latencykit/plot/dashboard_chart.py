@@ -25,7 +25,6 @@ from latencykit.plot.series import (
     expect_evidence,
     joined,
     key_finding,
-    percentile_text,
     requests_of,
     slo_finding,
     slo_pairs,
@@ -45,7 +44,7 @@ from latencykit.plot.style import (
     size_in_points,
 )
 from latencykit.plot.timeline_chart import timeline
-from latencykit.units import format_count, format_row, format_value
+from latencykit.units import format_count, format_row, format_value, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -247,7 +246,7 @@ def _table(ax: Axes, series: Mapping[str, object]) -> None:
     counts = number > len(_COLUMNS)
     places = [1.0 - column * k / width for k in range(len(chosen))][::-1]
     places = [places[0] - column / width, *places] if counts else places
-    heads = [*(["requests"] if counts else []), *map(percentile_text, chosen)]
+    heads = [*(["requests"] if counts else []), *map(percentile_name, chosen)]
     look: Look = {"fontsize": 8}
     for x, words in zip(places, heads, strict=True):
         _write(ax, x, 1.0 - 0.5 * step, words, color=MUTED, ha="right", **look)

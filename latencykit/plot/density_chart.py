@@ -18,11 +18,10 @@ from latencykit.plot.series import (
     chart_title,
     drawable,
     joined,
-    percentile_text,
     slo_pairs,
 )
 from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
-from latencykit.units import format_value
+from latencykit.units import format_value, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -169,7 +168,7 @@ def density(
         _name(ax, labels, filled, parts, edges, lines, named=legend)
     for percentile, limit in slo_pairs(slo):
         ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
-        words, units = f"SLO {percentile_text(percentile)}", ("data", "axes fraction")
+        words, units = f"SLO {percentile_name(percentile)}", ("data", "axes fraction")
         look = {"fontsize": 8.5, "color": INK, "va": "top"}
         ax.annotate(words, (limit, 1), (3, -3), units, "offset points", **look)
     ax.add_artist(labels)

@@ -14,10 +14,10 @@ from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
-from latencykit.plot.series import percentile_text, slo_pairs
+from latencykit.plot.series import slo_pairs
 from latencykit.plot.style import AMBER, BLUE, COLOURS, FEW, GREY, INK, current_axes, tidy
 from latencykit.plot.timeline_chart import foot_strip
-from latencykit.units import format_count, format_value
+from latencykit.units import format_count, format_value, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,7 +195,7 @@ def _draw_line(
     if x.size > 1:
         between = np.unique(np.concatenate((x, np.linspace(x[0], x[-1], 300))))
         x, y = between, 1.0 / np.interp(between, x, 1.0 / y)
-    line = ax.plot(x, y, label=percentile_text(p), **{**look, "zorder": 3, **line_kwargs})
+    line = ax.plot(x, y, label=percentile_name(p), **{**look, "zorder": 3, **line_kwargs})
     supported = np.array([_supported(row, p, confidence) for row in curve.rows])
     mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5, "zorder": 4}
     mark |= {"color": look["color"], "label": "_runs"}
@@ -207,7 +207,7 @@ def _draw_line(
     invisible: Look = {"linestyle": "none", "marker": "", "label": "_range"}
     middle = np.sqrt(ranges[:, 0] * ranges[:, 1])
     line += ax.plot(rates, middle, color=look["color"], **invisible)
-    labels.add(ax, percentile_text(p), line, at=0.3, spread=0.7)
+    labels.add(ax, percentile_name(p), line, at=0.3, spread=0.7)
 
 
 def _draw_slo(
@@ -217,7 +217,7 @@ def _draw_slo(
     ends = EndLabels()
     for p, limit in pairs:
         ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=2.5)
-        words = f"SLO {percentile_text(p)} {format_value(limit, unit)}"
+        words = f"SLO {percentile_name(p)} {format_value(limit, unit)}"
         ends.add(ax, words, limit, fontsize=9, color=INK)
     ends.attach(ax)
     capacity = curve.capacity

@@ -37,7 +37,6 @@ from latencykit.plot.series import (
     expect_evidence,
     joined,
     key_finding,
-    percentile_text,
     slo_finding,
     slo_pairs,
     weak_from,
@@ -54,7 +53,7 @@ from latencykit.plot.style import (
     size_in_points,
     tidy,
 )
-from latencykit.units import format_percentile, format_value, sure_percentile
+from latencykit.units import format_percentile, format_value, percentile_name, sure_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -305,7 +304,7 @@ def _draw_summary(
         lines = ax.plot(list(known), list(known.values()), color=colour, clip_on=False, **mark)
         for percentile, value in known.items() if alone else ():
             if len(known) <= _LABELLED or percentile in _USUAL:
-                name = "min" if percentile == 0 else percentile_text(percentile)
+                name = "min" if percentile == 0 else percentile_name(percentile)
                 words = f"{name} {format_value(value, summary.unit)}"
                 labels.point(ax, words, (percentile, value), lines, fontsize=9)
     else:
@@ -394,7 +393,7 @@ def ccdf(
             ends = band_ends(evidence, curves[label], confidence, 12, dashed)
             band(ax, ends, look["color"], zero, across=True, least=least)
     for percentile, limit in slo_pairs(slo):
-        at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_text(percentile)}"
+        at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_name(percentile)}"
         mark: Look = {"marker": "s", "markersize": 5, "zorder": 5, "clip_on": False}
         ax.plot(*at, color=INK, linestyle="none", label="_slo", **mark)
         ax.annotate(words, at, (6, 3), "data", "offset points", fontsize=8.5, color=INK)

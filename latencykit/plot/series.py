@@ -23,9 +23,9 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
-    format_percentile,
     format_row,
     format_value,
+    percentile_name,
 )
 
 if TYPE_CHECKING:
@@ -202,11 +202,6 @@ _CORRECTIONS = {
 }
 
 
-def percentile_text(percentile: float) -> str:
-    """Return a percentile's name: p99.9, or the maximum."""
-    return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
-
-
 _LENGTHS = {"d": 86_400, "h": 3600, "min": 60}
 
 
@@ -360,7 +355,7 @@ def key_finding(series: Mapping[str, Any]) -> str | None:
         return format_value(value, data.unit)
 
     rows = data.percentile_rows([50.0, 99.0])
-    values = [f"{percentile_text(row.percentile)} {format_row(row, show)}" for row in rows]
+    values = [f"{percentile_name(row.percentile)} {format_row(row, show)}" for row in rows]
     name = plain(shorten(str(label), 40))
     return f"{name + ': ' if name else ''}{', '.join(values)}, max {statistic_text(data, 'max')}"
 
@@ -372,9 +367,7 @@ def slo_finding(label: str, data: Any, pairs: Sequence[tuple[float, float]]) -> 
     if not pairs or not hasattr(data, "percentile_rows"):
         return None
     bare = data.unit not in NANOSECONDS
-    slo = SLO.of(
-        Limit("max" if p >= 100 else f"p{format_percentile(p)}", limit, bare) for p, limit in pairs
-    )
+    slo = SLO.of(Limit(percentile_name(p), limit, bare) for p, limit in pairs)
     result = slo.check(data)
     name = plain(shorten(label, 40)) or "This run"
     return None if result.passed is None else f"{name} {result.headline}"

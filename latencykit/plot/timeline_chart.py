@@ -24,7 +24,6 @@ from latencykit.plot.series import (
     as_series,
     chart_title,
     joined,
-    percentile_text,
     series_title,
     slo_pairs,
 )
@@ -44,7 +43,7 @@ from latencykit.plot.style import (
     size_in_points,
     tidy,
 )
-from latencykit.units import format_count, format_duration, format_value
+from latencykit.units import format_count, format_duration, format_value, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -254,7 +253,7 @@ def slo_line(ax: Axes, slo: object, unit: str) -> None:
     """Draw an SLO's highest limit as a line across, with its value."""
     for percentile, limit in slo_pairs(slo)[-1:]:
         ax.axhline(limit, color=INK, linewidth=1.1, label="_slo", zorder=4)
-        words = f"SLO {percentile_text(percentile)} {format_value(limit, unit)}"
+        words = f"SLO {percentile_name(percentile)} {format_value(limit, unit)}"
         look: Look = {"fontsize": 8.5, "color": INK, "zorder": 7}
         look |= {"path_effects": [patheffects.withStroke(linewidth=2.5, foreground="white")]}
         at, units = (0, limit), ("axes fraction", "data")
@@ -408,7 +407,7 @@ def timeline(
         length = format_duration(first.typical * 1e9)
         note = f"a column is up to {merged} intervals of {length}: the line is the highest"
         note += "" if many else ", the band reaches to the lowest"
-    main = percentile_text(min(first.values))
+    main = percentile_name(min(first.values))
     finding = chart_title(logs, f"{main} of each, max of all" if many else f"{main} bold, max thin")
     if single:
         ((label, part),) = logs.items()
@@ -472,7 +471,7 @@ def _lines(
             look: dict[str, Any] = {"linewidth": 1.4, "zorder": 3 - 0.1 * number}
             look |= {"solid_joinstyle": "miter"}
             if single:
-                look |= {"color": _RAMP[min(number, 4)], "label": percentile_text(percentile)}
+                look |= {"color": _RAMP[min(number, 4)], "label": percentile_name(percentile)}
             elif percentile == 100:
                 look |= {"color": styles[label]["color"], "linewidth": 0.7}
                 look |= {"alpha": 0.6, "label": "_max"}
@@ -570,7 +569,7 @@ def _name(
             known = np.flatnonzero(np.isfinite(line.get_ydata()))
             if known.size:
                 final = float(line.get_ydata()[known[-1]])
-                ends.add(ax, percentile_text(percentile), final, color=line.get_color())
+                ends.add(ax, percentile_name(percentile), final, color=line.get_color())
         ends.attach(ax)
     elif named and len(timed) > FEW:
         last = {}
@@ -582,7 +581,7 @@ def _name(
         outside_legend(ax, handles, ["max of all", *(plain(shorten(label, 22)) for label in order)])
     elif named:
         for label, own in lines.items():
-            words = f"{plain(shorten(label, 28))} {percentile_text(min(own))}"
+            words = f"{plain(shorten(label, 28))} {percentile_name(min(own))}"
             colour = styles[label]["color"]
             labels.add(ax, words, [own[min(own)]], at=0.8, spread=0.8, color=colour)
     maxima = [own[100.0] for own in lines.values() if 100.0 in own]

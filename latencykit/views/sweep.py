@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from latencykit._text import format_items
 from latencykit.units import format_percentile
 from latencykit.views.load import CapacityRecord, RunRecord, load_record, load_words, rate_text
+from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import PercentileRecord, number
 
@@ -67,19 +68,15 @@ def sweep_record(sweep: Sweep, percentiles: Sequence[float]) -> SweepRecord:
     if sweep.curve is not None:
         load = load_record(sweep.curve, percentiles, sweep.confidence)
     rows = {} if load is None else {row["series"]: row for row in load["rows"]}
-    return {
-        "schema_version": 1,
-        "passed": sweep.passed,
-        "slo": str(sweep.slo),
-        "capacity": None if load is None else load["capacity"],
-        "stopped": sweep.stopped,
-        "complete": sweep.complete,
-        "hysteresis": list(sweep.hysteresis),
-        "command": list(sweep.command),
-        "folder": None if sweep.folder is None else str(sweep.folder),
-        "notes": list(sweep.notes),
-        "rows": [_run_record(run, rows.get(run.name)) for run in sweep.runs],
-    }
+    return record_from(
+        SweepRecord,
+        sweep,
+        schema_version=1,
+        slo=str(sweep.slo),
+        capacity=None if load is None else load["capacity"],
+        folder=None if sweep.folder is None else str(sweep.folder),
+        rows=[_run_record(run, rows.get(run.name)) for run in sweep.runs],
+    )
 
 
 def _run_record(run: SweepRun, measured: RunRecord | None) -> SweepRunRecord:
