@@ -200,7 +200,7 @@ def is_slower(few: lk.FanOut, many: lk.FanOut) -> bool:
 
 @pytest.mark.slow
 @given(LOGS, LOGS, NUMBERS, st.sampled_from([None, 0.0, 50.0, 90.0]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_waiting_for_more_calls_is_never_faster(fine, coarse, numbers, hedge):
     log = log_of(*map(np.array, fine)) + log_of(*map(np.array, coarse), digits=2)
     few, many = (lk.fan_out(log, n, hedge=hedge) for n in numbers)
@@ -212,7 +212,7 @@ def test_waiting_for_more_calls_is_never_faster(fine, coarse, numbers, hedge):
 
 @pytest.mark.slow
 @given(LOGS, NUMBERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_waiting_for_more_of_the_calls_is_never_faster(values, numbers):
     log = log_of(*map(np.array, values))
     k, n = numbers
@@ -225,7 +225,7 @@ def test_waiting_for_more_of_the_calls_is_never_faster(values, numbers):
 
 @pytest.mark.slow
 @given(LOGS, st.integers(1, 12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_another_call_in_a_sequence_is_never_faster(values, n):
     one = lk.Histogram.of(np.concatenate(list(map(np.array, values))))
     assert is_slower(lk.sequential(one, n), lk.sequential(one, n + 1))

@@ -103,7 +103,7 @@ def assert_same(one: Any, other: Any) -> None:
     layouts=st.integers(1, 2), asked=st.permutations(range(5)),
     low=st.floats(0, 0.5), high=st.floats(0.5, 1),
 )  # fmt: skip
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_answers_from_memory_equal_those_from_the_payloads(
     limits, seed, rows, tags, layouts, asked, low, high
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,12 +62,20 @@ CHARTS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 2)])
-@pytest.mark.parametrize("name", CHARTS)
-def test_nothing_is_cut_and_nothing_collides(name: str, shape: tuple[int, int]) -> None:
-    figure = Figure(figsize=(6.4, 4.8) if shape == (1, 1) else (9.5, 8))
-    axes = [figure.add_subplot(*shape, k + 1) for k in range(shape[0] * shape[1])]
-    for ax in axes:
+@pytest.mark.parametrize(
+    "names",
+    [
+        *((name,) for name in CHARTS),
+        *(tuple(islice(cycle(CHARTS), first, first + 4)) for first in range(0, len(CHARTS), 4)),
+    ],
+    ids=", ".join,
+)
+def test_nothing_is_cut_and_nothing_collides(names: tuple[str, ...]) -> None:
+    """Each chart on a figure of its own, and among three others."""
+    figure = Figure(figsize=(6.4, 4.8) if len(names) == 1 else (9.5, 8))
+    side = 1 if len(names) == 1 else 2
+    axes = [figure.add_subplot(side, side, k + 1) for k in range(len(names))]
+    for name, ax in zip(names, axes, strict=True):
         CHARTS[name](ax)
     figure.draw_without_rendering()
     page, headings, others = figure.bbox, [], []
