@@ -107,6 +107,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = ""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only slow tests run, leave out the files that have none."""
+    if not config.option.markexpr.startswith("slow") or collection_path.suffix != ".py":
+        return None
+    return True if "slow" not in collection_path.read_text("utf-8") else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file() -> Iterator[Any]:
     """Examples are in docstrings of the package and in `tests/examples`, not in tests."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import latencykit
@@ -58,7 +59,8 @@ def test_positions_have_the_type_that_numpy_takes_everywhere():
     flaws = {
         str(path.relative_to(ROOT)): lines
         for path in ROOT.rglob("*.py")
-        if (lines := _flaws(ast.parse(path.read_text("utf-8"))))
+        if re.search(r"\b(?:repeat|reduceat|choose)\(", text := path.read_text("utf-8"))
+        if (lines := _flaws(ast.parse(text)))
     }
     assert not flaws, f"wrap these in latencykit._positions.as_positions: {flaws}"
 

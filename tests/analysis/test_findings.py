@@ -64,9 +64,9 @@ DRIFTING = {
 def test_steady_runs_are_not_said_to_drift(world):
     found = [
         drift(log_of(STEADY[world](rng), rng, 30).evidence())
-        for rng in map(np.random.default_rng, range(100))
+        for rng in map(np.random.default_rng, range(50))
     ]
-    assert sum(one is not None for one in found) <= 1
+    assert sum(one is not None for one in found) <= 1  # a rate of 10 % passes once in thirty times
 
 
 @pytest.mark.parametrize("world", DRIFTING)

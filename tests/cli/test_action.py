@@ -62,7 +62,7 @@ def act(tmp_path: Path) -> Callable[..., tuple[int, str, str, str]]:
     return call
 
 
-def test_a_run_is_judged_by_the_history_and_added(act, tmp_path):
+def test_a_run_is_judged_by_the_history_and_added(act, run, tmp_path):
     known = {
         "HISTORY": "run=fast 0.csv", "STORE": "kept", "LABELS": "machine=ci-4\n", "ADD": "true",
         "COMMENT": "comment.md", "PAGE": "page.html",
@@ -74,7 +74,9 @@ def test_a_run_is_judged_by_the_history_and_added(act, tmp_path):
     assert len(list((tmp_path / "kept").glob("*.parquet"))) == 1
     assert "<html" in (tmp_path / "page.html").read_text()
     for number in range(1, 12):  # the runs before: the files give enough of them
-        act(**known | {"HISTORY": f"run=fast {number % 5}.csv", "PAGE": ""})
+        file = f"run={tmp_path / f'fast {number % 5}.csv'}"
+        words = ("add", file, "--store", tmp_path / "kept", "--label", "machine=ci-4")
+        assert run("-q", "history", *words)[0] == 0
     status, _, summary, verdict = act(**known | {"HISTORY": "run=slow 1.csv", "CONFIRM": "true"})
     assert (status, verdict) == (1, "verdict=failed")
     assert "worse" in summary

@@ -213,6 +213,7 @@ def test_charts_of_every_kind(run, tmp_path, kind, suffix, magic):
     out = tmp_path / f"x{suffix}"
     assert run("-q", "chart", CTRLZ, "--kind", kind, "-o", out)[0] == 0
     assert out.read_bytes().startswith(magic)
+    assert out.stat().st_size > 5000
     assert [path.name for path in tmp_path.iterdir()] == [out.name]
 
 

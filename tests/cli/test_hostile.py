@@ -31,7 +31,7 @@ def payload(counts: bytes, **header: object) -> str:
         "ratio": 1.0,
     } | header
     inner = struct.pack(">iiiiqqd", 0x1C849313, *reported_stats.values()) + counts
-    packed = zlib.compress(inner)
+    packed = zlib.compress(inner, 1 if len(inner) > 1 << 20 else -1)  # at any level a bomb
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 
 

@@ -6,12 +6,12 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +108,7 @@ def test_every_exercise_has_three_hints_and_only_the_last_may_give_the_answer(le
 RUNS_2_3 = 200 * 0.999**1500
 USUAL = {
     # exercise: what a reader answers who thinks …, and the word by which the answer is named
-    "1.1": [(3.6, "below 1 ms"), (100 * norm.cdf(-1), "one standard deviation"), (200 * norm.cdf(-2), "both sides"), (97.72, "rest")],
+    "1.1": [(3.6, "below 1 ms"), (100 * NormalDist().cdf(-1), "one standard deviation"), (200 * NormalDist().cdf(-2), "both sides"), (97.72, "rest")],
     "1.2": [(50, "median"), (0, "nanoseconds"), (67.8, "mean itself"), (0.9155, "per cent")],
     "1.3": [(10, "mean"), (15, "plus one deviation"), (10 + 5 * (0.99 / 0.01) ** 0.5, "stalls"), (0.00984, "unit")],
     "2.1": [(1e6 / 100 / 3600, "million"), (3_688_878 / 100 / 3600, "two-sided"), (2_995_731 / 50 / 3600, "50 requests"), (499.3, "minutes")],

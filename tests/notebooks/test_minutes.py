@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import nbformat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,12 +42,19 @@ def minutes(cells: Iterable[NotebookNode]) -> float:
     return words / WORDS + results / RESULTS + questions / QUESTIONS + exercises / EXERCISES
 
 
+def cells_of(path: Path) -> list[NotebookNode]:
+    import nbformat  # takes seconds where jsonschema checks addresses, too
+
+    cells: list[NotebookNode] = nbformat.read(path, 4).cells
+    return cells
+
+
 @cache
 def sections(number: str) -> dict[str, list[NotebookNode]]:
     """Heading → cells of a lesson; what precedes the first heading is "top"."""
     (path,) = NOTEBOOKS.glob(f"{int(number):02d}-*.ipynb")
     parts: dict[str, list[NotebookNode]] = {"top": []}
-    for cell in nbformat.read(path, 4).cells:
+    for cell in cells_of(path):
         heading = re.match(r"## (.*)", cell.source) if cell.cell_type == "markdown" else None
         if heading:
             parts[heading[1]] = []
@@ -73,7 +79,7 @@ def test_stated_minutes_follow_from_words_and_cells():
     for number, stated in table.items():
         assert int(stated) == 5 * round(taken(number) / 5), number
         assert f"*{stated} minutes.*" in sections(number)["top"][0].source
-    extra = nbformat.read(NOTEBOOKS / "trimmed-means.ipynb", 4).cells
+    extra = cells_of(NOTEBOOKS / "trimmed-means.ipynb")
     assert f"*{5 * math.ceil(minutes(extra) / 5)} minutes.*" in extra[0].source
 
 

@@ -38,14 +38,6 @@ def test_size_and_resolution(tmp_path, raw):
     assert imread(tmp_path / "b.png").shape[:2] == (900, 1600)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chart", CHARTS)
-def test_every_chart_is_saved_in_every_format(tmp_path, raw, chart):
-    for ending in ("png", "svg", "pdf"):
-        save(chart, raw, tmp_path / f"x.{ending}", size=(700, 500))
-        assert (tmp_path / f"x.{ending}").stat().st_size > 5000
-
-
 def test_another_ending_is_refused(tmp_path, raw):
     with pytest.raises(InvalidArgumentError, match=r"x\.gif: charts are written as"):
         save(plot.percentiles, raw, tmp_path / "x.gif")

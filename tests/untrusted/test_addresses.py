@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import os
 import signal
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
-BOMB = gzip.compress(b"1.5\n" * (24 << 20))
+
+
+@functools.cache
+def bomb() -> bytes:
+    return gzip.compress(b"1.5\n" * (24 << 20))
 
 
 class Endless(BaseHTTPRequestHandler):
@@ -31,13 +36,13 @@ class Endless(BaseHTTPRequestHandler):
         self.send_response(500 if "error" in self.path else 200)
         if "bomb" in self.path:
             self.send_header("Content-Encoding", "gzip")
-            self.send_header("Content-Length", str(len(BOMB)))
+            self.send_header("Content-Length", str(len(bomb())))
         self.end_headers()
         if self.command == "HEAD":
             return
         try:
             if "bomb" in self.path:
-                self.wfile.write(BOMB)
+                self.wfile.write(bomb())
             elif "error" in self.path:
                 self.wfile.write(b"<html>" + b"x" * 100_000)
             else:
