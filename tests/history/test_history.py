@@ -312,6 +312,7 @@ def test_a_writer_that_is_killed_leaves_no_half_a_run(tmp_path: Path) -> None:
     assert history.left_out == ()
 
 
+@pytest.mark.needs_tool
 def test_duckdb_reads_the_folder(store: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     rows = duckdb.sql(

@@ -97,6 +97,7 @@ def documented(language: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [50, 99, 99.9, 100])
+@pytest.mark.needs_tool
 def test_the_documented_sql_gives_what_latencykit_gives(day, p):
     duckdb = pytest.importorskip(
         "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
@@ -111,6 +112,7 @@ def test_the_documented_sql_gives_what_latencykit_gives(day, p):
 
 
 @pytest.mark.slow
+@pytest.mark.needs_tool
 def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
     duckdb = pytest.importorskip(
         "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
@@ -130,6 +132,7 @@ def test_merged_counts_of_one_layout_are_those_of_a_merge(day):
         assert duckdb.sql(query).fetchall()[0][0] == whole.percentile(p)
 
 
+@pytest.mark.needs_tool
 def test_one_percentile_a_slot_and_tag(day):
     duckdb = pytest.importorskip(
         "duckdb", reason="DuckDB is not installed; the extra `dev` brings it"
@@ -154,6 +157,7 @@ def test_one_percentile_a_slot_and_tag(day):
 
 
 @pytest.mark.slow
+@pytest.mark.needs_tool
 def test_the_documented_polars_query_gives_the_same(day):
     pl = pytest.importorskip("polars", reason="Polars is not installed; the extra `dev` brings it")
     lines = documented("polars").replace("day/*.parquet", f"{day}/*.parquet").splitlines()

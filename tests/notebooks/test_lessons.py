@@ -85,6 +85,7 @@ def test_the_notebooks_are_small():
     assert 1_000_000 < sum(sizes) < 6_000_000
 
 
+@pytest.mark.needs_tool
 def test_controls_are_live_where_widgets_are(desk: Path, runner: Runner):
     import nbformat
 
