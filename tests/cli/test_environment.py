@@ -78,12 +78,23 @@ def german(tmp_path_factory):
 @pytest.mark.parametrize(
     "environment",
     [
-        {"HOME": None, "LC_ALL": "C", "COLUMNS": "20", "LINES": "3"},
+        {
+            "HOME": None,
+            "LC_ALL": "C",
+            "COLUMNS": "20",
+            "LINES": "3",
+            "PYTHONIOENCODING": "ascii",
+            "DISPLAY": ":99",
+            "MPLBACKEND": "TkAgg",
+        },
         {
             "HOME": NOWHERE,
             "XDG_CONFIG_HOME": NOWHERE,
             "XDG_CACHE_HOME": NOWHERE,
             "TZ": "Antarctica/Troll",
+            "PYTHONIOENCODING": "cp1252",
+            "TERM": "dumb",
+            "NO_COLOR": "1",
         },
         {
             "MPLCONFIGDIR": NOWHERE,
@@ -92,8 +103,6 @@ def german(tmp_path_factory):
             "PYTHONCOERCECLOCALE": "0",
             "TZ": "no/such/zone",
         },
-        {"PYTHONIOENCODING": "ascii", "DISPLAY": ":99", "MPLBACKEND": "TkAgg"},
-        {"PYTHONIOENCODING": "cp1252", "TERM": "dumb", "NO_COLOR": "1"},
         {"PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "0"},
     ],
     ids=lambda environment: " ".join(f"{name}={value}" for name, value in environment.items()),
