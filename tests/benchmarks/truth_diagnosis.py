@@ -183,25 +183,6 @@ def loop(
     )  # fmt: skip
 
 
-CLOSED = [
-    ("catch-up", 50, 500.0, "bimodal"),
-    ("catch-up", 100, 500.0, "lognormal"),
-    ("catch-up", 20, 200.0, "bimodal"),
-    ("catch-up", 8, 400.0, "exponential"),
-    ("paced", 100, 500.0, "bimodal"),
-    ("paced", 50, 500.0, "lognormal"),
-    ("paced", 10, 200.0, "exponential"),
-    ("paced", 1, 50.0, "lognormal"),
-    ("grid", 20, 400.0, "exponential"),
-    ("grid", 64, 800.0, "bimodal"),
-    ("think time", 40, 300.0, "lognormal"),
-    ("batch", 20, 200.0, "exponential"),
-    ("full speed", 8, 1200.0, "lognormal"),
-    ("full speed", 32, 4000.0, "exponential"),
-]
-"""Kind, connections, requests per second, service."""
-
-
 def seeded(*key: object) -> Rng:
     """A generator that depends on its key alone."""
     return np.random.default_rng([zlib.crc32(str(part).encode()) for part in key])

@@ -51,62 +51,61 @@ def series(case: Case) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
             yield name, list(forms(read[name]))
 
 
-@cases()
-def test_check(case: Case) -> None:
-    for name, kept in series(case):
-        whole = kept[0][1] if isinstance(kept[0][1], lk.Histogram) else kept[0][1].histogram()
-        if not whole.count:
-            continue
-        for percentile in (50.0, 99.0):
-            middle = float(whole.percentile(percentile))
-            for factor in FACTORS if 0 < middle < float("inf") else ():
-                unit = "" if whole.unit == "none" else whole.unit
-                slo = SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
-                rows = {form: slo.check(data)[0] for form, data in kept}
-                outcomes = {row.outcome for row in rows.values()} - {"unknown"}
-                where = (
-                    name,
-                    percentile,
-                    factor,
-                    {form: row.outcome for form, row in rows.items()},
-                )
-                assert len(outcomes) <= 1, where
-                surest = [row.sure for row in rows.values()]
-                assert all(rich or not poor for rich, poor in itertools.pairwise(surest)), (
-                    where, surest,
-                )  # fmt: skip
+def check(name: str, kept: list[tuple[str, Any]]) -> None:
+    whole = kept[0][1] if isinstance(kept[0][1], lk.Histogram) else kept[0][1].histogram()
+    if not whole.count:
+        return
+    for percentile in (50.0, 99.0):
+        middle = float(whole.percentile(percentile))
+        for factor in FACTORS if 0 < middle < float("inf") else ():
+            unit = "" if whole.unit == "none" else whole.unit
+            slo = SLO.parse(f"p{percentile:g}={factor * middle!r}{unit}")
+            rows = {form: slo.check(data)[0] for form, data in kept}
+            outcomes = {row.outcome for row in rows.values()} - {"unknown"}
+            where = (
+                name,
+                percentile,
+                factor,
+                {form: row.outcome for form, row in rows.items()},
+            )
+            assert len(outcomes) <= 1, where
+            surest = [row.sure for row in rows.values()]
+            assert all(rich or not poor for rich, poor in itertools.pairwise(surest)), (
+                where, surest,
+            )  # fmt: skip
 
 
-@cases()
-def test_load(case: Case) -> None:
+def load(name: str, kept: list[tuple[str, Any]]) -> None:
     """A run of a load curve meets its limits where `check` says so."""
-    for name, kept in series(case):
-        for form, data in kept:
-            middle = float(data.histogram().percentile(99.0) if form != "percentiles" else 0.0)
-            for factor in (0.5, 2.0) if 0 < middle < float("inf") else ():
-                unit = "" if data.unit == "none" else data.unit
-                slo = SLO.parse(f"p99={factor * middle!r}{unit}")
-                (row,) = slo.check(data)
-                curve = lk.load_curve({"100": data}, slo)
-                if not curve.rows[0].saturated:
-                    assert curve.verdict("100")[0] == row.outcome, (name, form, factor)
+    for form, data in kept:
+        middle = float(data.histogram().percentile(99.0) if form != "percentiles" else 0.0)
+        for factor in (0.5, 2.0) if 0 < middle < float("inf") else ():
+            unit = "" if data.unit == "none" else data.unit
+            slo = SLO.parse(f"p99={factor * middle!r}{unit}")
+            (row,) = slo.check(data)
+            curve = lk.load_curve({"100": data}, slo)
+            if not curve.rows[0].saturated:
+                assert curve.verdict("100")[0] == row.outcome, (name, form, factor)
 
 
-@cases()
-def test_diagnose(case: Case) -> None:
-    for name, kept in series(case):
-        verdicts = {form: lk.diagnose(data).verdict for form, data in kept}
-        assert not {"omits", "clean"} <= set(verdicts.values()), (name, verdicts)
-        assert not {"omits", "no stall"} <= set(verdicts.values()), (name, verdicts)
+def diagnose(name: str, kept: list[tuple[str, Any]]) -> None:
+    verdicts = {form: lk.diagnose(data).verdict for form, data in kept}
+    assert not {"omits", "clean"} <= set(verdicts.values()), (name, verdicts)
+    assert not {"omits", "no stall"} <= set(verdicts.values()), (name, verdicts)
 
 
-@cases()
-def test_compare(case: Case) -> None:
+def compare(name: str, kept: list[tuple[str, Any]]) -> None:
     """No form of a run differs from itself."""
+    for form, data in kept:
+        itself = lk.compare(data, data).verdict
+        assert itself in ("same", "inconclusive"), (name, form, itself)
+
+
+@cases()
+def test_every_form_of_a_run_gives_one_answer(case: Case) -> None:
     for name, kept in series(case):
-        for form, data in kept:
-            itself = lk.compare(data, data).verdict
-            assert itself in ("same", "inconclusive"), (name, form, itself)
+        for question in (check, load, diagnose, compare):
+            question(name, kept)
 
 
 @cases()
