@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latencykit.units import format_duration
+from latencykit.units import format_duration, percentile_name
 from latencykit.views.tables import Table
-from latencykit.views.values import percentile_name
 
 if TYPE_CHECKING:
     from latencykit.ctrlz.run import Calibration

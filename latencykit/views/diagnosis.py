@@ -8,11 +8,17 @@ from latencykit._text import brief_list, printable
 from latencykit.analysis.diagnosis import doubts_text
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import UNSTATED
-from latencykit.units import format_count, format_duration, format_percentile, format_value
+from latencykit.units import (
+    format_count,
+    format_duration,
+    format_percentile,
+    format_value,
+    percentile_name,
+)
 from latencykit.views.markup import as_sentence, badge, bullets, esc, section, table
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import Span, UnitFrom, number, percent, percentile_name, plain
+from latencykit.views.values import Span, UnitFrom, number, percent, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,6 +32,7 @@ from latencykit.units import (
     format_range,
     format_row,
     format_value,
+    percentile_name,
     sure_percentile,
 )
 from latencykit.views.markup import as_sentence, esc, table
@@ -44,7 +45,6 @@ from latencykit.views.values import (
     exact_row,
     in_nanoseconds,
     number,
-    percentile_name,
     percentile_row,
     plain,
     value_text,

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from latencykit._text import guarded, markdown_text, printable, terminal_width
-from latencykit.units import format_percentile, format_range, format_row
+from latencykit.units import format_percentile, format_range, format_row, percentile_name
 from latencykit.views.fit import fitted
-from latencykit.views.values import bare_value, causes_text, percentile_name, value_text
+from latencykit.views.values import bare_value, causes_text, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

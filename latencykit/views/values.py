@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from latencykit.units import NANOSECONDS, format_percentile, format_value
+from latencykit.units import NANOSECONDS, format_value, percentile_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,11 +116,6 @@ def causes_text(rows: Iterable[PercentileRecord | UserPercentileRecord]) -> str:
 def in_nanoseconds(data: Any) -> Any:
     """Return the data in nanoseconds, or unchanged where the values have no unit."""
     return data.to_unit("ns") if data.unit in NANOSECONDS else data
-
-
-def percentile_name(percentile: float) -> str:
-    """Return ``p99.9``, or ``max`` for 100."""
-    return "max" if percentile >= 100 else f"p{format_percentile(percentile)}"
 
 
 def percent(share: float | None) -> str:
