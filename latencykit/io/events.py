@@ -611,7 +611,11 @@ def _table(source: Source) -> Events:
     if text.lstrip()[:1] in ("{", "["):
         records, _ = _objects(source)
         header = list(dict.fromkeys(name for record in records for name in record))
-        rows = [[_cell(record.get(name)) for name in header] for record in records]
+        values = ([record.get(name, "") for name in header] for record in records)
+        rows = [
+            ["" if v is None else v if isinstance(v, str) else json.dumps(v) for v in row]
+            for row in values
+        ]
         numbers = list(range(1, len(rows) + 1))
     else:
         header, rows, numbers = _delimited(text)
@@ -667,10 +671,6 @@ def _delimited(text: str) -> tuple[list[str], list[list[str]], list[int]]:
         return header, rows[1:], numbers[1:]
     second = len(header) > 1 and _moments(header[1:2], 0.0) is not None
     return ["start", *(["end"] if second else []), "label"], rows, numbers
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _column(

@@ -195,12 +195,6 @@ def _cells_of(column: Any) -> Any:
     return column.to_pandas()
 
 
-def _sound_frame_of(batch: Any) -> pd.DataFrame:
-    """The same of Arrow's own files, whose offsets into texts nothing else checks before use."""
-    batch.validate(full=True)
-    return _frame_of(batch)
-
-
 def _unreadable(source: Source, what: str, error: Exception) -> LatencyKitError:
     return source.corrupt(
         None, f"the {what} file is corrupt ({type(error).__name__})", "", "write it anew"
@@ -226,17 +220,18 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
         magic, notes = source.head.data[:6], list[str]()
         opened = ipc.open_file if magic == b"ARROW1" else ipc.open_stream
 
-        def batches(columns: Sequence[str] | None) -> Iterator[Any]:
+        def batches(columns: Sequence[str]) -> Iterator[Any]:
             data.seek(0)
             if magic[:4] == b"FEA1":
-                yield from feather.read_table(data, columns).to_batches()
-                return
-            fields = [k for k, name in enumerate(schema.names) if columns and name in columns]
-            file = opened(data, options=ipc.IpcReadOptions(included_fields=fields))
-            if magic == b"ARROW1":
-                yield from map(file.get_batch, range(file.num_record_batches))
+                parts = feather.read_table(data, columns).to_batches()
             else:
-                yield from file
+                fields = [k for k, name in enumerate(schema.names) if name in columns]
+                parts = opened(data, options=ipc.IpcReadOptions(included_fields=fields))
+            if magic == b"ARROW1":
+                parts = map(parts.get_batch, range(parts.num_record_batches))
+            for batch in parts:
+                batch.validate(full=True)  # offsets into texts, which nothing else checks
+                yield batch
 
         try:
             schema = (feather.read_table if magic[:4] == b"FEA1" else opened)(data).schema
@@ -247,9 +242,8 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
             def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
-                return map(_sound_frame_of, batches([*plan.numbers, *plan.words]))
+                return map(_frame_of, batches([*plan.numbers, *plan.words]))
 
-            begin.validate(full=True)
             sample = _objects_of(begin.slice(0, _SAMPLE))
             return _data_of(sample, frames, source, options, notes)
         except LatencyKitError:
