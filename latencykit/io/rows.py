@@ -251,9 +251,9 @@ def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
 
     Pandas then reads it, reports what is wrong, and knows more spellings of numbers.
     """
-    quotes = data.count(b'"')
     if len(data) > _SMALL or data.count(b"\n") > _FEW or _ODD.search(data):
         return None
+    quotes = data.count(b'"')
     if quotes and (layout.padded or quotes % 2):
         return None
     text = io.StringIO(data.decode("utf-8", "backslashreplace"), newline="")
