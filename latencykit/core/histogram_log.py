@@ -592,7 +592,7 @@ class HistogramLog(HistogramBacked, Value):
     def _read_total(self) -> list[Counts] | None:
         """The sum of all intervals, if it was counted when they were read."""
         total = self._shelf.total
-        if total is None or self._factor != 1.0 or np.unique(self._places).size < self._shelf.size:
+        if total is None or self._factor != 1.0 or len(self) < self._shelf.size:
             return None
         return [(of, i.astype(np.int64), n.astype(np.int64)) for of, i, n in total]
 

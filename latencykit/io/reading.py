@@ -397,8 +397,9 @@ def select(
     path = source.shown
     # only logs are read in ranges
     name = "hlog" if part else selection.format
-    options = replace(selection, counted=selection.counted and not selection.windowed)
-    series = read_source(source, options, name, part=part)
+    if selection.counted and selection.windowed:
+        selection = replace(selection, counted=False)
+    series = read_source(source, selection, name, part=part)
     chosen: dict[str, list[str]] = {}
     if selection.series:
         chosen = {name: series_named(name, series) for name in selection.series}
