@@ -407,8 +407,8 @@ def test_without_a_connection_nothing_is_said(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interval", ["", "1s"])
-def test_other_periods_loads_and_rhythms_show_nothing_either(interval: str) -> None:
+def test_other_periods_loads_and_rhythms_show_nothing_either() -> None:
+    """Requests and logs take turns, as do the ways of the stalls."""
     wrong = 0
     for seed in range(18):
         rng = np.random.default_rng([seed, 2027])
@@ -425,22 +425,21 @@ def test_other_periods_loads_and_rhythms_show_nothing_either(interval: str) -> N
             worlds.events("app.csv", busy),
             *worlds.decoys(rng, span)[1:3],
         ]
-        data = run.to_log(interval) if interval else run
+        data = run.to_log("1s") if seed % 2 else run
         found = coincide(data, [one for one in sources if len(one)])
         wrong += bool(worlds.files_found(found))
     assert wrong <= 2  # of 18: more has a probability of 6 % at a rate of 5 %
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("interval", ["", "1s"])
-def test_two_rhythms_of_one_period_agree_by_chance_as_often_as_their_phases(interval: str) -> None:
-    """Garbage collections every 37.3 s, and stalls every 37.3 s of another cause."""
+def test_two_rhythms_of_one_period_agree_by_chance_as_often_as_their_phases() -> None:
+    """Garbage collections every 37.3 s, and stalls every 37.3 s of another cause; requests and logs take turns."""
     wrong = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
         stalls, gc = (worlds.periodic(rng, 600.0, 37.3) for _ in range(2))
         run = worlds.served(rng, 100.0, 600.0, stalls, 0.4)
-        data = run.to_log(interval) if interval else run
+        data = run.to_log("1s") if seed % 2 else run
         found = coincide(data, [worlds.events("gc.log", gc, 0.4)])
         wrong += bool(worlds.files_found(found))
     assert wrong <= 6  # 5 % of 40; more than 6 has probability 0.003
@@ -636,5 +635,5 @@ def test_a_large_gc_log_is_read_whole(tmp_path: Path) -> None:
     text = (DATA / "serial-17.log").read_text()
     path = tmp_path / "gc.log.gz"
     with gzip.open(path, "wt") as stream:
-        stream.write(text * 3000)
-    assert len(read_events(path)) == 3000 * len(read_events(DATA / "serial-17.log"))
+        stream.write(text * 1000)
+    assert len(read_events(path)) == 1000 * len(read_events(DATA / "serial-17.log"))
