@@ -197,6 +197,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+_MAGICS = (b"PAR1", b"ARROW1", b"FEA1")
+"""Beginnings of binary tables: behind them, marks of text stand by chance."""
+
+
 def candidates(head: Head) -> Iterator[Format]:
     """Yield the formats that an input may be of, in order: those of the package, then plug-ins'."""
     yield from _formats_in("hlog")
@@ -204,6 +208,9 @@ def candidates(head: Head) -> Iterator[Format]:
     first = next((line.strip() for line in head.lines if line.strip()), "")
     # Recognisers look at directories themselves, and at text without a terminal's escapes.
     everything = head.is_dir or "\x1b" in text
+    magic = next((magic for magic in _MAGICS if head.data.startswith(magic)), b"")
+    if magic:
+        everything, first, text = False, "", magic.decode().lower()
     for module, (_, *marks) in itertools.islice(_FORMATS.items(), 1, len(_FORMATS) - 1):
         if everything or any(
             re.match(mark, first) if mark.startswith("^") else mark in text for mark in marks
