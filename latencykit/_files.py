@@ -26,6 +26,12 @@ def checked_page(path: Path) -> Path:
     return path
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a file in a directory that does not exist, before it takes long to make."""
+    if not path.parent.is_dir():
+        raise InvalidArgumentError(f"{path.parent}: the directory does not exist; make it first")
+
+
 @contextlib.contextmanager
 def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which replaces it if the block succeeds.
@@ -36,8 +42,7 @@ def whole(path: Path, sources: Iterable[str | os.PathLike[str]] = ()) -> Iterato
         with contextlib.suppress(OSError):  # one of them does not exist
             if path.samefile(source):
                 raise InvalidArgumentError(f"{path}: is one of the inputs; name another output")
-    if not path.parent.is_dir():
-        raise InvalidArgumentError(f"{path.parent}: there is no such directory; make it first")
+    check_folder(path)
     if path.exists() and (not path.is_file() or path.is_relative_to("/dev")):
         with naming(path, path):
             yield path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from latencykit.cli.options import OUTPUT_FILE, format_option, note
-from latencykit.cli.output import check_folder, print_json, print_text
+from latencykit.cli.output import print_json, print_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,8 @@ def command(out: Path, duration: str | None, resolution: str, interval: str, sty
 
     if out.suffix.lower() != ".hlog":
         raise InvalidArgumentError(f"{out.name}: a hiccup log is written as .hlog")
+    from latencykit._files import check_folder
+
     check_folder(out)
 
     def report(state: HiccupProgress) -> None:

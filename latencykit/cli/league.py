@@ -9,7 +9,7 @@ import click
 
 from latencykit._text import did_you_mean
 from latencykit.cli.options import OUTPUT_FILE, format_option, freeze_options, note
-from latencykit.cli.output import atomic, check_folder, print_result, print_text
+from latencykit.cli.output import atomic, print_result, print_text
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def command(
     else:
         entries = load_entries(tools)
         if out is not None:
+            from latencykit._files import check_folder
+
             check_folder(out)
         old = _read(out) if out is not None and out.exists() else None
 

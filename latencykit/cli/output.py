@@ -13,7 +13,7 @@ import click
 from latencykit._text import brief_list, for_stream, markdown_text, printable, without_secrets
 from latencykit.cli.inputs import expand
 from latencykit.cli.options import is_terminal, note, progress
-from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -123,14 +123,6 @@ def atomic(path: Path, files: Sequence[str] = (), *others: str | None) -> Iterat
     sources = [*(source for _, source in expand(local)), *filter(None, others)]
     with whole(path, sources) as temporary, progress(f"writing {path.name}"):
         yield temporary
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a file in a folder that is missing, before it takes long to make."""
-    if not path.parent.is_dir():
-        raise CorruptInputError(
-            str(path.parent), None, "there is no such directory", "", "make it first"
-        )
 
 
 def beside(path: str, ending: str) -> Path:

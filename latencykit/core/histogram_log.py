@@ -969,7 +969,7 @@ def _joined(slots: Ints, sums: list[tuple[int, Buckets, Ints, Ints]]) -> Iterato
 
 
 def merge_logs(logs: Sequence[HistogramLog], align: str = "absolute") -> HistogramLog:
-    """Return all intervals of all logs, sorted by time; a view, nothing is decoded."""
+    """Return all intervals of all logs, sorted by time, as a view; nothing is decoded."""
     if align not in ("absolute", "relative"):
         raise InvalidArgumentError(f"align must be 'absolute' or 'relative', not {align!r}")
     run = merge_runs([log.run.replace(unit=log.unit) for log in logs])
@@ -1011,18 +1011,27 @@ def _few_parts(
     parts: list[Part], part_of: Ints, row_of: Ints
 ) -> tuple[list[Part], tuple[Ints, Ints]]:
     """Put short parts in memory together, in order: each costs a pass as much as a long one."""
+    # Of a tag's part, or one in another unit, payloads may not have been decoded before: an error
+    # would name a wrong line.
+    sound = [
+        getattr(part, "in_memory", False) and not isinstance(part, TagPart | LogPart)
+        for part in parts
+    ]
     rows = np.bincount(part_of, minlength=len(parts))
-    short = [getattr(part, "in_memory", False) for part in parts] & (rows < _FEW_ROWS)
+    short = sound & (rows < _FEW_ROWS)
     if np.count_nonzero(short) < 2:
         return parts, (part_of, row_of)
     of_layout: dict[tuple[type[Block], Buckets], list[Block]] = {}
-    order = np.argsort(part_of, kind="stable")
+    order, size = np.argsort(part_of, kind="stable"), 0
     for number, mine in enumerate(np.split(order, np.cumsum(rows)[:-1])):
         if short[number]:
             mine = mine[np.argsort(row_of[mine], kind="stable")]
             for block in parts[number].blocks(row_of[mine]):
                 own = block.numbered(mine[np.searchsorted(row_of[mine], block.rows)])
                 of_layout.setdefault((type(own), own.buckets), []).append(own)
+                size += own.nbytes
+        if size > log_cache.WHOLE:  # they would be in memory twice
+            return parts, (part_of, row_of)
     joined: list[Block] = []
     for first, *more in of_layout.values():
         block = first.joined(more).kept()

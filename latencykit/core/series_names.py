@@ -65,6 +65,7 @@ def shown_parts(total: Any, parts: Sequence[T]) -> tuple[Any, Sequence[T]]:
         return total, parts
     text = (
         f"shown are the total and the first {most:,} of {len(parts):,} series; "
-        f"{option('tag')} selects others, --limit series=N (lk.limits) allows more"
+        f"{option('series')} or {option('tag')} selects others, "
+        "--limit series=N (lk.limits) allows more"
     )
     return total.with_run(notes=(text, *total.run.notes)), parts[:most]

@@ -303,11 +303,20 @@ def series_title(label: str, run: object, count: int | None) -> str:
 
 
 def requests_together(series: Sequence[Any]) -> int:
-    """Return how many requests the series have: those of the only total, or of all parts."""
-    totals = [data for data in series if data.run.aggregate]
-    parts = [data for data in series if not data.run.aggregate]
-    of_total = (requests_of(totals[0]) or 0) if len(totals) == 1 else 0
-    return of_total or sum(requests_of(data) or 0 for data in parts or totals)
+    """Return how many requests the series have: of each source those of its total, or of its parts.
+
+    The parts that are shown may be some of those that a total has.
+    """
+    of_source: dict[str | None, list[Any]] = {}
+    for data in series:
+        of_source.setdefault(data.run.source, []).append(data)
+    count = 0
+    for members in of_source.values():
+        totals = [requests_of(data) or 0 for data in members if data.run.aggregate]
+        parts = [requests_of(data) or 0 for data in members if not data.run.aggregate]
+        total = totals[0] if len(totals) == 1 else 0
+        count += max(total, sum(parts or totals))
+    return count
 
 
 def chart_title(series: Mapping[str, Any], kind: str = "") -> str:

@@ -132,7 +132,9 @@ def test_a_closed_folder_is_reported_in_a_line(run, monkeypatch, name):
     monkeypatch.chdir("/proc")
     status, _, err = run("-q", "chart", LOG, "-o", name)
     assert (status, err.count("\n")) == (2, 1)
-    assert "there is no such directory; make it first" in err or "x.png: cannot be written: " in err
+    assert (
+        "the directory does not exist; make it first" in err or "x.png: cannot be written: " in err
+    )
 
 
 def test_names_that_are_not_text_keep_their_bytes(tmp_path, german):

@@ -333,7 +333,7 @@ def test_a_page_of_the_library_is_whole_or_not_there(tmp_path):
     log.write_bytes(LOG.read_bytes())
     with pytest.raises(lk.LatencyKitError, match="is one of the inputs"):
         lk.report(lk.read(log), log, files=[log])
-    with pytest.raises(lk.LatencyKitError, match="there is no such directory; make it first"):
+    with pytest.raises(lk.LatencyKitError, match="the directory does not exist; make it first"):
         lk.report(lk.read(log), tmp_path / "no" / "a.html")
     assert log.read_bytes() == LOG.read_bytes()
     assert list(tmp_path.iterdir()) == [log]
@@ -459,7 +459,7 @@ def test_a_csv_of_counts_is_safe_to_look_at_and_to_open(run, tmp_path, strange, 
         (["ctrlz", "-o", "x.bmp", "--", "true"], "charts are written as"),
         (
             ["chart", LOG, "-o", "no/such/x.png"],
-            "no/such: there is no such directory; make it first",
+            "no/such: the directory does not exist; make it first",
         ),
     ],
 )

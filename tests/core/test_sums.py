@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core import blocks, histogram_log
+from latencykit.core import blocks, histogram_log, log_cache
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import (
     CellBuckets,
@@ -441,6 +441,9 @@ def test_short_logs_are_merged_as_long_ones_are(monkeypatch, seed):
     monkeypatch.setattr(histogram_log, "_TOGETHER", 500)
     together = merge_logs(logs)
     assert len(together._parts) < len(logs)
+    with monkeypatch.context() as patched:
+        patched.setattr(log_cache, "WHOLE", 0)  # they would take too much memory
+        assert len(merge_logs(logs)._parts) == len(logs)
     monkeypatch.setattr(histogram_log, "_FEW_ROWS", 0)
     apart = merge_logs(logs)
     assert list(together) == list(apart)

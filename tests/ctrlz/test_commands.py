@@ -104,7 +104,7 @@ def test_nothing_to_test_and_nowhere_to_write(run, tmp_path):
     assert run("ctrlz")[0] == 2
     for path, said in (
         (tmp_path / "x.txt", "is written as .hlog"),
-        (tmp_path / "no" / "x.hlog", "no such directory"),
+        (tmp_path / "no" / "x.hlog", "directory does not exist"),
     ):
         status, _, err = run("hiccup", "-o", path, "--duration", "1s")
         assert (status, said in err, path.exists()) == (2, True, False)

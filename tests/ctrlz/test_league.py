@@ -190,7 +190,7 @@ def test_what_is_not_a_result_is_refused(run, tmp_path, entry) -> None:
             assert (status, "these are not results" in err, err.count("\n")) == (2, True, 1)
     assert run("league", "--from", tmp_path / "none.json")[0] == 2
     for words, said in (
-        (("--json", tmp_path / "no" / "x.json"), "no such directory"),
+        (("--json", tmp_path / "no" / "x.json"), "directory does not exist"),
         (("--stall", "5s", "--duration", "4s"), "shorter than the run"),
     ):
         status, _, err = run("league", entry, *words)
