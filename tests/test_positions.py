@@ -62,7 +62,7 @@ def test_positions_have_the_type_that_numpy_takes_everywhere():
         if re.search(r"\b(?:repeat|reduceat|choose)\(", text := path.read_text("utf-8"))
         if (lines := _flaws(ast.parse(text)))
     }
-    assert not flaws, f"wrap these in latencykit._positions.as_positions: {flaws}"
+    assert not flaws, f"wrap these in latencykit._arrays.as_positions: {flaws}"
 
 
 def test_the_rule_finds_what_it_is_for():

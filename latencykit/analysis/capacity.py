@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.slo import for_all_series
@@ -23,7 +23,6 @@ from latencykit.core.quantiles import normal_quantile, values_at_ranks
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import NANOSECONDS, format_value
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.repr_html import listing_html

@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
 from latencykit.analysis.stalls import Stalls, hulls, period_of, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
-from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError
 from latencykit.units import format_duration
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
@@ -30,7 +31,6 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, ranks_of_mean, statistic_name
-from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items, option
 from latencykit.analysis.ledger import RIVALS
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.summary import Summary
-from latencykit.core.value import Value
 from latencykit.units import (
     NANOSECONDS,
     format_count,

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.attributes import OTHERS, Attribute, attributes_of, restates_latency
@@ -40,7 +40,6 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.io import registry
 from latencykit.io.events import read_events

@@ -18,22 +18,23 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import tail_counts, tail_shares
 from latencykit.core.histogram import histogram_of
 from latencykit.core.histogram_log import HistogramLog, expect, in_succession, interval_series, scan
-from latencykit.core.histogram_percentiles import brackets_at, stated_range
 from latencykit.core.jackknife import Jackknife
 from latencykit.core.quantiles import (
     PercentileRow,
     as_numbers,
+    brackets_at,
     highest_supported_percentile,
     is_resolved,
     median,
     running_sums,
+    stated_range,
 )
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples

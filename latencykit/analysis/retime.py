@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._positions import ragged
+from latencykit._arrays import ragged
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.core.samples import Samples

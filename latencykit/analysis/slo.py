@@ -20,9 +20,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.quantiles import is_resolved, share_interval
 from latencykit.core.repr_html import listing_html
-from latencykit.core.run import require_data
+from latencykit.core.run import require_data, series_named
 from latencykit.core.samples import Samples
-from latencykit.core.series_names import series_named
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import Value, as_positions, read_only
 from latencykit._records import record
 from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import (
@@ -26,7 +26,6 @@ from latencykit.core.histogram_log import (
 )
 from latencykit.core.quantiles import median, poisson_at_least
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError
 from latencykit.units import NANOSECONDS, format_duration
 

@@ -206,7 +206,7 @@ def without_aggregates(loaded: Sequence[Input]) -> list[Input]:
 
 def with_parts(loaded: Sequence[Input]) -> list[Input]:
     """Leave out series that a tool made of others, but not the totals of parts that are shown."""
-    from latencykit.core.series_names import TOTAL
+    from latencykit.core.run import TOTAL
 
     parts = {id(entry) for entry in without_aggregates(loaded)}
     return [entry for entry in loaded if id(entry) in parts or entry.series == TOTAL]

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._arrays import Value, read_only
 from latencykit._records import record
-from latencykit.core.value import Value, read_only
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value
 

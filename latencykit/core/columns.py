@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._arrays import equal, read_only
 from latencykit._records import record
-from latencykit.core.value import equal, read_only
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit.core.quantiles import as_numbers
 from latencykit.core.run import Run
-from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_value, in_unit, unit_factor
 

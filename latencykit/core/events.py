@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from latencykit._arrays import Value
 from latencykit._records import record
-from latencykit.core.value import Value
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import numpy as np
 
+from latencykit._arrays import Value, read_only
 from latencykit._records import record
 from latencykit._text import brief_list
 from latencykit.core import is_summary
@@ -25,27 +26,24 @@ from latencykit.core.buckets import (
     widest,
 )
 from latencykit.core.evidence import Evidence
-from latencykit.core.histogram_percentiles import (
-    highest_pinned_down,
-    least_of,
-    rows_at,
-    stated_range,
-    values_at,
-)
 from latencykit.core.kernel import add_counts
 from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
     as_numbers,
     distinct,
+    highest_pinned_down,
     highest_supported_percentile,
     is_resolved,
+    least_of,
     mean_std,
     percentile_frame,
+    rows_at,
+    stated_range,
     surely_within,
+    values_at,
 )
 from latencykit.core.run import Run, merge_runs, require_data
-from latencykit.core.value import Value, read_only
 from latencykit.errors import (
     DataNotAvailableError,
     InputTooLargeError,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from latencykit._arrays import Value, equal, read_only
 from latencykit._records import record
 from latencykit._text import did_you_mean, option
 from latencykit.core import is_summary, log_cache
@@ -30,7 +31,7 @@ from latencykit.core.blocks import (
     worked_ahead,
 )
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.evidence import Tails
+from latencykit.core.evidence import MOST_BINS, Tails, TailTable
 from latencykit.core.histogram import (
     STANDARD_PERCENTILES,
     Histogram,
@@ -43,8 +44,6 @@ from latencykit.core.histogram import (
 from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import PercentileRow, distinct, median
 from latencykit.core.run import Run, merge_runs, require_data
-from latencykit.core.tail_table import MOST_BINS, TailTable
-from latencykit.core.value import Value, equal, read_only
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,

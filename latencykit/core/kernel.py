@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit.core.quantiles import row_quantile_positions, running_sums
 from latencykit.errors import LatencyKitError
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from latencykit.core.quantiles import is_resolved
+from latencykit.core.quantiles import brackets_at, is_resolved, statistic_text
 from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_percentile,
-    format_range,
     format_row,
     format_value,
     sure_percentile,
@@ -59,20 +58,6 @@ def key_statistics(data: Any) -> list[tuple[str, str]]:
     return rows
 
 
-def statistic_text(histogram: Any, name: str) -> str:
-    """Return ``min``, ``max``, ``mean`` or ``std`` as text; a range where it is not resolved."""
-
-    def show(value: float) -> str:
-        return format_value(value, histogram.unit)
-
-    low, high = histogram.bracket(name)
-    if name == "max" and histogram.requests > histogram.count:
-        return f"≥ {show(histogram.max)}"
-    return (
-        show(getattr(histogram, name)) if is_resolved(low, high) else format_range(low, high, show)
-    )
-
-
 def html_of(title: str, data: Any) -> str:
     """Return the HTML of a data type for notebooks: statistics and a small percentile curve."""
     from latencykit.core.repr_html import data_html  # a chart needs no HTML
@@ -108,8 +93,6 @@ def small_curve(counted: Any) -> str:
         return curve_svg(
             values, values, [False] * len(values), format_value(values[-1], counted.unit)
         )
-    from latencykit.core.histogram_percentiles import brackets_at
-
     # Of the rows of a table only these are needed; their confidence intervals would import scipy.
     lowest = brackets_at(counted.histogram(), np.array(CURVE_PERCENTILES, np.float64))[1].tolist()
     wide = (~is_resolved(lowest, values)).tolist()

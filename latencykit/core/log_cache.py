@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.blocks import (
     Block,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from latencykit._typing import AnyArray, Ints
     from latencykit.core.blocks import Walked
     from latencykit.core.buckets import Buckets, Counts
-    from latencykit.core.tail_table import TailTable
+    from latencykit.core.evidence import TailTable
 
 
 USUAL = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._arrays import Value, read_only
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
@@ -18,7 +19,6 @@ from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges
 from latencykit.core.run import Run, merge_runs
-from latencykit.core.value import Value, read_only
 from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,

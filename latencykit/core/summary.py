@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, overload
 
 import numpy as np
 
+from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit.core.quantiles import (
     PercentileRow,
@@ -16,7 +17,6 @@ from latencykit.core.quantiles import (
     percentile_frame,
 )
 from latencykit.core.run import Run
-from latencykit.core.value import Value
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError
 from latencykit.units import (
     checked_unit,

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from latencykit._arrays import Value, ragged
 from latencykit._files import whole
-from latencykit._positions import ragged
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.analysis.capacity import LoadCurve, load_curve, load_row
@@ -30,7 +30,6 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.core.value import Value
 from latencykit.ctrlz.client import PORTS
 from latencykit.ctrlz.contention import Contention, Watch
 from latencykit.ctrlz.run import Tool, fill, read_output, takes, written_files

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from latencykit._arrays import as_positions
 from latencykit._limits import in_force
-from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets

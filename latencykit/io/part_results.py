@@ -12,8 +12,7 @@ from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit.core.blocks import MemoryPart
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
-from latencykit.core.run import reporting
-from latencykit.core.series_names import shown_parts
+from latencykit.core.run import reporting, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.files import source_of
 from latencykit.io.reading import select

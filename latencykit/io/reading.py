@@ -15,7 +15,7 @@ from latencykit._records import record
 from latencykit._text import did_you_mean, natural_key, option, printable, without_login
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram_log import HistogramLog, relabelled
-from latencykit.core.series_names import TOTAL, series_named
+from latencykit.core.run import TOTAL, series_named
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,

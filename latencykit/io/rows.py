@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._arrays import as_positions
 from latencykit._limits import in_force
-from latencykit._positions import as_positions
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs

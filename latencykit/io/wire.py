@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_count
 

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 
 from latencykit.core.distribution import Distribution
-from latencykit.core.key_statistics import statistic_text
-from latencykit.core.quantiles import is_resolved
+from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.plot.axes import share_text, value_axis
 from latencykit.plot.label_layout import LineLabels, head, named_tops
 from latencykit.plot.series import (

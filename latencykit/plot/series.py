@@ -11,8 +11,8 @@ from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
-from latencykit.core.key_statistics import statistic_text
-from latencykit.core.series_names import TOTAL, shown_parts
+from latencykit.core.quantiles import statistic_text
+from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import (
     DataNotAvailableError,
     IncompatibleDataError,

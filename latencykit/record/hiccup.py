@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 import latencykit
+from latencykit._arrays import ragged
 from latencykit._files import naming
-from latencykit._positions import ragged
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import parse_duration

@@ -9,7 +9,7 @@ import numpy as np
 
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
-from latencykit.core.series_names import TOTAL
+from latencykit.core.run import TOTAL
 from latencykit.core.summary import Summary
 from latencykit.plot.series import conditions, measured, requests_of, requests_together
 from latencykit.units import format_count, format_duration

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.blocks import Block, MemoryPart, block_of_rows, entry_sums
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets

@@ -13,7 +13,7 @@ from latencykit._records import record
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
-from latencykit.core.histogram_percentiles import brackets_at
+from latencykit.core.quantiles import brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of

@@ -18,9 +18,12 @@ from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import Tails, TailsByRequest
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
-from latencykit.core.histogram_percentiles import highest_pinned_down
-from latencykit.core.key_statistics import statistic_text
-from latencykit.core.quantiles import highest_supported_percentile, is_resolved
+from latencykit.core.quantiles import (
+    highest_pinned_down,
+    highest_supported_percentile,
+    is_resolved,
+    statistic_text,
+)
 from latencykit.core.run import DOUBTED_UNIT, UNSTATED
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary

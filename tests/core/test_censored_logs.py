@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.histogram import Histogram, as_interval, merge_histograms, of_interval

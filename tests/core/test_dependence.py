@@ -10,7 +10,7 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.slo import SLO
 from latencykit.core.dependence import levels_in_company
-from latencykit.core.tail_table import tail_groups
+from latencykit.core.evidence import tail_groups
 from tests.benchmarks import worlds
 from tests.benchmarks.truth import log_of, queue, samples_of
 from tests.benchmarks.worlds import Drift, Modes, Stalls, World

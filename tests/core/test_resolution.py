@@ -16,9 +16,8 @@ import latencykit as lk
 from latencykit.analysis.fan_out import fan_out, sequential
 from latencykit.analysis.slo import check_limit
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.core.histogram_percentiles import brackets_at
-from latencykit.core.key_statistics import key_statistics, statistic_text
-from latencykit.core.quantiles import RESOLVED, is_resolved
+from latencykit.core.key_statistics import key_statistics
+from latencykit.core.quantiles import RESOLVED, brackets_at, is_resolved, statistic_text
 from latencykit.units import format_range, format_row
 from latencykit.views.summary import intervals_text, series_record, summary_text
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from latencykit.analysis.slo import SLO
+from latencykit.core.run import series_named
 from latencykit.core.samples import Samples
-from latencykit.core.series_names import series_named
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError, InvalidArgumentError
 

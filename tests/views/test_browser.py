@@ -12,8 +12,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram_percentiles import values_at
-from latencykit.core.key_statistics import statistic_text
+from latencykit.core.quantiles import statistic_text, values_at
 from latencykit.io.writing import write_series as write
 from latencykit.units import format_value
 from latencykit.views.page import page_html

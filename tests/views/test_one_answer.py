@@ -13,7 +13,7 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.slo import SLO
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.histogram_percentiles import highest_pinned_down
+from latencykit.core.quantiles import highest_pinned_down
 from latencykit.plot.series import as_series
 from latencykit.views.page_series import page_series
 from latencykit.views.summary import series_record

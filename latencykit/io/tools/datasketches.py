@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit.io.build import histogram_of_sketch
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from latencykit._positions import as_positions
+from latencykit._arrays import as_positions
 from latencykit._text import format_items, natural_key, printable
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram

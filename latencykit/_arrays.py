@@ -1,4 +1,4 @@
-"""Values: equal when their content is equal, with arrays that are read-only, pickled ones too."""
+"""Arrays: read-only in values that are equal by content, and positions as numpy takes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -67,3 +67,25 @@ class Value:
         for name, item in list(state.items()):
             frozen = read_only(item) if isinstance(item, np.ndarray) else item
             object.__setattr__(self, name, frozen)
+
+
+def as_positions(values: ArrayLike) -> NDArray[np.intp]:
+    """Return positions or lengths as ``np.repeat`` and ``ufunc.reduceat`` take them.
+
+    Both refuse int64 where an index has 32 bits, as in WebAssembly; what fits into memory fits
+    into an index there.
+    """
+    return np.asarray(values).astype(np.intp, copy=False)
+
+
+def ragged(sizes: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return for every place of rows of these sizes the row, and the place within it.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in ragged([2, 0, 3])]
+    [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
+    """
+    lengths = as_positions(sizes)
+    row = np.repeat(np.arange(lengths.size), lengths)
+    return row, np.arange(row.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
