@@ -38,28 +38,36 @@ _VALUE = (
 _END = r"(?![\w.%/]|[-:]\d)"
 _PERCENTILE = (
     r"(?<![a-z0-9])p\s?\(?(?P<p>\d{1,5}(?:[._]\d+)?)\)?(?![a-z0-9])"
-    r"|(?<![\w.,/-])(?P<share>\d{1,3}(?:\.\d+)?)\s?(?:%|'?(?:st|nd|rd|th)\b)"
+    r"|(?<![\w.,/-])(?P<share>\d{1,3}(?:\.\d+)?)\s?(?:%|pct\b|'?(?:st|nd|rd|th)\b)"
 )
 _WORD = r"(?<![a-z0-9])(?P<word>mean|average|avg|median|med|minimum|min|maximum|max)(?![a-z0-9])"
 # The statistic's name, further words of it, its unit (``p99_ms``, ``p99 (us)``), and the value.
 _STATISTIC = re.compile(
     rf"(?:{_PERCENTILE}|{_WORD})"
-    r"(?:[ _-]?(?:percentile|latency|response|time|duration|per|request|%?ile)s?(?![a-z0-9]))*"
+    r"(?P<further>(?:[ _-]?(?:percentile|latency|response|time|duration|per|request|%?ile)s?"
+    r"(?![a-z0-9]))*)"
     rf"(?:[ _]*[(\[]?(?P<hint>{_UNIT})(?![a-z0-9])[)\]]?)?"
     r"[\"'`]?\s*(?:[:=|│]\s*)?(?:\.{2,}\s*[:=]?\s*)?[\"']?"
     rf"{_VALUE}{_END}",
     re.IGNORECASE,
 )
+# The value before its name: ``1.2 ms avg latency, 9 ms 99th``.
+_BEFORE = re.compile(
+    rf"(?<![\w.]){_VALUE}(?P<hint>)(?P<further>)\s+(?:{_PERCENTILE}|{_WORD})"
+    r"(?: latency| percentile)?(?=\s*(?:[,;.]|$))",
+    re.IGNORECASE,
+)
 # ``Max time (s): 20`` is how long a run was to last.
 _LIMIT = re.compile(r"m(?:ax|in)\w*[ _-]time(?![ _-]per)", re.IGNORECASE)
 _NAME_ONLY = re.compile(rf"{_PERCENTILE}|{_WORD}", re.IGNORECASE)
+_SPREAD = re.compile(r"st(?:an)?d", re.IGNORECASE)
 _BRACKETS = re.compile(rf"[(\[](?P<hint>{_UNIT})[)\]]|in (?P<words>{_UNIT})\b", re.IGNORECASE)
 # What may stand beside statistics: notes in parentheses, and pairs such as ``stddev=1.2ms``.
 _ASIDE = re.compile(r"\([^()]*\)|\[[^][]*\]|\b[a-z_][\w-]*\s*[:= ]\s*[\d.,]+\w*", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?<![a-z0-9])(?:requests?|samples?|count)[\"']?\s*(?:[:=|]|\.{2,}\s*:?|\s)\s*[\"']?"
     r"(\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/])"
-    r"|(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+) (?:requests|samples)\b",
+    r"|(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+) (?:requests|samples|records)\b",
     re.IGNORECASE,
 )
 # The unit in a key above the statistics: ``latency_ms``, ``latencyMs``, ``latency (ms)``.
@@ -88,6 +96,7 @@ class _Group:
     percentiles: dict[str | float, tuple[float, str]] = field(default_factory=dict)
     count: int = 0
     median: str = ""
+    further: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -119,12 +128,13 @@ def _percentile(match: re.Match[str]) -> str | float:
 
 def _statistics(
     line: str, context: str
-) -> tuple[str, list[tuple[str | float, float, str, str]]] | None:
+) -> tuple[str, list[tuple[str | float, float, str, tuple[str, str]]]] | None:
     """Return a line's label and its statistics; None if there are none, or other text, too.
 
-    A statistic is its name, value, unit and spelling: a word, or ``p``.
+    A statistic is its name, value, unit and spelling: a word, or ``p``, and what follows it.
     """
     matches = [match for match in _STATISTIC.finditer(line) if not _LIMIT.match(match[0])]
+    matches = matches or [match for match in _BEFORE.finditer(line) if match["unit"]]
     if not matches:
         return None
     label, *rest = [
@@ -138,19 +148,22 @@ def _statistics(
     rest[-1] = rest[-1][:200]
     if re.search(r"\w", _ASIDE.sub("", " ".join(rest))):
         return None
-    words = re.findall(r"[\w./-]*[^\W_][\w./-]*", label)
+    words = [
+        word for word in re.findall(r"[\w./-]*[^\W_][\w./-]*", label) if not re.search(r"\d", word)
+    ]
     if len(words) > _MOST_WORDS:
         return None
     unit = _BRACKETS.search(label) or _BRACKETS.search(context)
     default = "" if unit is None else _UNITS[(unit["hint"] or unit["words"]).lower()]
-    name = " ".join(word.strip("._-/") for word in words if not re.search(r"\d", word))
+    name = " ".join(word.strip("._-/") for word in words)
     stats = []
     for match in matches:
         stated = _UNITS.get((match["unit"] or match["hint"] or "").lower(), default)
         value = float(match["value"].replace(",", ""))
         if match["minutes"]:
             value += 60 * int(match["minutes"])
-        stats.append((_percentile(match), value, stated, (match["word"] or "p").lower()))
+        spelling = (match["word"] or "p").lower(), match["further"].strip(" _-").lower()
+        stats.append((_percentile(match), value, stated, spelling))
     return name, stats
 
 
@@ -159,7 +172,7 @@ def _row_below(names: str, values: str) -> str | None:
     heads, cells = (
         [cell for cell in re.split(r"[\s|│]+", line) if cell] for line in (names, values)
     )
-    named = sum(bool(_NAME_ONLY.fullmatch(head)) for head in heads)
+    named = sum(bool(_NAME_ONLY.fullmatch(head) or _SPREAD.match(head)) for head in heads)
     if named < 2 or named < len(heads) - 1 or len(heads) != len(cells):
         return None
     pairs = [
@@ -186,11 +199,11 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
         row = _row_below(before, line) if before else None
         taken = _statistics(row or line[:2000], heading)
         before = line if _NAME_ONLY.search(line) else ""
+        count = _COUNT.search(line[:2000])
+        number = int((count[1] or count[2]).replace(",", "")) if count else 0
         if taken is None:
             prose += bool(_STATISTIC.search(line[:2000]))
-            count = _COUNT.search(line[:2000])
             heading = heading if before or count else line.strip()[:200]
-            number = int((count[1] or count[2]).replace(",", "")) if count else 0
             if groups and not groups[-1].count:
                 groups[-1].count = number
             else:
@@ -198,7 +211,9 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
             continue
         lines += 1
         label, stats = taken
-        for name, value, unit, spelling in stats:
+        for name, value, unit, (spelling, further) in stats:
+            if label not in latest and "" in latest and latest[""].further == label.lower():
+                latest[label] = latest[""]  # ``mean response time`` before ``response time p99``
             group = latest.get(label)
             known = None if group is None else group.stats | group.percentiles
             same = group is not None and group.heading == heading
@@ -213,6 +228,7 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
                 group = latest[label] = _Group(label, heading, count=pending)
                 groups.append(group)
                 pending = 0
+            group.count, group.further = group.count or number, further
             (group.stats if isinstance(name, str) else group.percentiles)[name] = value, unit
             if name == 50.0:
                 group.median = spelling

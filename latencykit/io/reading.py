@@ -107,7 +107,10 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         if confidence is Confidence.CERTAIN and entry.name == "hlog":
             return entry  # it cannot be anything else
         asked.append((confidence, entry))
-    if all(confidence <= Confidence.GENERIC for confidence, _ in asked):
+    sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
+    if _unquoted(source, sure):
+        return detect(source)
+    if not sure:
         others = [
             entry
             for entry in registry.generic_formats()
@@ -149,6 +152,26 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         f"{source.shown}: no reader knows {seen}; "
         "`latencykit formats` lists what can be read, --format-in NAME forces one"
     )
+
+
+def _unquoted(source: Source, sure: set[str]) -> bool:
+    """Leave out what stands before every line of a small text if readers know it then, too."""
+    from latencykit.io.text_reports import unquoted
+
+    head = source.head
+    text = unquoted(head.text) if head.whole and not head.is_dir else None
+    if text is None or "\ufffd" in text:
+        return False
+    vars(source)["head"] = replace(head, data=text.encode())  # a small file is read from it
+    known = {
+        entry.name
+        for entry in registry.candidates(source.head)
+        if entry.name != "hlog" and _sniffed(entry, source, []) > Confidence.GENERIC
+    }
+    if known and sure <= known:
+        return True
+    vars(source)["head"] = head
+    return False
 
 
 def _sniffed(entry: Format, source: Source, broken: list[tuple[Format, Exception]]) -> Confidence:

@@ -76,6 +76,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     "tools.fortio": (
         "fortio fortio-text",
         '"durationhistogram"', " queries per second", "aggregated function time : count ",
+        "all done ",
     ),
     "tools.gatling": ("gatling gatling-stats", "run\t", "request\t", "\0", '"numberofrequests"'),
     "tools.ghz": (
@@ -94,8 +95,14 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "hyperfoil hyperfoil-csv",
         "hyperfoil.io/run-schema", '"percentileresponsetime"', "phase,metric,start",
     ),
-    "tools.jmeter": ("jmeter-csv jmeter-xml", "timestamp", "<testresults", r"^\d{13},\d+,"),
-    "tools.jmh": ("jmh-json jmh-csv", '"primarymetric"', '"jmhversion"', '"benchmark"'),
+    "tools.jmeter": (
+        "jmeter-csv jmeter-xml jmeter-summary",
+        "timestamp", "<testresults", r"^\d{13},\d+,", "/s avg: ",
+    ),
+    "tools.jmh": (
+        "jmh-json jmh-csv jmh",
+        '"primarymetric"', '"jmhversion"', '"benchmark"', "# jmh version", " score ",
+    ),
     "tools.k6": (
         "k6-summary k6-csv k6-json k6",
         '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
+from textwrap import dedent
 from typing import TYPE_CHECKING, TypeVar
 
 from latencykit._records import record
@@ -41,6 +42,31 @@ def plain(text: str) -> str:
         else line
         for line in text.split("\n")
     )
+
+
+# Before each line of a reply, a comment, a container's output, a CI server's log.
+_QUOTES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?:>|#|//)[ \t]?",
+        r"[\w.-]{1,100}[ \t]+\|(?:[ \t]|$)",
+        r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)",
+    )
+)
+_ROUNDS = 3  # of quotes within quotes
+
+
+def unquoted(text: str) -> str | None:
+    """Return text without what stands before every line; None where nothing does."""
+    bare = text
+    for _ in range(_ROUNDS):
+        bare = dedent(bare)
+        filled = [line for line in bare.split("\n") if line.strip()]
+        for quote in _QUOTES:
+            if filled and all(map(quote.match, filled)):
+                bare = "\n".join(quote.sub("", line, count=1) for line in bare.split("\n"))
+                break
+    return None if bare == text else bare
 
 
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:

@@ -604,7 +604,7 @@ def summary_text(
         unit, count = record["unit"], record["count"]
         rows = {row["percentile"]: row for row in record["percentiles"]}
         largest = table.bounded(record["max"], record["ranges"].get("max"), unit)
-        if record["max_is_lower_bound"] and "max" not in record["ranges"]:
+        if largest and record["max_is_lower_bound"] and "max" not in record["ranges"]:
             largest = table.either(largest, f"≥ {largest}")
         trim = record["trimmed"].get("tm99")
         supported = record["highest_supported_percentile"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -119,6 +120,10 @@ def test_normal_text(read_text):
         19_380,
         1900,
     )
+    version_2 = re.sub(
+        r"issued rwts: .*", "issued    : total=r=0/w=706/d=0, short=r=0/w=0/d=0", TEXT
+    )
+    assert read_text(version_2)["seq write"].count == 706
 
 
 def test_terse_and_its_corruption(read_text):

@@ -152,6 +152,10 @@ def test_text_says_what_the_json_says(read_text):
 def test_text_that_is_cut_or_has_no_good_call(read_text):
     with pytest.raises(CorruptInputError, match="Aggregated Function Time"):
         read_text(TEXT[: TEXT.index("Aggregated")])
+    end = read_text(TEXT[TEXT.index("Code 200") :])["out.txt"]  # all that was copied
+    assert (end.count, end.stats, end.reported_percentiles) == (300, {"mean": 7_479_000}, {})
+    old = TEXT.replace("> 0.004 <= 0.005", ">= 0.004 < 0.005").replace("300 (100.0 %)", "300")
+    assert read_text(old)["out.txt"].to_frame().equals(read_text(TEXT)["out.txt"].to_frame())
     with pytest.raises(CorruptInputError, match="buckets do not contain 300"):
         read_text(TEXT[: TEXT.index("> 0.025")])
     with pytest.raises(CorruptInputError, match="300 failed"):

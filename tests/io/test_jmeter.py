@@ -80,3 +80,16 @@ def test_xml_without_its_end_is_a_note(read_text):
     found = read_text(text, "r.xml")
     assert list(found) == ["<a>"]
     assert any("</testResults>" in note for note in found["<a>"].run.notes)
+
+
+def test_the_summary_that_it_prints(read_text):
+    line = "summary {} {:6} in 00:01:42 =  100.0/s Avg:    22 Min:     2 Max:   310 Err:     3 (0.07%)\n"
+    text = "Starting standalone test\n" + line.format("+", 1200) + line.format("=", 1200)
+    text += line.format("+", 3000) + line.format("=", 4200) + "Tidying up ...\n"
+    found = read_text(text)["out.txt"]
+    assert (found.count, found.run.failed, found.run.duration) == (4197, 3, 102)
+    assert found.stats == {"mean": 22e6, "min": 2e6, "max": 310e6}
+    old = "2015-03-01 10:00:01,000 INFO Summariser: Generate Summary Results = 9 in 8.5s = 1.1/s Avg: 3 Min: 1 Max: 7 Err: 0"
+    assert read_text(old)["out.txt"].run.duration == 8.5
+    with pytest.raises(CorruptInputError, match="no request was answered"):
+        read_text(line.format("=", 3))

@@ -8,6 +8,7 @@ import pytest
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
+from latencykit.errors import CorruptInputError
 
 
 def result(mode, unit, metric, threads=1, name="demo.A.run"):
@@ -81,3 +82,37 @@ def test_a_throughput_of_zero_in_a_csv_has_no_mean(read_text):
     ]
     found = read_text(head + "".join(rows), "r.csv")
     assert (found["demo.A.slow"].stats, found["demo.A.run"].mean) == ({}, 250_000_000)
+
+
+TABLE = """\
+Benchmark                   (n)  (k)    Mode     Cnt     Score     Error  Units
+A.run                         1   ab  sample  888579   0,421 ± 500,946  us/op
+A.run:p0.00                   1   ab  sample             ≈ 10⁻³          us/op
+A.run:run·p0.50               1   ab  sample             0,042          us/op
+A.run:run·p0.999              1   ab  sample             3,916          us/op
+A.run:run·p1.00               1   ab  sample         95944,704          us/op
+A.run                         2   ab   thrpt               4,000         ops/us
+A.mean                        2   ab    avgt      10     1,129 ± 0,546  ms/op
+"""
+
+
+def test_the_table_that_it_prints(read_text):
+    found = read_text(
+        "# JMH version: 1.37\n# Threads: 2 threads, will synchronize iterations\n" + TABLE
+    )
+    run, pace, mean = (found[f"A.{name} k=ab"] for name in ("run n=1", "run n=2", "mean n=2"))
+    assert (run.count + run.censored, run.mean, run.max, run.run.version) == (
+        888579,
+        421,
+        95944704,
+        "1.37",
+    )
+    assert run.percentile([0, 50, 99.9]).tolist() == [1, 42, 3916]
+    assert (pace.mean, mean.mean, mean.count) == (500, 1_129_000, 10)  # two threads
+
+
+def test_a_run_that_did_not_end_and_a_corrupt_row(read_text):
+    with pytest.raises(CorruptInputError, match="the table of results is missing"):
+        read_text("# JMH version: 1.37\n# Warmup Iteration   1: 420.956 ns/op\n")
+    with pytest.raises(CorruptInputError, match=r"out\.txt:4: 'A\.run:run·p0\.50"):
+        read_text(TABLE.replace("0,042 ", "fast "))

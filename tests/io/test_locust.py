@@ -148,6 +148,29 @@ def test_the_console(read_text):
     assert list(read_text(text)) == ["GET /x"]
 
 
+def test_the_tables_of_version_1_below_its_log(read_text):
+    text = """\
+[2021-03-06 23:52:18,485] host/INFO/locust.main: Shutting down (exit code 0), bye.
+ Name                    # reqs      # fails  |     Avg     Min     Max  Median  |   req/s failures/s
+-----------------------------------------------------------------------------------------------------
+ GET /                       41     0(0.00%)  |    3394     849   11247    2900  |    0.69    0.00
+-----------------------------------------------------------------------------------------------------
+ Aggregated                  41     0(0.00%)  |    3394     849   11247    2900  |    0.69    0.00
+
+Response time percentiles (approximated)
+ Type     Name                  50%    66%    90%    99%   100% # reqs
+--------|----------------|---------|------|------|------|------|------|
+ GET      /                    2900   3300   6600  11000  11000     41
+--------|----------------|---------|------|------|------|------|------|
+ None     Aggregated           2900   3300   6600  11000  11000     41
+"""
+    found = read_text(text)
+    assert list(found) == ["Aggregated", "GET /"]
+    for data in found.values():
+        assert (data.count, data.max) == (41, 11247e6)
+        assert data.percentile([50, 90]).tolist() == [2900e6, 6600e6]
+
+
 def test_the_separate_percentiles_of_versions_before_1_0(read_text):
     text = (
         '"Name","# requests","50%","66%","75%","80%","90%","95%","98%","99%","100%"\n'

@@ -23,6 +23,12 @@ TEXTS = {
     "cassowary": "Duration.....: Avg/mean=1.5ms  Median=1.2ms  p(99)=3.86ms  max=4ms",
     "artillery": "latency (ms):\n  min: ...... 1\n  max: ...... 4\n  mean: ...... 1.5\n  median: ..... 1.2\n  p99: ....... 3.86",
     "a log": "10:00:01 INFO p50: 1.2ms\n10:00:01 INFO p99: 3.86ms\n10:00:01 INFO max: 4ms mean: 1.5ms",
+    "kafka": "100 records sent, 1.91 MB/sec, 0.6 ms avg latency, 3.0 ms max latency.\n"
+    "1,000 records sent, 1.91 MB/sec, 1.5 ms avg latency, 4.00 ms max latency, 1.2 ms 50th, 2 ms 95th, 3.86 ms 99th.",
+    "gatling": "> min response time  100us\n> max response time  4ms\n> mean response time  1.5ms\n"
+    "> response time 50th percentile  1.2ms\n> response time 99th percentile  3.86ms\n",
+    "a spread in the row": "Statistics  Min  Mean  StdDev  Max\n  Latency  1ms  1.5ms  3ms  4ms\n\nP50  P99\n1.2ms  3.86ms\n",
+    "pct": "mean: 1.5 ms - med: 1.2 ms - 99pct: 3.86 ms - Max: 4 ms",
     "JSON": '{"p50_ms": 1.2, "p99_ms": "3.86", "mean": "1.5ms", "max": "4ms"}',
     "nested JSON": '{"a": 1, "http": {"latency_p50_ms": 1.2, "latency_p99_ms": 3.86, "latency_mean_ms": 1.5, "latency_max_ms": 4}}',
 }
@@ -63,6 +69,14 @@ def test_a_histogram_needs_a_count_and_three_percentiles(tmp_path) -> None:
     assert isinstance(read("requests: 500\n" + three, tmp_path), lk.Histogram)
     two = read("requests: 500\np50=1ms p99=3ms\n", tmp_path)
     assert (type(two), two.count) == (lk.Summary, 500)
+
+
+def test_the_count_may_stand_beside_the_statistics(tmp_path) -> None:
+    text = (
+        "500 records sent, 1.5 ms avg latency, 9 ms max latency, 1 ms 50th, 2 ms 95th, 8 ms 99th."
+    )
+    assert read(text, tmp_path).requests == 500
+    assert read("p50=1ms p90=2ms p99=3ms count=500\n", tmp_path).count == 500 - 5
 
 
 def test_digits_without_a_point_and_minutes(tmp_path) -> None:

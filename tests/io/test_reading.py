@@ -217,6 +217,23 @@ def test_a_directory_goes_to_the_formats_that_are_one(tmp_path, only):
     assert list(lk.read_all(tmp_path / "out")) == ["out"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["ab", "fio", "fortio-text", "h2load", "hey", "k6", "sysbench", "vegeta-report", "wrk", "wrk2"],
+)
+def test_a_quoted_report_reads_like_the_report(name, tmp_path):
+    """Indented as in Markdown, in a reply, a comment, a container's output or a CI server's log."""
+    (original, *_) = sorted((Path(__file__).parents[1] / "data" / "formats" / name).rglob("*.txt"))
+    lines, quoted = original.read_text().splitlines(), tmp_path / original.name
+    expected = lk.read_all(original)
+    for quote in ("    ", "> ", "# ", "load-1  | ", "2026-05-01T10:00:%02d.1234567Z "):
+        text = (quote % (k % 60) if "%" in quote else quote for k in range(len(lines)))
+        quoted.write_text(
+            "\n".join(f"{a}{b}".rstrip() for a, b in zip(text, lines, strict=True)) + "\n"
+        )
+        assert lk.read_all(quoted) == expected, quote
+
+
 def test_a_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"gone\.hlog: cannot be read: No such file"

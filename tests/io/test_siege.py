@@ -31,6 +31,17 @@ def test_text(read_text):
         found.percentile(99)
 
 
+def test_every_run_of_a_file(read_text):
+    runs = read_text(
+        "@ Try 1\n"
+        + TEXT
+        + "\n@ Try 2\n"
+        + TEXT.replace("Longest transaction:", "Longest transaction: 9")
+    )
+    assert list(runs) == ["run 1", "run 2"]
+    assert runs["run 2"].max > runs["run 1"].max == read_text(TEXT)["out.txt"].max
+
+
 def test_a_mean_printed_as_nothing_is_worked_out(read_text):
     found = read_text(TEXT.replace("        0.25 secs", "        0.00 secs"))["out.txt"]
     assert found.mean == pytest.approx(32.89 * 9.12 / 1200 * 1e9, abs=1)

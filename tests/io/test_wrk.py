@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from latencykit.errors import CorruptInputError, DataNotAvailableError
@@ -204,3 +206,13 @@ def test_wrk2_counts_timeouts_that_it_keeps(read_text):
         )
     )["corrected"]
     assert (found.run.timeouts, found.censored, found.count) == (8, 0, 7190)
+
+
+def test_wrk2_that_got_no_answer_says_so(read_text):
+    """It prints ``-nan`` for the mean of nothing."""
+    nothing = re.sub(r"(?m)^ +\d+\.\d+ +\d\.\d{6} .*\n", "", WRK2)
+    nothing = re.sub(
+        r"#\[Mean .*", "#[Mean    =         -nan, StdDeviation   =         -nan]", nothing
+    )
+    with pytest.raises(CorruptInputError, match="no request was answered"):
+        read_text(nothing)

@@ -183,7 +183,10 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
     """Directions of a group: ``read:``, ``write:`` … and what is indented below each."""
-    totals = fact(body, r"issued (?:rwtsd?)\s*: total=([\d,]+)", lambda text: text.split(",")) or []
+    totals = (
+        fact(body, r"issued[ \w]*: total=([rwd\d=/,]+)", lambda text: re.findall(r"\d+", text))
+        or []
+    )
     parts = re.split(r"^ +(read|write|trim) ?: ", body, flags=re.MULTILINE)
     for direction, block in zip(parts[1::2], parts[2::2], strict=True):
         block = block.split("fsync/fdatasync")[0]

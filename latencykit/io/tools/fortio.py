@@ -167,12 +167,14 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _STATS = ("Count", "Avg", "StdDev", "Min", "Max", "Sum")
-_BUCKET = re.compile(rf"^>=? {_NUMBER} <= {_NUMBER} , \S+ , \S+, (\d+)[ \t]*$", re.MULTILINE)
+_BUCKET = re.compile(rf"^>=? {_NUMBER} <=? {_NUMBER} , \S+ , \S+, (\d+)[ \t]*$", re.MULTILINE)
 _POINT = re.compile(rf"^# target ([\d.]+)% {_NUMBER}[ \t]*$", re.MULTILINE)
-_CODE = re.compile(r"^Code +(-?\w+) : (\d+) \(", re.MULTILINE)
+_CODE = re.compile(r"^Code +(-?\w+) : (\d+)(?: \(|$)", re.MULTILINE)
 _STARTED = re.compile(r"^Starting at (\S+) qps with (\d+) thread\(s\)", re.MULTILINE)
 _ENDED = re.compile(r"^Ended after (\S+) : \d+ calls\. qps=(\S+)", re.MULTILINE)
-_DONE = re.compile(r"^All done \d+ calls \(plus \d+ warmup\) \S+ ms avg, (\S+) qps", re.MULTILINE)
+_DONE = re.compile(
+    rf"^All done (\d+) calls \(plus \d+ warmup\) {_NUMBER} ms avg, (\S+) qps", re.MULTILINE
+)
 _JSON = re.compile(r'^\{\s*"RunType"', re.MULTILINE)
 
 
@@ -202,12 +204,14 @@ def _record(part: Section) -> JSONObject:
         ]
         stats = dict(zip(_STATS, row.groups()[1:7], strict=True))
         blocks[row[1]] = {**stats, "Data": rows, "Percentiles": points}
-    if "Aggregated Function Time" not in blocks:
-        seen = "the run has no Aggregated Function Time"
-        raise part.corrupt(None, seen, "what fortio prints at its end", "did the run end?")
     begin, started, ended, done = (
         pattern.search(text) for pattern in (_BEGIN, _STARTED, _ENDED, _DONE)
     )
+    if "Aggregated Function Time" not in blocks:  # not copied, or the run did not end
+        if done is None:
+            seen = "the run has no Aggregated Function Time"
+            raise part.corrupt(None, seen, "what fortio prints at its end", "did the run end?")
+        blocks["Aggregated Function Time"] = {"Count": done[1], "Avg": float(done[2]) / 1e3}
     rate = started[1] if started else begin[2] if begin else ""
     try:
         duration = parse_duration(ended[1]) if ended else 0.0
@@ -223,7 +227,7 @@ def _record(part: Section) -> JSONObject:
         "RunType": "HTTP" if web else "",
         "Version": begin[1] if begin else None,
         "RequestedQPS": rate if re.fullmatch(r"[\d.]+(?:e[-+]?\d+)?", rate) else "max",
-        "ActualQPS": ended[2] if ended else done[1] if done else 0,
+        "ActualQPS": ended[2] if ended else done[3] if done else 0,
         "ActualDuration": duration,
         "NumThreads": int(started[2]) if started else None,
         "RetCodes": codes,
@@ -242,7 +246,9 @@ FORMATS = (
     ),
     Format(
         "fortio-text", "fortio (text)", "histogram", (".txt",),
-        has_match(rf"{_BEGIN.pattern}|^Aggregated Function Time : count ", plain=plain),
+        has_match(
+            rf"{_BEGIN.pattern}|^Aggregated Function Time : count |{_DONE.pattern}", plain=plain
+        ),
         read_text, unit="s",
         example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 http://127.0.0.1:8080/ "
         "> out.txt 2>&1",

@@ -1,4 +1,4 @@
-"""Apache JMeter's result files (JTL), as CSV and as XML.
+"""Apache JMeter's result files (JTL), as CSV and as XML, and the summary that it prints.
 
 ``timeStamp`` is the start of a sample, ``elapsed`` the time to the last byte; both in ms. (With
 ``sampleresult.timestamp.start=false``, the old way, it is the end; nothing in the file shows that.)
@@ -16,10 +16,18 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io.build import further_columns, per_operation, without_negative
+from latencykit.io.build import (
+    data_from_points,
+    further_columns,
+    mixed_note,
+    nothing_answered,
+    per_operation,
+    without_negative,
+)
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text_reports import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +47,7 @@ _LARGEST = {"timeStamp": 9e12, "elapsed": 9e12}  # ms that fit in 63 bits as ns
 _HEADLESS = re.compile(r"\d{13},\d+,[^,]*,[^,]*,.*,(?:true|false),")
 _TRANSACTION = "^Number of samples in transaction"
 _TIMEOUT = r"(?i)timeout|timed out"
+_SUMMED_UP = "jmeter -l result.jtl writes every request, and so the distribution"
 _SAMPLE = re.compile(rb"<(/?)(?:httpSample|sample)\b([^<>]*?)(/?)>")
 _ATTRIBUTE = {
     "timeStamp": "ts", "elapsed": "t", "label": "lb", "success": "s", "threadName": "tn",
@@ -195,6 +204,35 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _series(frame.dropna(axis=1, how="all"), () if ended else (note,), options)
 
 
+_SUMMARY = re.compile(
+    r"^[^\n=]{0,400}?(\S{0,200}) = +(\d+) in +(?:(\d+):(\d+):)?(\d+(?:\.\d+)?)s? = +([\d.]+)/s "
+    r"Avg: +(\d+) Min: +(\d+) Max: +(\d+) Err: +(\d+)",
+    re.MULTILINE,
+)
+
+
+def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the last line of each summariser, which sums up the whole run."""
+    series: dict[str, Data] = {}
+    lines = {row[1]: row for row in _SUMMARY.finditer(plain(source.text()))}
+    for name, row in lines.items():
+        count, hours, minutes, seconds, rate, mean, low, high, failed = (
+            float(cell or 0) for cell in row.groups()[1:]
+        )
+        run = Run(
+            tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",
+            unit_from="format", duration=3600 * hours + 60 * minutes + seconds or None,
+            achieved=rate, failed=int(failed), notes=(*mixed_note(int(failed)), _SUMMED_UP),
+        )  # fmt: skip
+        if count <= failed:
+            raise nothing_answered(source, run)
+        stats = {"mean": mean, "min": low, "max": high}
+        series[name if len(lines) > 1 else ""] = data_from_points(
+            {}, int(count - failed), stats, run, "ms"
+        )
+    return series
+
+
 FORMATS = (
     Format(
         "jmeter-csv", "JMeter results (JTL, CSV)", "samples", (".jtl", ".csv"), sniff_csv,
@@ -205,5 +243,10 @@ FORMATS = (
         has_match(r"\A[\s\S]{0,2000}?<testResults\b"), read_xml, unit="ms",
         example="jmeter -n -t plan.jmx -l result.jtl "
         "-Jjmeter.save.saveservice.output_format=xml",
+    ),
+    Format(
+        "jmeter-summary", "JMeter (what it prints)", "summary", (".txt", ".log"),
+        has_match(_SUMMARY, plain=plain), read_summary, unit="ms",
+        example="jmeter -n -t plan.jmx -l result.jtl > out.txt   # result.jtl has every request",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""JMH: JSON and CSV results.
+"""JMH: JSON and CSV results, and the table that it prints.
 
 In sample mode JMH keeps every sampled call, and its JSON the counts of each value; single-shot mode
 keeps every shot. Throughput and average time are means of an iteration.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
@@ -26,8 +27,11 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, refuse_line
+from latencykit.io.text_reports import below, fact, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from latencykit._typing import JSONObject
     from latencykit.io.source import Data, ReadOptions, Source
 
@@ -136,13 +140,20 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark; the rows of its percentiles (sample mode) belong to it."""
     lines = source.text().splitlines()
     reader = csv.DictReader(lines, delimiter=lines[0][len('"Benchmark"')])
+    return _of_rows(((reader.line_num, row) for row in reader), source, options)
+
+
+def _of_rows(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], source: Source, options: ReadOptions
+) -> dict[str, Data]:
+    """The series of the rows of a table, by the names of the CSV's columns."""
     results: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in reader:
+    for line, row in rows:
         try:
             score, kind = float(row["Score"].replace(",", ".")), _unit(row["Unit"])
             threads, samples = int(row["Threads"]), int(row["Samples"])
         except (ValueError, AttributeError, TypeError, KeyError):
-            refuse_line(source, options, reader.line_num, "a row without a score", "numbers")
+            refuse_line(source, options, line, "a row without a score", "numbers")
             continue
         if kind is None:
             continue
@@ -180,6 +191,56 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
+# ------------------------------------------------------------
+# The table that JMH prints at its end.
+
+_HEADING = re.compile(
+    r"^Benchmark +((?:\(\w+\) +)*)Mode +(?:Cnt|Samples) +Score(?: +(?:Score e|E)rror)?"
+    r" +Units?[ \t]*$",
+    re.MULTILINE,
+)
+_ROW = re.compile(
+    r"(?P<name>\S+)(?P<parameters>(?: +\S+)*?) +(?P<mode>thrpt|avgt|sample|ss)"
+    r"(?: +(?P<samples>\d+))? +(?:≈ *)?(?P<score>[\d.,]+(?P<power>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)"
+    r"(?: +\S+ +[\d.,]+\S*)? +(?P<unit>\S+/\S+)"
+)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+
+
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the last table; everything above it are parts of these runs."""
+    text = plain(source.text())
+    headings = list(_HEADING.finditer(text))
+    if not headings:
+        seen = "the table of results is missing"
+        raise source.corrupt(None, seen, "what JMH prints at its end", "did JMH run to its end?")
+    names = re.findall(r"\w+", headings[-1][1])
+    threads = fact(text, r"^# Threads: (\d+) thread", int) or 1
+
+    def rows() -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for number, line in below(text, headings[-1][0]):
+            row = _ROW.match(line)
+            values = row["parameters"].split() if row else []
+            if row is None or len(values) != len(names):
+                seen = f"{printable(line.strip(), 50)!r}"
+                refuse_line(source, options, number, seen, "a row of JMH's table")
+                continue
+            # What is below a thousandth is printed as a power of ten.
+            score = f"1e{row['power'].translate(_RAISED)}" if row["power"] else row["score"]
+            given = {f"Param: {name}": value for name, value in zip(names, values, strict=True)}
+            yield (
+                number,
+                given | {
+                    "Benchmark": row["name"], "Mode": row["mode"], "Threads": threads,
+                    "Samples": row["samples"] or 1, "Score": score, "Unit": row["unit"],
+                },
+            )  # fmt: skip
+
+    version = fact(text, r"^# JMH version: (\S+)", str)
+    series = _of_rows(rows(), source, options)
+    return {name: data.with_run(version=version) for name, data in series.items()}
+
+
 FORMATS = (
     Format(
         "jmh-json", "JMH (JSON)", "histogram", (".json",),
@@ -190,5 +251,10 @@ FORMATS = (
         "jmh-csv", "JMH (CSV)", "histogram", (".csv",),
         has_match(r'\A"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"'), read_csv,
         example="java -jar benchmarks.jar -bm sample -rf csv -rff result.csv",
+    ),
+    Format(
+        "jmh", "JMH (text)", "histogram", (".txt",),
+        has_match(rf"^# JMH version: |{_HEADING.pattern}", plain=plain), read_text,
+        example="java -jar benchmarks.jar -bm sample > out.txt",
     ),
 )  # fmt: skip

@@ -67,10 +67,10 @@ _COUNTS = re.compile(
     r"\s+\|?\s*([\d.]+)\s+([\d.]+)\s*$"
 )
 _JSON = '"num_none_requests"'
-_COUNT_HEADING = r"(?:Type\s+)?Name\s+# reqs\s+# fails"
+_COUNT_HEADING = r" ?(?:Type\s+)?Name\s+# reqs\s+# fails"
 _RULE = re.compile(r"^[-|\s]*$")
 _POINTS = re.compile(r"^(.{0,400}?)((?:\s+(?:\d+|N/A)){3,})\s*$")
-_POINT_HEADING = re.compile(r"^(?:Type\s+)?Name\s+(?:# reqs\s+)?((?:[\d.]+%\s+)+)(?:# reqs)?\s*$")
+_POINT_HEADING = re.compile(r"^ ?(?:Type\s+)?Name\s+(?:# reqs\s+)?((?:[\d.]+%\s+)+)(?:# reqs)?\s*$")
 
 
 _number = partial(number_in, most=1e12)
@@ -293,7 +293,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     text = plain(source.text())
     for title, pattern in (
         (_COUNT_HEADING, _COUNTS),
-        (r"(?:Type\s+)?Name\s.*%", _POINTS),
+        (r" ?(?:Type\s+)?Name\s.*%", _POINTS),
     ):
         headings = re.findall(rf"^{title}.*$", text, re.MULTILINE)
         for number, line in below(text, headings[-1]) if headings else ():
@@ -311,7 +311,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         elif columns and (row := _POINTS.match(line)) and len(row[2].split()) == len(columns) + 1:
             cells = zip(columns, row[2].split(), strict=False)
             values = {p: cell for p, cell in cells if cell != "N/A"}
-            points[" ".join(row[1].split())] = in_nanoseconds(values, "ms")
+            name = " ".join(row[1].split()).removeprefix("None ")
+            points[name] = in_nanoseconds(values, "ms")
     series: dict[str, Data] = {}
     for name, (_, total, failed, mean, low, high, median, rate, _) in counts.items():
         if int(total):

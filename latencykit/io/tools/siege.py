@@ -13,6 +13,7 @@ from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nothing_answered
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
+from latencykit.io.text_reports import section_runs
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LINE = re.compile(
     r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE
 )
+_BEGIN = re.compile(r"^[ \t]*Transactions:", re.MULTILINE)
 _HINT = (
     "siege keeps no distribution; its --log and verbose lines contain single requests to 10 ms at "
     "best: measure with a tool that prints percentiles"
@@ -28,13 +30,15 @@ _HINT = (
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the table."""
-    text = source.text()
-    facts: dict[str, float] = {}
-    for name, number, unit in _LINE.findall(text[text.rfind("Transactions:") :]):
-        key = name.strip().lower().replace(" ", "_")
-        facts.setdefault(key, float(number) * (1e-3 if unit == "ms" else 1.0))
-    return {"": _summary(facts, source)}
+    """Read the table of every run."""
+    series: dict[str, Data] = {}
+    for run, part in section_runs(source, _BEGIN).items():
+        facts: dict[str, float] = {}
+        for name, number, unit in _LINE.findall(part.text[part.text.find("Transactions:") :]):
+            key = name.strip().lower().replace(" ", "_")
+            facts.setdefault(key, float(number) * (1e-3 if unit == "ms" else 1.0))
+        series[run] = _summary(facts, source)
+    return series
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
