@@ -116,3 +116,22 @@ SET       3.263      100.000
         80,
         1_823_000,
     )
+
+
+def test_the_table_of_version_1_2_has_a_mean(read_text):
+    found = read_text(
+        "4         Threads\n50        Connections per thread\n100       Requests per client\n\n\n"
+        "ALL STATS\n======\n"
+        "Type         Ops/sec     Hits/sec   Misses/sec      Latency       KB/sec \n------\n"
+        "Sets         4543.72          ---          ---      4.00500       350.02 \n"
+        "Totals      49980.94         0.00     45437.22      4.00100      2120.03 \n\n\n"
+        "Request Latency Distribution\nType     <= msec         Percent\n-----\n"
+        "SET       4.000        60.10\nSET       9.000        99.00\nSET      15.000       100.00\n"
+    )
+    assert (found["Totals"].count, found["Totals"].mean) == (20_000, 4.001e6)
+    assert (found["Sets"].mean, found["Sets"].percentile(99), found["Sets"].count) == (
+        4.005e6,
+        9e6,
+        None,
+    )
+    assert not any("Ops/sec" in note for note in found["Sets"].run.notes)

@@ -135,7 +135,7 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
     if header is None:
         seen = "the table of statistics is missing"
         raise source.corrupt(None, seen, "ALL STATS and its table", "did the run end?")
-    columns = header[0].replace(" Latency", "_Latency").split()
+    columns = re.sub(r"(?<=[\w.]) Latency", "_Latency", header[0]).split()
     body, _, cumulative = text[at + header.end() :].partition("Request Latency Distribution")
     spread: dict[str, dict[float, float]] = {}
     for command, value, percent in _SPREAD_ROW.findall(
@@ -158,17 +158,17 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
         if not row.get("Ops/sec"):
             continue
         own = run.replace(aggregate=name == _TOTALS, achieved=row["Ops/sec"])
-        count: int | None = each * clients if name == _TOTALS else 0
-        if not count:
+        count = each * clients if name == _TOTALS else 0
+        if not count and seconds:
             own = own.with_notes("the number of requests is Ops/sec x seconds")
-            count = round(row["Ops/sec"] * seconds) if seconds else None
+            count = round(row["Ops/sec"] * seconds)
         timed = {column.removesuffix("_Latency"): value for column, value in row.items()}
         points = in_nanoseconds(percentiles_in(timed), "ms")
         steps = spread.get(re.sub(r"S$", "", name.upper()), {})
         points |= {p: value for p, value in steps.items() if p > 0}
         mean = row.get("Avg._Latency", row.get("Latency")) or None
         stats = in_nanoseconds({"mean": mean}, "ms")
-        series[name] = data_from_points(points, count, stats, own.with_notes(_MEMTIER_HINT))
+        series[name] = data_from_points(points, count or None, stats, own.with_notes(_MEMTIER_HINT))
     return dict(sorted(series.items(), key=lambda item: item[0] != _TOTALS))
 
 
