@@ -79,6 +79,18 @@ def test_the_count_may_stand_beside_the_statistics(tmp_path) -> None:
     assert read("p50=1ms p90=2ms p99=3ms count=500\n", tmp_path).count == 500 - 5
 
 
+def test_an_object_of_percentiles_on_one_line_is_no_request(tmp_path) -> None:
+    """Its length in seconds was read as a latency."""
+    record = '{"Run": {"DurationSeconds": 323.5, "latency_ms": {"P50": 450.2, "P95": 1200.5, "Mean": 520.8}}}'
+    data = read(record, tmp_path)
+    assert (data.run.format, data.percentile(95), data.mean) == (
+        "percentile-lines",
+        1200.5 * MS,
+        520.8 * MS,
+    )
+    assert read('{"latency_ms": 12.5}\n', tmp_path).run.format == "jsonl"
+
+
 def test_digits_without_a_point_and_minutes(tmp_path) -> None:
     data = read("p50=1ms p999=3ms p9999=1m2.5s", tmp_path)
     assert dict(data.reported_percentiles) == {50: MS, 99.9: 3 * MS, 99.99: 62.5e9}

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
-from latencykit.io import json_text
+from latencykit.io import json_text, percentile_lines
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
@@ -66,6 +66,8 @@ def sniff_lines(head: Head) -> Confidence:
     lines = [line for line in head.lines[:200] if line.strip()][:3]
     if not lines or not all(line.lstrip().startswith("{") for line in lines):
         return Confidence.NO
+    if len(lines) == 1 and percentile_lines.sniff(head):
+        return Confidence.NO  # a report, not a request
     records = [_first_value(line.strip(), 0) for line in lines]
     several = len(records) > 1 and all(isinstance(record, dict) for record in records)
     return Confidence.GENERIC if several or _has_latency(records[0]) else Confidence.NO

@@ -109,7 +109,9 @@ def sniff_json(head: Head) -> Confidence:
     if text.lstrip()[:1] != "{" or '"type":"Point"' in text:
         return Confidence.NO
     listed = r'"name":\s*"(?:iterations|http_reqs|vus_max)"'
-    keyed = r'"(?:iterations|http_reqs|vus_max|data_received|iteration_duration)":\s*\{'
+    keyed = (
+        r'"(?:iterations|http_req(?:s|_duration)|vus_max|data_received|iteration_duration)":\s*\{'
+    )
     return certain(
         ('"results"' in text and re.search(listed, text))
         or ('"metrics"' in text and re.search(keyed, text))
