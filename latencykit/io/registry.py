@@ -72,7 +72,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "fio-json fio-terse fio fio-log fio-histograms",
         '"fio version"', ";fio-", "(groupid=", r"^\d+, \d+, \d",
     ),
-    "tools.flotilla": ("flotilla percentile-table", "|", "│", "║"),
+    "tools.flotilla": ("flotilla percentile-table", "|", "│", "║", "p99", "99%", "p95", "95%"),
     "tools.fortio": (
         "fortio fortio-text",
         '"durationhistogram"', " queries per second", "aggregated function time : count ",

@@ -71,3 +71,26 @@ def test_p999_in_a_heading_is_the_percentile_99_9(read_text):
     assert {name: data.reported_percentiles for name, data in found.items()} == {
         "get": {50.0: 1.5e6, 99.9: 20e6}, "put": {50.0: 2e6, 99.9: 30e6},
     }  # fmt: skip
+
+
+AGGREGATE = """\
+Label,# Samples,Average,Median,90% Line,95% Line,99% Line,Min,Maximum,Error %,Throughput
+"GET /a, b",1200,45,40,80,95,150,3,310,0.250%,20.01
+TOTAL,1500,65,50,160,175,210,3,910,0.467%,25.01
+"""
+
+
+def test_a_table_as_csv(read_text):
+    found = read_text(AGGREGATE, "aggregate.csv")
+    assert list(found) == ["GET /a, b", "TOTAL"]
+    total = found["TOTAL"]
+    assert (total.requests, total.mean, total.min, total.max) == (1500, 65e6, 3e6, 910e6)
+    assert total.percentile([50, 90, 99]).tolist() == [50e6, 160e6, 210e6]
+    assert (total.run.tool, total.run.unit_from) == ("JMeter", "format")
+    other = read_text("op;p50 (us);p99 (us);rps\nget;1,500;9;120\nput;2;3;40\n", "x.csv")
+    assert (list(other), other["put"].percentile(99)) == (["get", "put"], 3000)
+
+
+def test_rows_by_time_are_refused(read_text):
+    with pytest.raises(CorruptInputError, match="the rows are statistics"):
+        read_text("Time,p50,p99\n2026-05-01 10:00:00,12.3 ms,45.6 ms\n", "x.csv")

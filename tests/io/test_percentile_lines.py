@@ -79,7 +79,7 @@ def test_the_count_may_stand_beside_the_statistics(tmp_path) -> None:
     assert read("p50=1ms p90=2ms p99=3ms count=500\n", tmp_path).count == 500 - 5
 
 
-def test_an_object_of_percentiles_on_one_line_is_no_request(tmp_path) -> None:
+def test_an_object_of_percentiles_on_one_line_is_not_a_request(tmp_path) -> None:
     """Its length in seconds was read as a latency."""
     record = '{"Run": {"DurationSeconds": 323.5, "latency_ms": {"P50": 450.2, "P95": 1200.5, "Mean": 520.8}}}'
     data = read(record, tmp_path)

@@ -1,11 +1,12 @@
-"""Tables of percentiles drawn with bars: Flotilla's (quartiles of each consumer, ms), and others.
+"""Tables of percentiles: Flotilla's (quartiles of each consumer, ms), and others, drawn or as CSV.
 
 A cell may carry its unit (``1.2ms``), the heading may (``p99 (ms)``); Flotilla's bare numbers are
-milliseconds.
+milliseconds, and so are those of JMeter's aggregate report (``99% Line``).
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,6 +37,9 @@ _UNIT = re.compile(
     r"[(\[]\s*(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|_(ns|us|ms|s)$", re.IGNORECASE
 )
 _WORDS = STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
+_LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
+_TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
+_NUMBER = re.compile(r"-?[\d.,]+ ?%?")
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
@@ -74,10 +78,14 @@ def _has_percentiles(table: _Table) -> bool:
 
 def _tables(text: str) -> Iterator[_Table]:
     """Every table whose heading names a percentile, and the rows below with as many cells."""
+    text = plain(text)
+    mark = _mark(text.lstrip("\ufeff\n").partition("\n")[0])
     table: _Table | None = None
-    for number, line in enumerate(plain(text).split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         bare, cells = line.strip(), list[str]()
-        if len(bare) <= 2000 and _BARS.search(bare):
+        if len(bare) <= 2000 and mark:
+            cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
+        elif len(bare) <= 2000 and _BARS.search(bare):
             inner = bare.removeprefix("|").removeprefix("│").removeprefix("║")
             cells = _BARS.split(re.sub(r"[|│║]$", "", inner))
             cells = [cell.strip(" *`\t") for cell in cells]
@@ -96,9 +104,19 @@ def _tables(text: str) -> Iterator[_Table]:
         yield table
 
 
+def _mark(first: str) -> str:
+    """What separates the cells of a CSV by its first line; empty for other text.
+
+    Rows by time are none of it: they cannot be added up to one distribution.
+    """
+    mark = max(",;\t", key=first.count)
+    cells = first.replace('"', "").split(mark)
+    return mark if len(cells) > 2 and not any(map(_TIME.match, cells)) else ""
+
+
 def _kind(cell: str) -> float | str | None:
     """The percentile or the statistic of a heading, or neither."""
-    bare = _UNIT.sub("", cell).strip()
+    bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
     p = percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None
@@ -139,8 +157,11 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
         columns = [k for k, kind in enumerate(table.kinds) if isinstance(kind, float)]
         shown = [row[k] for _, row in table.rows for k in columns if row[k] not in _NOTHING]
         stated = {match[1] or match[2] for cell in table.heading if (match := _UNIT.search(cell))}
+        jmeter = any(map(_LINE.search, table.heading))
         if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
             unit, unit_from = "ns", "file"
+        elif jmeter:
+            unit, unit_from = options.resolve_unit("ms")
         elif len(stated) == 1:
             unit, unit_from = options.resolve_unit(unit_in(stated.pop()) or "ns", "file")
         elif options.unit is not None:
@@ -148,8 +169,11 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
         else:
             seen = "the table does not say the unit of its numbers"
             raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
-        run = Run(unit=unit, unit_from=unit_from, notes=(note,))
-        labels = [k for k, kind in enumerate(table.kinds) if kind is None]
+        tool = "JMeter" if jmeter else None
+        run = Run(tool=tool, unit=unit, unit_from=unit_from, notes=(note,))
+        others = [k for k, kind in enumerate(table.kinds) if kind is None]
+        words = [k for k in others if not all(_NUMBER.fullmatch(row[k]) for _, row in table.rows)]
+        labels = words or others[:1]
         for number, cells in table.rows:
             name = " ".join(cells[k] for k in labels if cells[k]) or f"line {number}"
             series[distinct(name, series)] = _data(table, number, cells, unit, run, source)
@@ -190,7 +214,8 @@ FORMATS = (
         example="flotilla-client --test=latency --broker=nats --host=HOST:9000 > out.txt",
     ),
     Format(
-        "percentile-table", "table of percentiles (text, Markdown)", "histogram", (".md", ".txt"),
+        "percentile-table", "table of percentiles (text, Markdown, CSV)", "histogram",
+        (".md", ".txt", ".csv"),
         sniff_table, read_table,
         example="my-report > table.md   # columns such as p50 (ms), p99 (ms), max (ms)",
     ),
