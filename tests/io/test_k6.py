@@ -309,3 +309,8 @@ def test_requests_that_had_no_reply_have_no_latency(read_text):
                           "http_req_failed": {"passes": 20, "fails": 0, "value": 1}}}  # fmt: skip
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(20 failed\)"):
         read_text(json.dumps(record), "out.json")
+
+
+def test_a_summary_that_somebody_has_shortened(read_text):
+    record = '{"state": {"testRunDurationMs": 60000}, "metrics": {"http_req_duration": {"values": {"avg": 123.4, "p(95)": 450.0}}}}'
+    assert read_text(record, "summary.json")["http_req_duration"].percentile(95) == 450e6

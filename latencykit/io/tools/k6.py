@@ -110,7 +110,8 @@ def sniff_json(head: Head) -> Confidence:
         return Confidence.NO
     listed = r'"name":\s*"(?:iterations|http_reqs|vus_max)"'
     keyed = (
-        r'"(?:iterations|http_req(?:s|_duration)|vus_max|data_received|iteration_duration)":\s*\{'
+        r'"(?:iterations|http_reqs|vus_max|data_received|iteration_duration)":\s*\{'
+        r'|"http_req_duration":\s*\{\s*"(?:type|values)"'
     )
     return certain(
         ('"results"' in text and re.search(listed, text))
