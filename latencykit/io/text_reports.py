@@ -44,15 +44,10 @@ def plain(text: str) -> str:
     )
 
 
-# Before each line of a reply, a comment, a container's output, a CI server's log.
-_QUOTES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?:>|#|//)[ \t]?",
-        r"[\w.-]{1,100}[ \t]+\|(?:[ \t]|$)",
-        r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)",
-    )
-)
+# Before each line of a reply or a comment, of one container's output, of a CI server's log.
+_QUOTE = r"(?:>|#|//)[ \t]?"
+_CONTAINER = re.compile(r"[\w.-]{1,100}[ \t]+\|")
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)"
 _ROUNDS = 3  # of quotes within quotes
 
 
@@ -62,9 +57,11 @@ def unquoted(text: str) -> str | None:
     for _ in range(_ROUNDS):
         bare = dedent(bare)
         filled = [line for line in bare.split("\n") if line.strip()]
-        for quote in _QUOTES:
-            if filled and all(map(quote.match, filled)):
-                bare = "\n".join(quote.sub("", line, count=1) for line in bare.split("\n"))
+        name = _CONTAINER.match(filled[0]) if filled else None
+        for quote in (_QUOTE, _STAMP, *([rf"{re.escape(name[0])}[ \t]?"] if name else [])):
+            pattern = re.compile(quote)
+            if filled and all(map(pattern.match, filled)):
+                bare = "\n".join(pattern.sub("", line, count=1) for line in bare.split("\n"))
                 break
     return None if bare == text else bare
 

@@ -94,3 +94,8 @@ def test_a_table_as_csv(read_text):
 def test_rows_by_time_are_refused(read_text):
     with pytest.raises(CorruptInputError, match="the rows are statistics"):
         read_text("Time,p50,p99\n2026-05-01 10:00:00,12.3 ms,45.6 ms\n", "x.csv")
+
+
+def test_a_table_without_bars_at_its_edges_keeps_its_first_column(read_text):
+    found = read_text("op | p50 (ms) | p90 (ms) | p99 (ms)\nget | 1 | 2 | 3\nput | 4 | 5 | 6\n")
+    assert list(found) == ["get", "put"]
