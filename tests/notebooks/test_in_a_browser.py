@@ -60,7 +60,7 @@ def _draw(control: Any) -> None:
     """Draw a flat curve with the keyboard, and look at the truth."""
     control.locator("canvas").focus()
     for _ in range(61):
-        control.locator("canvas").press("ArrowRight")
+        control.page.keyboard.press("ArrowRight")
     control.get_by_role("button", name="Show the truth").click()
 
 
