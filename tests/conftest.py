@@ -44,6 +44,7 @@ for number, usual in (
 
 DATA = Path(__file__).parent / "data"
 NOTEBOOKS = "tests/notebooks/"
+WAITING = (NOTEBOOKS, "tests/ctrlz/", "tests/distributed/", "tests/book/", "tests/record/")
 QUICK = "not slow"  # what pyproject.toml selects unless `-m` says otherwise
 LOGS = sorted((DATA / "hlog").glob("*/*.hlog"))
 
@@ -79,6 +80,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The lessons are executed once: all tests of their folder run in one process."""
     if config.getvalue("dist") != "loadfile":
         return None
+    config.option.loadscopereorder = False  # the order of collection is better
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
@@ -128,6 +130,11 @@ def pytest_collection() -> Iterator[Any]:
         return (yield)
     finally:
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files whose tests wait for long begin first, lest others wait for them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(WAITING))
 
 
 def pytest_collection_finish() -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.io.test_contract import Case
 
-pytestmark = [pytest.mark.needs_tool, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 FACTORS = (0.5, 0.97, 1.03, 2.0)
 

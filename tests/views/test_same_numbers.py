@@ -56,7 +56,7 @@ def files_of(kind: str, folder: Path) -> list[Path]:
         return [folder / "scrapes.json"]
     worlds = {
         "busy hour": [(3600, 150.0)],
-        "idle day": [(86_400, 0.2)],
+        "idle night": [(28_800, 0.2)],
         "mixed": [(300, 20.0)],
         "14 series": [(120, 15.0)] * 14,
     }[kind]
@@ -87,7 +87,7 @@ def shown(page: Any) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["busy hour", "idle day", "samples", "mixed", "summary", "14 series", "scrapes"]
+    "kind", ["busy hour", "idle night", "samples", "mixed", "summary", "14 series", "scrapes"]
 )
 def test_a_selection_reads_as_the_summary_of_its_span(
     kind: str, tmp_path: Path, opened: Any, run: Callable[..., tuple[int, str, str]]
