@@ -362,7 +362,7 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
 
 def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any:
     from latencykit.distributed import executors
-    from latencykit.distributed.results import totals_of
+    from latencykit.distributed.results import TotalsReader, totals_of
     from latencykit.io.part_results import read_part
 
     # Ranges of lines only if no report about a file depends on all of it.
@@ -371,7 +371,9 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
     tasks = executors.tasks_of([path for _, path in expand(given.files)], divide=divide)
     if not isinstance(executor, executors.LocalExecutor) or executor.spreads(tasks):
         chosen = replace(chosen, jobs=None)
-    read = functools.partial(read_part, selection=chosen, ask=ask, key="all")
+    read: Any = functools.partial(read_part, selection=chosen, ask=ask, key="all")
+    if ask is totals_of:
+        read = TotalsReader(chosen)
     result = executors.read_total(executor, read, tasks, reading_bar(), lenient=chosen.lenient)
     for text in result.reports:
         note(text)

@@ -199,13 +199,17 @@ def _read(
     executor: LocalExecutor | Executor, read: Reader, tasks: Sequence[Task], how: str
 ) -> Generator[tuple[int, list[PartResult]], None, None]:
     """Yield the number of files in a group and their results, or their sum."""
-    if isinstance(executor, LocalExecutor) and not executor.spreads(tasks):
-        for task in tasks:
-            parts = joined([read(place) for place in task.places])
-            again = parts.restarted and len(task.places) > 1
-            yield 1, [read(task.places[0].whole) if again else parts]
-        return
     groups = list(_groups(tasks))
+    if isinstance(executor, LocalExecutor) and not executor.spreads(tasks):
+        for group in groups:
+            places = [place for task in group for place in task.places]
+            results = _results(read, places)
+            if len(places) > len(group):  # ranges of one file
+                parts = joined(list(results))
+                results = iter([read(places[0].whole) if parts.restarted else parts])
+            yield from ((0, [result]) for result in results)
+            yield len(group), []
+        return
     waiting: deque[Future[list[PartResult]]] = deque()
     wait: Callable[[Future[Any]], Any] = Future.result
     if isinstance(executor, LocalExecutor):
@@ -256,11 +260,17 @@ def _groups(tasks: Sequence[Task]) -> Iterator[list[Task]]:
         yield group
 
 
+def _results(read: Reader, places: Sequence[FileRange]) -> Iterator[PartResult]:
+    """Read places in order; a reader may have one result for several, see `TotalsReader`."""
+    several: Callable[..., Iterator[PartResult]] | None = getattr(read, "several", None)
+    return map(read, places) if several is None else several(places)
+
+
 def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[PartResult]:
     """Read places up to the first error; return the result of each, or their sum."""
-    results = []
-    for place in places:
-        results.append(read(place))
+    results: list[PartResult] = []
+    for result in _results(read, places):
+        results.append(result)
         if how == "sum" and results[-1].error is not None:
             break
         if how != "each" and len(results) >= _FAN_IN:

@@ -158,12 +158,17 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
         if is_url(url):  # a server that fails now and then: in one piece it is asked again
             return [whole]
         raise
-    header = _HEADER.match(begin)
-    assert header is not None
-    if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
+    header, lines = split_header(begin)
+    if compression(begin) or not _START.search(header) or b"HIST" not in lines:
         return [whole]
-    bounds = [*range(header.end(), size, step), size]
-    return [FileRange(url, a, b, header.end(), version) for a, b in itertools.pairwise(bounds)]
+    bounds = [*range(len(header), size, step), size]
+    return [FileRange(url, a, b, len(header), version) for a, b in itertools.pairwise(bounds)]
+
+
+def split_header(data: bytes) -> tuple[bytes, bytes]:
+    """Return the comments before the first interval of a log, and the rest."""
+    size = _HEADER.match(data).end()  # type: ignore[union-attr]
+    return data[:size], data[size:]
 
 
 def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:

@@ -39,27 +39,30 @@ from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
     InvalidArgumentError,
+    LatencyKitError,
     PayloadError,
     RowError,
 )
 from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.payload import Payloads, between, open_between, open_payload
-from latencykit.io.source import Confidence, Format
+from latencykit.io.files import FileRange, is_url, size_of, source_of, split_header
+from latencykit.io.source import HEAD_SIZE, Confidence, DocumentSource, Format, ReadOptions
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import IO
 
     from numpy.typing import NDArray
 
     from latencykit._limits import Limits
-    from latencykit._typing import AnyArray, Ints
+    from latencykit._typing import AnyArray, Floats, Ints
+    from latencykit.core.buckets import Counts
     from latencykit.core.run import UnitFrom
     from latencykit.errors import CorruptInputError
     from latencykit.hdr.payload import Payload
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+    from latencykit.io.source import Data, Head, Source
 
 T = TypeVar("T")
 
@@ -1080,6 +1083,90 @@ class _Scan:
         if hit is not None and hit[1].lower() in _WORDS:
             return _WORDS[hit[1].lower()], "file"
         return "ns", "assumed"
+
+
+# ------------------------------------------------------------
+# Many small logs at once.
+#
+# A log takes hundreds of calls beside those for its payloads. Of logs with equal comments, and with
+# nothing to note of their intervals, only moments and counts differ: the lines of all are gone
+# through as if they were one log's.
+
+_MOMENT = re.compile(rb"^(#\[(?:Start|Base)Time: )[\d.]{1,15}[\w:. ()+,-]*\]$", re.MULTILINE)
+_LAYOUTS = 8  # at most, whose sums fit into little memory
+_PLAIN = ReadOptions(jobs=1)
+
+
+class SmallLog(NamedTuple):
+    """A log that may be read with others: its header without moments, its clock, its lines."""
+
+    source: Source
+    header: bytes
+    times: LogTimes
+    lines: bytes
+
+
+def small_log(url: str) -> SmallLog | None:
+    """Return a small log; None for anything that is to be read by itself."""
+    if is_url(url) or not 0 < size_of(url) < HEAD_SIZE:
+        return None
+    source, times = source_of(FileRange(url)), LogTimes()
+    try:
+        data = source.head.data
+        header, lines = split_header(data)
+        for line in header.splitlines():
+            if line.startswith(b"#"):
+                times.header(line)
+        times.absolute(float(lines[: lines.find(b",")]))
+    except (LatencyKitError, ValueError):  # raised again when it is read by itself
+        return None
+    odd = b"\r" in data or b"Tag=" in data or b"EndTimestamp" in header or times.notes
+    if odd or source.cut or not (source.head.whole and data.endswith(b"\n")):
+        return None
+    known = (times.first_start or 0.0) > EPOCH_FROM
+    return SmallLog(source, _MOMENT.sub(rb"\1", header), times, lines) if known else None
+
+
+def sum_of_small(
+    logs: Sequence[SmallLog], unit: str
+) -> tuple[list[Counts], int, Floats, Floats, Floats] | None:
+    """Return the sum of logs, its number of intervals, and start, first and end of each log.
+
+    None where a look at each by itself may find something to note, or corruption.
+    """
+    scan = _Scan(DocumentSource(logs[0].source, b"".join(log.lines for log in logs), 0), _PLAIN)
+    scan.times.base, scan.times.decided = 0.0, True
+    try:
+        with np.errstate(invalid="raise", over="raise"):
+            scan.run()
+    except (LatencyKitError, ArithmeticError):
+        return None
+    begins = np.cumsum([0, *(len(log.lines) for log in logs[:-1])])
+    first = np.searchsorted(scan.found.offset, begins)
+    sizes = np.diff(first, append=len(scan.found))
+    odd = scan.comments or scan.notes or len(scan.tags.codes) > 1 or sizes.min() < 1
+    counts = [] if odd or scan.total is None else scan.total.sums()
+    if not 1 <= len(counts) <= _LAYOUTS:
+        return None
+    base, origin = (
+        np.array([getattr(log.times, name) for log in logs]) for name in ("base", "first_start")
+    )
+    # What follows is as in `_Scan.log` and in `too_long`; only they decide where it is close.
+    start, length = np.array(scan.found.start) + base.repeat(sizes), np.array(scan.found.length)
+    since, offset = start - base.repeat(sizes), start - origin.repeat(sizes)
+    ends, last = offset + length, first + sizes - 1
+    begin, end = np.minimum(offset[first], 0.0), np.maximum.reduceat(ends, first)
+    back = np.diff(offset) < 0
+    back[last[:-1]] = False
+    in_ends = (length[first] >= since[first]) & (length[last] >= since[last])
+    in_ends &= (sizes > 2) | (since[first] > 1e6)
+    highest = np.zeros(ends.size)
+    for rows, values in scan.highest:
+        highest[rows] = values * (NANOSECONDS.get(unit, 0.0) / 1e9)
+    late = (highest > ends - begin.repeat(sizes)) & (end > begin).repeat(sizes)
+    if back.any() or in_ends.any() or late.any() or not (np.abs(ends) < YEAR).all():
+        return None
+    return counts, ends.size, origin, offset[first], end
 
 
 FORMATS = (
