@@ -28,21 +28,22 @@ from latencykit.core.kernel import tabulate
 from latencykit.core.quantiles import (
     LEAST_EVENTS,
     PercentileRow,
+    columns_at,
     highest_pinned_down,
     median,
     normal_quantile,
     poisson_rarer,
-    rows_at,
+    rows_of,
     running_sums,
 )
 from latencykit.units import format_count, format_duration, format_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit._typing import Floats, Ints
+    from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
     from latencykit.core.dependence import Dependence
@@ -365,8 +366,8 @@ class Evidence(Value):
 
         Without `events` rows do not count theirs, and take half the time.
         """
-        rows = self.whole.percentile_rows(percentiles, confidence=confidence)
-        return [self._with_cause(row, confidence) for row in rows], ()
+        p = np.array([float(one) for one in percentiles])
+        return self._rows(columns_at(self.whole, p, confidence), confidence), ()
 
     def supported(self, percentiles: ArrayLike, confidence: float = 0.95) -> NDArray[np.bool_]:
         """Return which percentiles the run supports; the maximum is always one of its values."""
@@ -378,8 +379,8 @@ class Evidence(Value):
     ) -> list[PercentileRow]:
         """Return the percentiles that `rows` gives, without intervals and events: much faster."""
         p = np.asarray(percentiles, np.float64)
-        rows = rows_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
-        return [self._with_cause(row, confidence) for row in rows]
+        columns = columns_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
+        return self._rows(columns, confidence)
 
     def cause(self, percentile: float, confidence: float = 0.95) -> str:
         """Return why a percentile is uncertain; empty where the run supports it.
@@ -393,11 +394,16 @@ class Evidence(Value):
         few = percentile > self.whole.sample_limit(confidence=confidence)
         return "few requests" if few else why
 
-    def _with_cause(self, row: PercentileRow, confidence: float) -> PercentileRow:
-        if math.isinf(row.bucket_high):  # timeouts, or a bucket without an upper edge
-            return row
-        cause = self.cause(row.percentile, confidence) or row.cause
-        return row if cause == row.cause else replace(row, supported=False, cause=cause)
+    def _rows(self, columns: dict[str, AnyArray], confidence: float) -> list[PercentileRow]:
+        """The rows of columns that `columns_at` returns, each with its `cause`."""
+        p, (limit, why) = columns["percentile"], self.solid_up_to(confidence)
+        # Timeouts, and a bucket without an upper edge, are causes of their own.
+        doubted = (p > limit) & (p < 100) & ~np.isinf(columns["bucket_high"])
+        few = p > self.whole.sample_limit(confidence=confidence)
+        columns["supported"] = columns["supported"] & ~doubted
+        causes = np.where(few, "few requests", why)
+        columns["cause"] = np.where(doubted, causes, columns["cause"])
+        return rows_of(columns)
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""
@@ -558,32 +564,25 @@ class Tails(Evidence):
         """Return percentiles with confidence intervals and events, and why some have none."""
         p = np.array([float(one) for one in percentiles])
         inner = np.flatnonzero((p > 0) & (p < 100))
-        rows = rows_at(self.whole, p, confidence)
+        columns = columns_at(self.whole, p, confidence)
         if not inner.size or not self.whole.count:
-            return rows, ()
-        asked = p[inner]
-        above: list[int | None] = [None] * asked.size
+            return rows_of(columns), ()
         if events:
-            above = [one.count or None for one in self.events(asked.tolist())]
-        ends = (side[inner].tolist() for side in self._ends_of(rows, confidence))
-        for k, low, high, many in zip(inner.tolist(), *ends, above, strict=True):
-            row = replace(rows[k], low=low, high=high, events=many)
-            rows[k] = self._with_cause(row, confidence)
-        return rows, self._reasons()
+            columns["events"][inner] = [one.count or None for one in self.events(p[inner].tolist())]
+        columns["low"], columns["high"] = self._ends_of(columns, confidence)
+        return self._rows(columns, confidence), self._reasons()
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives.
 
         They are at least as wide as those of independent requests; corrected counts have none.
         """
-        return self._ends_of(rows_at(self.whole, percentiles, confidence), confidence)
+        return self._ends_of(columns_at(self.whole, percentiles, confidence), confidence)
 
-    def _ends_of(self, rows: Sequence[PercentileRow], confidence: float) -> tuple[Floats, Floats]:
-        """The same, from the rows of independent requests."""
-        columns = [
-            (row.percentile, row.low, row.high, row.bucket_low, row.bucket_high) for row in rows
-        ]
-        percentiles, low, high, bottom, top = np.array(columns, np.float64).reshape(-1, 5).T
+    def _ends_of(self, columns: Mapping[str, AnyArray], confidence: float) -> tuple[Floats, Floats]:
+        """The same, from the columns of independent requests."""
+        names = ("percentile", "low", "high", "bucket_low", "bucket_high")
+        percentiles, low, high, bottom, top = (columns[name] for name in names)
         inner = np.flatnonzero((percentiles > 0) & (percentiles < 100))
         if not inner.size or not self.whole.count:
             return low, high

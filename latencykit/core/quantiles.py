@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._arrays import read_only
 from latencykit._records import record
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.errors import InputTooLargeError, InvalidArgumentError
 from latencykit.units import format_range, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     import pandas as pd
@@ -40,13 +41,18 @@ _TERMS = 600
 def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> Ints:
     r"""Return the smallest k with P(Binomial(n, q) ≤ k) ≥ p, for every p and q."""
     inside = np.clip(np.ravel(q), 1e-12, 1 - 1e-12)
+    ranks = _binomial_quantiles(tuple(probabilities), int(n), tuple(inside.tolist()))
+    return ranks.reshape(len(probabilities), *np.shape(q))
+
+
+@lru_cache(maxsize=1024)  # of thousands of series many have as many requests
+def _binomial_quantiles(probabilities: tuple[float, ...], n: int, q: tuple[float, ...]) -> Ints:
+    inside = np.array(q)
     reach = np.ceil(8 * np.sqrt(n * inside * (1 - inside))) + 20  # what lies beyond is below 1e-14
     if float(reach.sum()) * 2 > _LONG:
-        return _binomial_quantiles_by_scipy(probabilities, n, inside).reshape(
-            len(probabilities), *np.shape(q)
-        )
+        return read_only(_binomial_quantiles_by_scipy(probabilities, n, inside))
     out = np.empty((len(probabilities), inside.size), np.int64)
-    for column, (share, most) in enumerate(zip(inside.tolist(), reach.tolist(), strict=True)):
+    for column, (share, most) in enumerate(zip(q, reach.tolist(), strict=True)):
         mode = int((n + 1) * share)
         first = max(0, mode - int(most))
         k = np.arange(first + 1, min(n, mode + int(most)) + 1, dtype=np.float64)
@@ -54,7 +60,7 @@ def binomial_quantiles(probabilities: Sequence[float], n: int, q: ArrayLike) -> 
         mass = np.concatenate(([0.0], np.cumsum(steps)))  # logarithms of P(k) / P(first)
         below = np.cumsum(np.exp(mass - mass.max()))
         out[:, column] = first + np.searchsorted(below, np.asarray(probabilities) * below[-1])
-    return out.reshape(len(probabilities), *np.shape(q))
+    return read_only(out)
 
 
 def _binomial_quantiles_by_scipy(probabilities: Sequence[float], n: int, q: Floats) -> Ints:
@@ -601,19 +607,18 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
     if not histogram.index.size:
         bound = histogram.censored_at if histogram.censored else np.nan
         return np.full(p.shape, bound), np.zeros(p.shape, np.int64), rank > 0
-    below = histogram.count
+    below, edges = histogram.count, histogram.counted
     if histogram.censored:
-        highs = _within(histogram, histogram.buckets.high(histogram.index))
-        below = int(histogram.counts[highs <= histogram.censored_at].sum())
+        below = int(histogram.counts[edges.high <= histogram.censored_at].sum())
     # Censored values rank right above the first `below` values.
     counted = np.maximum(rank - histogram.censored, min(below, histogram.count))
     counted = np.maximum(np.where(rank > below, counted, rank), 1)
     position = np.searchsorted(histogram.cumulative, counted, "left")
     position = np.minimum(position, histogram.index.size - 1).astype(np.int64)
-    highest = histogram.buckets.high(histogram.index[position])
-    values = _within(histogram, np.where(p == 0, least_of(histogram), highest))
-    floor, ceiling = _reported_around(histogram, p)
-    values = np.clip(values, floor, np.maximum(ceiling, floor))
+    values = np.where(p == 0, edges.low.min(), edges.high[position])
+    if histogram.reported_percentiles[0]:
+        floor, ceiling = _reported_around(histogram, p)
+        values = np.clip(values, floor, np.maximum(ceiling, floor))
     if histogram.censored:
         values = np.where(rank > below, np.maximum(histogram.censored_at, values), values)
     return values, position, (rank > below) & (histogram.censored > 0)
@@ -630,21 +635,19 @@ def brackets_at(
     values, position, open_above = values_at(histogram, p)
     if not histogram.index.size:
         return values, values, np.where(open_above, np.inf, values), open_above
-    floor, ceiling = _reported_around(histogram, p)
-    edges = np.zeros(0)
+    edges, raw = histogram.counted, np.zeros(0)
+    low, high = edges.low[position], edges.high[position]
     if isinstance(histogram.buckets, EdgeBuckets):
-        edges = histogram.buckets.low(histogram.index)
-    if (edges[1:] >= edges[:-1]).all():
-        low = histogram.buckets.low(histogram.index[position])
-    else:  # buckets overlap: take the lower edge of the rank, not of its bucket
-        order = np.argsort(edges, kind="stable")
+        raw = histogram.buckets.low(histogram.index)
+    if (raw[1:] < raw[:-1]).any():  # they overlap: take the lower edge of the rank, not the bucket
+        order = np.argsort(raw, kind="stable")
         rank = np.minimum(ranks(p, histogram.count + histogram.censored), histogram.count)
-        low = edges[order][np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")]
-    low = _within(histogram, low)
-    high = _within(histogram, histogram.buckets.high(histogram.index[position]))
-    # With a handful of values, the bucket of a rank may lie above the percentile reported for it.
-    low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
-    high = np.minimum(high, ceiling)
+        low = edges.low[order][np.searchsorted(np.cumsum(histogram.counts[order]), rank, "left")]
+    if histogram.reported_percentiles[0]:
+        floor, ceiling = _reported_around(histogram, p)
+        # With a handful of values, a rank's bucket may lie above the percentile reported for it.
+        low = np.where((low >= ceiling) & (low < high), floor, np.maximum(low, floor))
+        high = np.minimum(high, ceiling)
     for name, at in (("min", 0.0), ("max", 100.0)):
         if name in histogram.reported_stats:
             low, high = (np.where(p == at, values, edge) for edge in (low, high))
@@ -659,6 +662,20 @@ def rows_at(
     bounded: NDArray[np.bool_] | None = None,
 ) -> list[PercentileRow]:
     """Return the rows of percentiles; all, or those to be bounded, have an interval."""
+    return rows_of(columns_at(histogram, p, confidence, bounded))
+
+
+def rows_of(columns: Mapping[str, AnyArray]) -> list[PercentileRow]:
+    """Return what `columns_at` returns as rows."""
+    return [
+        PercentileRow(*row) for row in zip(*(c.tolist() for c in columns.values()), strict=True)
+    ]
+
+
+def columns_at(
+    histogram: Histogram, p: Floats, confidence: float, bounded: NDArray[np.bool_] | None = None
+) -> dict[str, AnyArray]:
+    """Return the same as a column for each field of `PercentileRow`, in their order."""
     values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
     bounded = np.ones(p.shape, np.bool_) if bounded is None else bounded
@@ -667,16 +684,20 @@ def rows_at(
         corrected = histogram.run.corrected in ("us", "tool")
         table = percentile_table(histogram.counted, p[bounded], confidence, corrected=corrected)
         low[bounded], high[bounded] = table.low, table.high
-    low = np.minimum(low, bottoms)
-    high = np.where(open_above, np.inf, np.maximum(high, tops))
     supported = (p <= histogram.supported_limit(confidence=confidence)) & ~open_above
-    columns = (p, values, low, high, bottoms, tops, is_resolved(bottoms, tops), supported)
     beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
-    cause = np.where(open_above, beyond, np.where(supported, "", "few requests"))
-    plain = (column.tolist() for column in columns)
-    return [
-        PercentileRow(*row) for row in zip(*plain, [None] * p.size, cause.tolist(), strict=True)
-    ]
+    return {
+        "percentile": p,
+        "value": values,
+        "low": np.minimum(low, bottoms),
+        "high": np.where(open_above, np.inf, np.maximum(high, tops)),
+        "bucket_low": bottoms,
+        "bucket_high": tops,
+        "resolved": is_resolved(bottoms, tops),
+        "supported": supported,
+        "events": np.full(p.shape, None),
+        "cause": np.where(open_above, beyond, np.where(supported, "", "few requests")),
+    }
 
 
 def stated_range(histogram: Histogram) -> tuple[float, float]:
@@ -695,17 +716,9 @@ def least_of(histogram: Histogram) -> float:
     return float(histogram.buckets.low(candidates).min())
 
 
-def _within(histogram: Histogram, values: Floats) -> Floats:
-    """Clip values to the lowest and the highest that the source reports."""
-    least, most = stated_range(histogram)
-    return np.minimum(np.maximum(values, least), most)
-
-
 def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
     """Values reported for the next percentile at or below and at or above each, else infinite."""
     at, values = (np.asarray(side, np.float64) for side in histogram.reported_percentiles)
-    if not at.size:
-        return np.full(p.shape, -np.inf), np.full(p.shape, np.inf)
     before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
     floor = np.where(before >= 0, values[np.maximum(before, 0)], -np.inf)
     return floor, np.where(after < at.size, values[np.minimum(after, at.size - 1)], np.inf)
