@@ -93,7 +93,8 @@ class _Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         positional, names, defaults, factories, *_ = self.__record__
-        given = dict(zip(positional, values, strict=False)) | named
+        given = dict(zip(positional, values, strict=False))
+        given.update(named)
         unclear = len(given) < len(values) + len(named)  # two values of a field, or one of none
         if len(given) < len(names):
             for item in factories:
@@ -105,7 +106,7 @@ class _Record:
                 self.__signature__.bind(*values, **named)
             except TypeError as error:
                 raise TypeError(f"{type(self).__name__}(): {error}") from None
-        vars(self).update(given)
+        self.__dict__.update(given)
         if hasattr(self, "__post_init__"):
             self.__post_init__()
 

@@ -147,6 +147,8 @@ def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | 
     if data.unit not in NANOSECONDS or type(evidence) is not Tails:
         return None
     one_stall = evidence.solid_up_to()[1] == "one stall"
+    if not one_stall and evidence.table.sum() < 99 * INCIDENT.min_slow_requests:
+        return None
     above = evidence.above(99.0)
     begin, span = evidence.start, float((evidence.start + evidence.length).max(initial=0.0))
     order = np.argsort(begin, kind="stable")

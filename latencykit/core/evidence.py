@@ -270,6 +270,13 @@ class Bursts:
         effective = total**2 / np.maximum(np.maximum(squares, total), 1e-300)
         return total, effective, stalls, held
 
+    @property
+    def counts(self) -> list[int | None]:
+        """The `count` of the events above each percentile; None where nothing lies above it."""
+        total, effective, *_ = self._sums
+        counts = np.maximum(np.rint(effective), 1).astype(np.int64)
+        return np.where(total > 0, counts, None).tolist()
+
     def events(self, which: slice = slice(None)) -> list[TailEvents]:
         """Return what makes up the requests above each percentile, or some of them."""
         columns = (*(column[which] for column in self._sums), *_fewest(self.tail[which]))
@@ -530,8 +537,7 @@ class Tails(Evidence):
     def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
         """Return the highest percentile that the run supports, and the cause of doubt above."""
         if confidence not in self._solid:
-            alone = replace(self.whole)  # without the run that it sums up, which asks for this
-            limit, cause = alone.sample_limit(confidence=confidence), "few requests"
+            limit, cause = self.whole.sample_limit(confidence=confidence), "few requests"
             steady, why = self.jackknife.steady_up_to(confidence)
             self._solid[confidence] = (limit, cause) if limit <= steady else (steady, why)
         return self._solid[confidence]
@@ -568,7 +574,8 @@ class Tails(Evidence):
         if not inner.size or not self.whole.count:
             return rows_of(columns), ()
         if events:
-            columns["events"][inner] = [one.count or None for one in self.events(p[inner].tolist())]
+            asked = p[inner].tolist()
+            columns["events"][inner] = self._bursts(asked).counts[: len(asked)]
         columns["low"], columns["high"] = self._ends_of(columns, confidence)
         return self._rows(columns, confidence), self._reasons()
 

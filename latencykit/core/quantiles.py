@@ -429,60 +429,20 @@ def is_resolved(low: ArrayLike, high: ArrayLike) -> Flags:
     return np.asarray((top <= RESOLVED * bottom * (1 + 1e-12)) & np.isfinite(top))
 
 
-@record(eq=False)
-class PercentileTable:
-    """Percentiles and how far each can be trusted: arrays of one length.
-
-    Attributes
-    ----------
-    percentile, value : ndarray of float64, shape (p,)
-        The value is the highest of its bucket; in the censored mass, the least it can be.
-    low, high : ndarray of float64, shape (p,)
-        Confidence interval joined with the bucket; see the module for missing ends.
-    bucket_low, bucket_high : ndarray of float64, shape (p,)
-        The bucket that the value lies in; `bucket_high` is infinite in censored mass.
-    supported : ndarray of bool, shape (p,)
-        True if the sample bounds the percentile from above.
-    at_least : ndarray of bool, shape (p,)
-        True if the value is only a lower bound ("≥ 2 s"): the percentile is in the censored mass.
-    """
-
-    percentile: Floats
-    value: Floats
-    low: Floats
-    high: Floats
-    bucket_low: Floats
-    bucket_high: Floats
-    supported: Flags
-    at_least: Flags
-
-
-def percentile_table(
-    counted: Counted, percentiles: ArrayLike, confidence: float = 0.95, *, corrected: bool = False
-) -> PercentileTable:
-    """Return percentiles with their distribution-free confidence intervals.
+def interval_ends(
+    counted: Counted, percentiles: Floats, confidence: float = 0.95
+) -> tuple[Floats, Floats]:
+    """Return the ends of the distribution-free confidence intervals of percentiles.
 
     The ranks are those of `scipy.stats.quantile_test`. Censored values may lie anywhere above their
     limit, so the lower end assumes the best and the upper end the worst.
     """
     full = counted.occupied()
-    p = np.atleast_1d(np.asarray(percentiles, np.float64))
     total, best, worst = full.total, full.at_best(), full.at_worst()
-    requests = total // full.repeats
-    at = _at(best, ranks(p, total))
-    bucket_low, bucket_high = best.low[at], best.high[at]
-    value = np.where(p == 0, bucket_low, np.where(np.isinf(bucket_high), bucket_low, bucket_high))
-    below = int(full.counts[full.high <= full.limit].sum())
-    at_least = (ranks(p, total) > below) & (full.censored > 0)
-    if corrected:
-        low = high = np.full(p.shape, np.nan)
-    else:
-        first, last = (rank * full.repeats for rank in rank_interval(requests, p, confidence))
-        low = np.where(first >= 1, best.low[_at(best, first)], np.nan)
-        high = np.where(last <= total, worst.high[_at(worst, last)], np.inf)
-        high = np.maximum(high, value)
-    supported = (p <= highest_supported_percentile(requests, confidence)) & ~at_least
-    return PercentileTable(p, value, low, high, bucket_low, bucket_high, supported, at_least)
+    ends = rank_interval(total // full.repeats, percentiles, confidence)
+    first, last = (rank * full.repeats for rank in ends)
+    low = np.where(first >= 1, best.low[_at(best, first)], np.nan)
+    return low, np.where(last <= total, worst.high[_at(worst, last)], np.inf)
 
 
 def as_numbers(given: ArrayLike, name: str) -> Floats:
@@ -679,11 +639,10 @@ def columns_at(
     values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
     bounded = np.ones(p.shape, np.bool_) if bounded is None else bounded
-    if histogram.count + histogram.censored and bounded.any():
-        # Ranks of corrected counts are invented: they have no interval.
-        corrected = histogram.run.corrected in ("us", "tool")
-        table = percentile_table(histogram.counted, p[bounded], confidence, corrected=corrected)
-        low[bounded], high[bounded] = table.low, table.high
+    if histogram.run.corrected in ("us", "tool"):  # ranks of corrected counts are invented
+        high[bounded] = np.nan
+    elif histogram.count + histogram.censored and bounded.any():
+        low[bounded], high[bounded] = interval_ends(histogram.counted, p[bounded], confidence)
     supported = (p <= histogram.supported_limit(confidence=confidence)) & ~open_above
     beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
     return {

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.quantiles import is_resolved
+from latencykit.core.quantiles import is_resolved, occupied
 from latencykit.errors import InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -258,7 +258,7 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
         high = _ByRank(full.at_worst(), trim).highest() if full.censored else high
     if not is_resolved(low, high) and not math.isnan(value):
         value = low if trim.kind == "PR" or math.isinf(high) else high
-    out = np.flatnonzero(part.above > 0)
+    out = occupied(part.above)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(part.below.sum()), float(part.above.sum())
     excluded = _leaves_out(below, above, top, full, unit)
@@ -273,14 +273,16 @@ class _ByRank:
         first, last = float(trim.low * total), float(trim.high * total)
         after = counted.cumulative.astype(np.float64)
         before = after - counted.counts
-        self.kept = np.clip(np.minimum(after, last) - np.maximum(before, first), 0.0, None)
-        self.below = np.clip(np.minimum(after, first) - before, 0.0, None)
-        self.above = np.clip(after - np.maximum(before, last), 0.0, None)
+        weights = np.maximum(np.minimum(after, last) - np.maximum(before, first), 0.0)
+        self.below = np.maximum(np.minimum(after, first) - before, 0.0)
+        self.above = np.maximum(after - np.maximum(before, last), 0.0)
+        self.kept, self.count = occupied(weights), float(weights.sum())
+        self.weights = weights[self.kept]
 
     def statistic(self, values: Floats) -> float:
         """The statistic if every bucket's values were `values`."""
-        kept = np.flatnonzero(self.kept > 0)
-        count, total = float(self.kept.sum()), float((values[kept] * self.kept[kept]).sum())
+        kept, count = self.kept, self.count
+        total = float((values[kept] * self.weights).sum())
         if self.kind == "TC":
             return count
         if self.kind == "TS":
