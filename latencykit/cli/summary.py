@@ -79,6 +79,7 @@ def command(
         "confidence": confidence,
         "trims": trims,
         "brief": style != "json",
+        "footnotes": style in ("json", "table"),
     }
     records: list[SeriesRecord]
     left_out = 0

@@ -273,9 +273,8 @@ class Bursts:
     @property
     def counts(self) -> list[int | None]:
         """The `count` of the events above each percentile; None where nothing lies above it."""
-        total, effective, *_ = self._sums
-        counts = np.maximum(np.rint(effective), 1).astype(np.int64)
-        return np.where(total > 0, counts, None).tolist()
+        rows = zip(*(column.tolist() for column in self._sums[:2]), strict=True)
+        return [max(1, round(effective)) if total > 0 else None for total, effective in rows]
 
     def events(self, which: slice = slice(None)) -> list[TailEvents]:
         """Return what makes up the requests above each percentile, or some of them."""

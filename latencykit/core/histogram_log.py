@@ -408,8 +408,11 @@ class HistogramLog(HistogramBacked, Value):
 
     def _overlap(self) -> float:
         """Length of intervals that lie side by side, seconds; 0 where one follows the other."""
+        ends = self.starts + self.lengths
+        if (ends[:-1] <= self.starts[1:]).all():
+            return 0.0
         order = np.argsort(self.starts, kind="stable")
-        ends = (self.starts + self.lengths)[order]
+        ends = ends[order]
         before = np.concatenate(([-np.inf], np.maximum.accumulate(ends)[:-1]))
         covered = float(np.maximum(ends - np.maximum(self.starts[order], before), 0.0).sum())
         apart = float(self.lengths.sum()) <= _OVERLAP * covered

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -233,7 +233,7 @@ class Trimmed:
     above: float
     worst: float
 
-    @property
+    @cached_property
     def resolved(self) -> bool:
         """True if the bounds are within a tenth of each other; else the statistic is a range."""
         return bool(is_resolved(self.low, self.high))
