@@ -32,6 +32,7 @@ from latencykit.core.quantiles import (
     highest_pinned_down,
     median,
     normal_quantile,
+    occupied,
     poisson_rarer,
     rows_of,
     running_sums,
@@ -777,8 +778,8 @@ def column_of(values: Floats) -> Ints:
 def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, Floats]:
     """Put columns together to some hundred, fine in the tail, empty ones left out."""
     sums = table[:, : steps.size].sum(axis=0)
-    order = np.argsort(steps)
-    held = order[sums[order] > 0]
+    held = occupied(sums)
+    held = held[np.argsort(steps[held])]
     if not held.size:
         return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
     sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)

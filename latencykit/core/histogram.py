@@ -31,6 +31,7 @@ from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
     as_numbers,
+    columns_at,
     distinct,
     highest_pinned_down,
     highest_supported_percentile,
@@ -38,7 +39,7 @@ from latencykit.core.quantiles import (
     least_of,
     mean_std,
     percentile_frame,
-    rows_at,
+    rows_of,
     stated_range,
     surely_within,
     values_at,
@@ -503,7 +504,7 @@ class Histogram(Value):
     ) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and its support."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        return rows_at(self, p, confidence)
+        return rows_of(columns_at(self, p, confidence))
 
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, assuming independent requests."""

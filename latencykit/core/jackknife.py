@@ -101,7 +101,7 @@ class Jackknife:
         return student_quantile(0.95, RULE.blocks - 1)
 
     def _blocks(self, number: int) -> Floats:
-        edges = np.linspace(0, self.bins, number + 1).astype(np.int64)[:-1]
+        edges = (np.arange(number) * (self.bins / number)).astype(np.int64)
         return np.add.reduceat(self._occupied, as_positions(edges))
 
     @cached_property

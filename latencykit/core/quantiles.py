@@ -617,18 +617,8 @@ def brackets_at(
     return values, np.minimum(low, values), np.maximum(high, values), open_above
 
 
-def rows_at(
-    histogram: Histogram,
-    p: Floats,
-    confidence: float,
-    bounded: NDArray[np.bool_] | None = None,
-) -> list[PercentileRow]:
-    """Return the rows of percentiles; all, or those to be bounded, have an interval."""
-    return rows_of(columns_at(histogram, p, confidence, bounded))
-
-
 def rows_of(columns: Mapping[str, AnyArray]) -> list[PercentileRow]:
-    """Return what `columns_at` returns as rows."""
+    """Return the columns that `columns_at` returns as rows."""
     return [
         PercentileRow(*row) for row in zip(*(c.tolist() for c in columns.values()), strict=True)
     ]
@@ -637,7 +627,10 @@ def rows_of(columns: Mapping[str, AnyArray]) -> list[PercentileRow]:
 def columns_at(
     histogram: Histogram, p: Floats, confidence: float, bounded: NDArray[np.bool_] | None = None
 ) -> dict[str, AnyArray]:
-    """Return the same as a column for each field of `PercentileRow`, in their order."""
+    """Return percentiles as a column for each field of `PercentileRow`, in their order.
+
+    All, or those to be bounded, have an interval.
+    """
     values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
     bounded = np.ones(p.shape, np.bool_) if bounded is None else bounded

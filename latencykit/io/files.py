@@ -43,7 +43,7 @@ _WAIT = 0.25  # seconds before a server is asked again; twice as long before the
 _silent: set[str] = set()  # hosts that were late with a size, which is only an estimate
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
-_HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
+HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
 
 
@@ -158,17 +158,12 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
         if is_url(url):  # a server that fails now and then: in one piece it is asked again
             return [whole]
         raise
-    header, lines = split_header(begin)
-    if compression(begin) or not _START.search(header) or b"HIST" not in lines:
+    header = HEADER.match(begin)
+    assert header is not None
+    if compression(begin) or not _START.search(header[0]) or b"HIST" not in begin[header.end() :]:
         return [whole]
-    bounds = [*range(len(header), size, step), size]
-    return [FileRange(url, a, b, len(header), version) for a, b in itertools.pairwise(bounds)]
-
-
-def split_header(data: bytes) -> tuple[bytes, bytes]:
-    """Return the comments before the first interval of a log, and the rest."""
-    size = _HEADER.match(data).end()  # type: ignore[union-attr]
-    return data[:size], data[size:]
+    bounds = [*range(header.end(), size, step), size]
+    return [FileRange(url, a, b, header.end(), version) for a, b in itertools.pairwise(bounds)]
 
 
 def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool:

@@ -45,7 +45,7 @@ from latencykit.errors import (
 )
 from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.payload import Payloads, between, open_between, open_payload
-from latencykit.io.files import FileRange, is_url, size_of, source_of, split_header
+from latencykit.io.files import HEADER, FileRange, is_url, size_of, source_of
 from latencykit.io.source import HEAD_SIZE, Confidence, DocumentSource, Format, ReadOptions
 from latencykit.units import NANOSECONDS
 
@@ -1113,7 +1113,8 @@ def small_log(url: str) -> SmallLog | None:
     source, times = source_of(FileRange(url)), LogTimes()
     try:
         data = source.head.data
-        header, lines = split_header(data)
+        header: bytes = HEADER.match(data)[0]  # type: ignore[index]
+        lines = data[len(header) :]
         for line in header.splitlines():
             if line.startswith(b"#"):
                 times.header(line)
@@ -1121,10 +1122,10 @@ def small_log(url: str) -> SmallLog | None:
     except (LatencyKitError, ValueError):  # raised again when it is read by itself
         return None
     odd = b"\r" in data or b"Tag=" in data or b"EndTimestamp" in header or times.notes
-    if odd or source.cut or not (source.head.whole and data.endswith(b"\n")):
+    whole = source.head.whole and data.endswith(b"\n") and not source.cut
+    if odd or not whole or not (times.first_start or 0.0) > EPOCH_FROM:
         return None
-    known = (times.first_start or 0.0) > EPOCH_FROM
-    return SmallLog(source, _MOMENT.sub(rb"\1", header), times, lines) if known else None
+    return SmallLog(source, _MOMENT.sub(rb"\1", header), times, lines)
 
 
 def sum_of_small(

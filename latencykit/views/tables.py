@@ -198,5 +198,6 @@ def _lines(records: list[dict[str, object]], indent: str) -> str:
 
 
 def _is_table(value: Any) -> bool:
-    listed = isinstance(value, Sequence) and not isinstance(value, str | tuple)
-    return listed and len(value) > 0 and isinstance(value[0], dict)
+    if value is None or isinstance(value, (str, float, int, dict, tuple)):
+        return False
+    return isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], dict)
