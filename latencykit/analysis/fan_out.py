@@ -519,7 +519,7 @@ class FanOut(Distribution):
             users = self._jackknife
             if users is None:
                 few |= behind >= 100
-                others = [self._leaf_evidence.cause(one, confidence) for one in behind.tolist()]
+                others = self._leaf_evidence.causes(behind, confidence).tolist()
             else:
                 limit, why = users.steady_up_to(confidence)
                 others = [why if one > limit else "" for one in p.tolist()]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -194,7 +194,8 @@ class TimeBins:
         sizes, begin = np.asarray(count, np.float64), np.asarray(start, np.float64)
         order = np.argsort(begin, kind="stable")
         order = order[sizes[order] > 0]
-        reach = np.zeros(begin.size) if longest is None else np.nan_to_num(longest)
+        reach = np.zeros(begin.size) if longest is None else np.asarray(longest, np.float64)
+        reach = reach if np.isfinite(reach).all() else np.nan_to_num(reach)
         # A backlog that is worked off crowds an interval and must not raise what is expected of it;
         # load moves slowly.
         load = sizes[order]
@@ -389,34 +390,32 @@ class Evidence(Value):
         columns = columns_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
         return self._rows(columns, confidence)
 
-    def cause(self, percentile: float, confidence: float = 0.95) -> str:
-        """Return why a percentile is uncertain; empty where the run supports it.
+    def causes(
+        self, percentiles: NDArray[np.floating[Any]], confidence: float = 0.95
+    ) -> NDArray[np.str_]:
+        """Return why each percentile is uncertain; empty where the run supports it.
 
         The cause is "few requests", where independent requests would not bound it either, "few
         intervals", "one stall" or "drift".
         """
         limit, why = self.solid_up_to(confidence)
-        if percentile <= limit or percentile >= 100:
-            return ""
-        few = percentile > self.whole.sample_limit(confidence=confidence)
-        return "few requests" if few else why
+        few = percentiles > self.whole.sample_limit(confidence=confidence)
+        supported = (percentiles <= limit) | (percentiles >= 100)
+        return np.where(supported, "", np.where(few, "few requests", why))
 
     def _rows(self, columns: dict[str, AnyArray], confidence: float) -> list[PercentileRow]:
-        """The rows of columns that `columns_at` returns, each with its `cause`."""
-        p, (limit, why) = columns["percentile"], self.solid_up_to(confidence)
+        """The rows of columns that `columns_at` returns, each with its cause."""
+        causes = self.causes(columns["percentile"], confidence)
         # Timeouts, and a bucket without an upper edge, are causes of their own.
-        doubted = (p > limit) & (p < 100) & ~np.isinf(columns["bucket_high"])
-        few = p > self.whole.sample_limit(confidence=confidence)
+        doubted = (causes != "") & ~np.isinf(columns["bucket_high"])
         columns["supported"] = columns["supported"] & ~doubted
-        causes = np.where(few, "few requests", why)
         columns["cause"] = np.where(doubted, causes, columns["cause"])
         return rows_of(columns)
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""
-        rows = self.whole.percentile_rows(percentiles, confidence=confidence)
-        low, high = np.array([(row.low, row.high) for row in rows]).reshape(-1, 2).T
-        return low, high
+        columns = columns_at(self.whole, percentiles, confidence)
+        return columns["low"], columns["high"]
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
         """Return how far a mean may lie below and above the sample's; infinite where open."""
@@ -784,7 +783,7 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
         return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
     sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
     group = tail_groups(np.rint(sums))
-    first = np.flatnonzero(np.diff(group, prepend=-1))
+    first = np.append(0, occupied(group[1:] != group[:-1]) + 1)
     value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
 
     def together(counts: Floats) -> Floats:

@@ -408,11 +408,8 @@ class HistogramLog(HistogramBacked, Value):
 
     def _overlap(self) -> float:
         """Length of intervals that lie side by side, seconds; 0 where one follows the other."""
-        ends = self.starts + self.lengths
-        if (ends[:-1] <= self.starts[1:]).all():
-            return 0.0
         order = np.argsort(self.starts, kind="stable")
-        ends = ends[order]
+        ends = (self.starts + self.lengths)[order]
         before = np.concatenate(([-np.inf], np.maximum.accumulate(ends)[:-1]))
         covered = float(np.maximum(ends - np.maximum(self.starts[order], before), 0.0).sum())
         apart = float(self.lengths.sum()) <= _OVERLAP * covered
@@ -522,10 +519,12 @@ class HistogramLog(HistogramBacked, Value):
 
     def _tail_bins(self) -> tuple[Ints, int]:
         """The time bin of each interval in the table of tails, and how many there are."""
-        width = self._overlap()
-        times, moment = np.unique(
-            slot_numbers(self.starts, width) if width else self.starts, return_inverse=True
-        )
+        times, moment, ends = self.starts, np.arange(len(self)), self.starts + self.lengths
+        if not ((times[:-1] < times[1:]) & (ends[:-1] <= times[1:])).all():
+            width = self._overlap()
+            times, moment = np.unique(
+                slot_numbers(self.starts, width) if width else self.starts, return_inverse=True
+            )
         most = MOST_BINS if times.size <= 4 * MOST_BINS else _LONG_LOG_BINS
         slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
         return slot, int(slot.max(initial=-1)) + 1

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy
 
+from latencykit.core.buckets import EdgeBuckets
+from latencykit.core.histogram import Histogram
 from latencykit.core.quantiles import (
     Counted,
+    columns_at,
     highest_supported_percentile,
-    percentile_table,
+    interval_ends,
     rank_interval,
     ranks,
 )
+from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
+
+
+def columns(counted: Counted, percentiles: list[float], **known: str) -> SimpleNamespace:
+    """The percentiles of the values, column by column."""
+    histogram = Histogram(
+        EdgeBuckets(counted.low, counted.high),
+        np.arange(counted.counts.size),
+        counted.counts,
+        run=Run(**known),
+        censored=counted.censored,
+        censored_at=counted.limit,
+    )
+    return SimpleNamespace(**columns_at(histogram, np.array(percentiles, np.float64), 0.95))
 
 
 @pytest.mark.parametrize(
@@ -24,9 +43,9 @@ def test_interval_equals_the_order_statistics_of_scipy(n: int, q: float) -> None
     # scipy's two-sided interval excludes a rank on which the binomial tail falls exactly; none of
     # these does
     theirs = scipy.stats.quantile_test(values, p=q).confidence_interval(0.95)
-    table = percentile_table(Counted.of(values), [100 * q])
-    assert table.low[0] == pytest.approx(theirs.low, nan_ok=True)
-    high = np.nan if np.isinf(table.high[0]) else table.high[0]
+    (low,), (high,) = interval_ends(Counted.of(values), np.array([100 * q]))
+    assert low == pytest.approx(theirs.low, nan_ok=True)
+    high = np.nan if np.isinf(high) else high
     assert high == pytest.approx(theirs.high, nan_ok=True)
 
 
@@ -47,7 +66,7 @@ def test_ranks_of_fifteen_hundred_samples() -> None:
 def test_fifteen_hundred_samples_support_no_more_than_p99_754() -> None:
     assert highest_supported_percentile(1500) == pytest.approx(99.7544, abs=1e-3)
     assert highest_supported_percentile(1500, two_sided=False) == pytest.approx(99.80, abs=1e-2)
-    table = percentile_table(Counted.of(np.arange(1500.0)), [99.7, 99.75, 99.76, 99.9])
+    table = columns(Counted.of(np.arange(1500.0)), [99.7, 99.75, 99.76, 99.9])
     assert table.supported.tolist() == [True, True, False, False]
     assert np.isinf(table.high).tolist() == [False, False, True, True]
 
@@ -63,7 +82,7 @@ def test_rank_intervals_cover_the_truth(percentile: float) -> None:
 
 
 def test_the_interval_is_joined_with_the_bucket() -> None:
-    table = percentile_table(
+    table = columns(
         Counted(np.array([0.0, 10.0]), np.array([10.0, 50.0]), np.array([900, 100])), [50, 95]
     )
     assert table.value.tolist() == [10, 50]
@@ -74,9 +93,9 @@ def test_the_interval_is_joined_with_the_bucket() -> None:
 
 def test_censored_values_make_percentiles_at_least() -> None:
     timeouts = Counted.of(np.arange(1.0, 91.0), censored=10, limit=2000.0)
-    table = percentile_table(timeouts, [50, 89, 95, 100])
+    table = columns(timeouts, [50, 89, 95, 100])
     assert table.value.tolist() == [50, 89, 2000, 2000]
-    assert table.at_least.tolist() == [False, False, True, True]
+    assert np.isinf(table.bucket_high).tolist() == [False, False, True, True]
     assert table.supported.tolist() == [True, True, False, False]
     assert np.isinf(table.high[1:]).all()
     assert table.high[0] < 90
@@ -85,30 +104,29 @@ def test_censored_values_make_percentiles_at_least() -> None:
 def test_values_above_the_limit_keep_their_bounds() -> None:
     # half of what reached the limit of 10 was cut there, and the rest was measured
     mixed = Counted.of([1.0] * 50 + [20.0] * 45 + [90.0] * 4, censored=1, limit=10.0)
-    table = percentile_table(mixed, [51, 60])
-    assert table.value.tolist() == [10, 20]
+    assert columns(mixed, [51, 60]).value.tolist() == [10, 20]
     # even if the censored one is slower than all, rank 60 ± 10 lies among the 20s
-    assert table.high[1] == 20
+    assert interval_ends(mixed, np.array([51.0, 60.0]))[1][1] == 20
 
 
 def test_only_censored_values() -> None:
-    table = percentile_table(Counted.of([], censored=5, limit=3.0), [50])
+    table = columns(Counted.of([], censored=5, limit=3.0), [50])
     assert table.value.tolist() == [3]
-    assert table.at_least.all()
+    assert np.isinf(table.high).all()
 
 
 def test_a_corrected_histogram_has_no_rank_intervals() -> None:
-    table = percentile_table(Counted.of(np.arange(1000.0)), [50, 99], corrected=True)
+    table = columns(Counted.of(np.arange(1000.0)), [50, 99], corrected="tool")
     assert np.isnan(table.low).all()
     assert np.isnan(table.high).all()
 
 
 def test_no_lower_bound_is_nan() -> None:
-    table = percentile_table(Counted.of(np.arange(100.0)), [0.1, 0])
+    table = columns(Counted.of(np.arange(100.0)), [0.1, 0])
     assert np.isnan(table.low).all()
     assert table.value.tolist() == [0, 0]
 
 
 def test_nothing_counted_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="no values were counted"):
-        percentile_table(Counted.of([]), [50])
+        interval_ends(Counted.of([]), np.array([50.0]))
