@@ -3,6 +3,7 @@
    Each function is the twin of a numpy function of the package, which defines it. Whatever is
    not plain is refused, and numpy then says what is wrong: so nothing here words an error, and only
    accepted input has to agree. All arithmetic on untrusted numbers is unsigned or bounded first. */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #define API __attribute__((visibility("default")))
 #endif
 
-API int64_t lk_version(void) { return 4; } /* raised whenever a signature or meaning changes */
+API int64_t lk_version(void) { return 5; } /* raised whenever a signature or meaning changes */
 
 /* Of a number of one byte: the count that it stands for, and how many buckets it covers. */
 #define COUNT(u) ((u) & 1 ? 0 : (u) >> 1)
@@ -594,6 +595,138 @@ API int64_t lk_lines(const uint8_t *text, int64_t size, int64_t width, int64_t *
         at = stop + 1;
     }
     return lines;
+}
+
+#define POWERS 22 /* of ten that a float64 holds exactly */
+static const double power_of_ten[POWERS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* A number of a table → its digits, the power of ten that they are times (in `power`), and whether it
+   is spelled as a fraction. Returns its end, or NULL where a reader might round it otherwise. */
+static const uint8_t *number(const uint8_t *p, int64_t *digits, int8_t *power, uint8_t *real)
+{
+    const uint8_t *begin, *point = NULL;
+    uint64_t value = 0, exponent = 0, minus = *p == '-';
+    int64_t length, shift = 0;
+    for (begin = p += minus;; p++) {
+        uint64_t digit = (uint64_t)*p - '0';
+        if (digit < 10)
+            value = value * 10 + digit; /* may wrap: the length is looked at below */
+        else if (*p == '.' && !point)
+            point = p;
+        else
+            break;
+    }
+    length = p - begin - (point != NULL);
+    if (length < 1 || length > 19 || value > INT64_MAX || (minus && !value)) return NULL;
+    if (point) shift = point + 1 - p;
+    if ((*p | 32) == 'e') {
+        uint64_t down = p[1] == '-';
+        for (begin = p += 1 + (down || p[1] == '+'); *p >= '0' && *p <= '9' && exponent < 100; p++)
+            exponent = exponent * 10 + (uint64_t)*p - '0';
+        if (p == begin) return NULL;
+        shift += down ? -(int64_t)exponent : (int64_t)exponent;
+        *real = 1;
+    }
+    *real |= point != NULL;
+    /* more digits are cut by some readers, zeros in front of them included */
+    if (length > 17 && (*real || value < (uint64_t)1e17)) return NULL;
+    if (shift > POWERS || shift < -POWERS) return NULL;
+    *digits = minus ? -(int64_t)value : (int64_t)value;
+    *power = (int8_t)shift;
+    return p;
+}
+
+/* The code of a word[size] among those met before, of which words[most * 2] says where they are;
+   -1 where there are more, or where it takes long to find. slots[2 * most] are 0 at first. */
+static int64_t code_of(const uint8_t *text, const uint8_t *word, int64_t size, int64_t *words,
+                       int64_t *known, int64_t most, int32_t *slots, int64_t *patience)
+{
+    uint64_t head = 0, tail = 0, hash, mask = (uint64_t)(2 * most - 1);
+    if (size >= 8) {
+        memcpy(&head, word, 8);
+        memcpy(&tail, word + size - 8, 8);
+    } else
+        for (int64_t k = 0; k < size; k++) head = head << 8 | word[k];
+    hash = (head * 0x9E3779B97F4A7C15u ^ tail ^ (uint64_t)size) * 0xD6E8FEB86659FD93u;
+    for (uint64_t at = hash >> 32 & mask;; at = (at + 1) & mask) {
+        int64_t code = slots[at] - 1;
+        if (code < 0) {
+            if (*known == most) return -1;
+            words[2 * *known] = word - text;
+            words[2 * *known + 1] = word - text + size;
+            return (slots[at] = (int32_t)++*known) - 1;
+        }
+        const int64_t *other = words + 2 * code;
+        if (other[1] - other[0] == size && !memcmp(text + other[0], word, (size_t)size)) return code;
+        if (!(*patience)--) return -1;
+    }
+}
+
+/* Cells of a table whose lines end with a line feed: role[columns] is the row of numbers[room] and
+   of powers[room] that a column goes to, or -1 for none, or -2 - k for row k of codes[room], with
+   words[most * 2] and slots[2 * most] each; `most` is a power of two. Numbers come out as int64 where
+   real[] stays 0, else as float64. Returns the number of rows; -1 where something is unusual. */
+API int64_t lk_table(const uint8_t *text, int64_t size, int64_t sep, const int64_t *role,
+                     int64_t columns, int64_t room, int64_t *numbers, int8_t *powers,
+                     uint8_t *real, int64_t kinds, int32_t *codes, int64_t *words, int64_t *known,
+                     int32_t *slots, int64_t most)
+{
+    const uint8_t *p = text, *end = text + size;
+    uint8_t special[256] = {0};
+    int64_t rows = 0, patience = size;
+    if (size < 1 || end[-1] != '\n' || columns < 1) return -1;
+    special[0] = special['\n'] = special['\r'] = special['"'] = special[sep & 255] = 1;
+    for (; p < end; rows++) {
+        if (rows == room || *p == ' ' || *p == '\t') return -1;
+        for (int64_t c = 0; c < columns; c++, p++) {
+            int64_t to = role[c], code, quoted = *p == '"';
+            const uint8_t *begin = p += quoted, *stop;
+            if (to >= 0) {
+                int64_t *cell = numbers + to * room + rows;
+                int8_t *power = powers + to * room + rows;
+                if (special[*p])
+                    *power = INT8_MAX, *cell = 0, real[to] = 1; /* not a number */
+                else if (!(p = number(p, cell, power, real + to)))
+                    return -1;
+                stop = p;
+            } else {
+                if (quoted)
+                    while (*p != '"' && *p && *p != '\r' && *p != '\n') p++;
+                else
+                    while (!special[*p]) p++;
+                stop = p;
+                if (to < -1) {
+                    to = -2 - to;
+                    code = code_of(text, begin, stop - begin, words + to * 2 * most, known + to,
+                                   most, slots + to * 2 * most, &patience);
+                    if (code < 0) return -1;
+                    codes[to * room + rows] = (int32_t)code;
+                }
+            }
+            if (quoted && *p++ != '"') return -1;
+            if (c < columns - 1) {
+                if (*p != sep) return -1;
+                continue;
+            }
+            if (*p == '\r') p++;
+            if (*p != '\n' || (columns == 1 && stop == begin)) return -1;
+        }
+    }
+    for (int64_t k = 0; k < kinds; k++)
+        for (int64_t i = k * room; real[k] && i < k * room + rows; i++) {
+            double value = (double)numbers[i];
+            if (powers[i] == INT8_MAX)
+                value = NAN;
+            else if (numbers[i] >> 53 && -numbers[i] >> 53)
+                return -1;
+            else
+                value = powers[i] < 0 ? value / power_of_ten[-powers[i]]
+                                      : value * power_of_ten[powers[i]];
+            memcpy(numbers + i, &value, 8);
+        }
+    return rows;
 }
 
 /* The number of a float64's power of two (0 below 1) and the upper `half` bits of its mantissa;

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._arrays import as_positions
+from latencykit.core.columns import Words
 from latencykit.core.quantiles import row_quantile_positions, running_sums
 from latencykit.errors import LatencyKitError
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, Ints
+    from latencykit.core.columns import Cells
 
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
@@ -34,8 +36,9 @@ _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and tou
 _ROOM = 4 << 20  # bytes that are inflated in one call
 _SHORTEST_LINE = 16  # bytes of an interval at least, almost
 _MARGIN = 512  # bytes that the compiled loops may touch behind them
+_WORDS = 1 << 12  # different ones in a column of a piece of a table
 _FEW = 64  # entries of a row of a table, which are added sooner one by one
-_VERSION = 4  # of kernel.c: a library that an older checkout left behind is not used
+_VERSION = 5  # of kernel.c: a library that an older checkout left behind is not used
 
 
 def _load() -> ctypes.CDLL | None:
@@ -56,6 +59,7 @@ def _load() -> ctypes.CDLL | None:
             "lk_open": "siaaiiaiaia",
             "lk_top": "siaaiaiaiaaiaaai",
             "lk_values": "aiidiai",
+            "lk_table": "siiaiiaaaiaaaai",
             "lk_measured": "aiiiiiaia",
         }
         kinds = {
@@ -300,6 +304,40 @@ def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
     given = np.asarray(percentiles, np.float64)
     valid = bool(((given >= 0) & (given <= 100)).all())
     return np.maximum(np.nextafter(given, -np.inf), 0.0) if valid else None
+
+
+def table_cells(
+    text: bytes, room: int, sep: str, columns: Sequence[str], numbers: Sequence[str],
+    words: Sequence[str],
+) -> dict[str, Cells] | None:  # fmt: skip
+    """Return some columns of a delimited table of at most `room` rows; None for others to read it.
+
+    Numbers are int64, or float64 where one is spelled as a fraction or empty (NaN).
+    """
+    if _C is None or room > len(text) or sep == " ":
+        return None
+    role = {name: k for k, name in enumerate(numbers)} | {n: -2 - k for k, n in enumerate(words)}
+    roles = np.array([role.get(name, -1) for name in columns], np.int64)
+    digits = np.empty((len(numbers), room), np.int64)
+    powers, fractions = np.empty(digits.shape, np.int8), np.zeros(len(numbers), np.uint8)
+    codes, known = np.empty((len(words), room), np.int32), np.zeros(len(words), np.int64)
+    spans = np.empty((len(words), _WORDS, 2), np.int64)
+    slots = np.zeros((len(words), 2 * _WORDS), np.int32)
+    rows = _C.lk_table(
+        text, len(text), ord(sep), _at(roles), roles.size, room, _at(digits), _at(powers),
+        _at(fractions), len(numbers), _at(codes), _at(spans), _at(known), _at(slots), _WORDS,
+    )  # fmt: skip
+    if rows < 0:
+        return None
+    kinds = [np.float64 if fraction else np.int64 for fraction in fractions]
+    cells: dict[str, Cells] = {
+        name: digits[k, :rows].view(kinds[k]) for k, name in enumerate(numbers)
+    }
+    for k, name in enumerate(words):
+        texts = [text[begin:end] for begin, end in spans[k, : known[k]].tolist()]
+        names = np.array([word.decode("utf-8", "backslashreplace") for word in texts], object)
+        cells[name] = Words(codes[k, :rows], names).sorted()
+    return cells
 
 
 def count_plain(

@@ -19,6 +19,7 @@ from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
+from latencykit.core import kernel
 from latencykit.core.columns import Words, encoded
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InputTooLargeError
@@ -40,6 +41,7 @@ CUT_LINE = "the last line is truncated; it was left out"
 
 _BYTES = 8 << 20
 _LARGEST = 2.0**53
+_PART = 1 << 18  # bytes that stay in the cache
 _BREAK = ord("\n")
 _ORDINARY = 8  # times the mean that the longest line of a table may have before fields are counted
 _ROWS = 1 << 18  # of a piece
@@ -153,10 +155,11 @@ class Table:
 
 @record()
 class _Piece:
-    """Complete lines of a file: number of the first, and of the lines before the first row."""
+    """Complete lines of a file: number of the first, of all, and of those before the first row."""
 
     first: int
     data: bytes
+    lines: int
     skip: int
 
 
@@ -224,7 +227,7 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
     pending, at, skip, longest = b"", 1, layout.skip, in_force().line
     for first, chunk in line_chunks(source):
         pending, at = (pending + chunk, at) if pending else (chunk, first)
-        if len(pending) < longest and (pending.count(b'"') % 2 or not pending.endswith(b"\n")):
+        if len(pending) < longest and (_count(pending, b'"') % 2 or not pending.endswith(b"\n")):
             continue
         yield from _in_rows(at, pending, skip)
         pending, skip = b"", 0
@@ -237,13 +240,35 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
 def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
     """Pieces with few enough rows that their cells take no more memory than usual."""
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 1 else data
-    begin, breaks = 0, data.count(b"\n")
-    step = len(data) * _ROWS // breaks if breaks > _ROWS and b'"' not in data else len(data)
+    begin, left = 0, _count(data, b"\n")
+    step = len(data) * _ROWS // left if left > _ROWS and b'"' not in data else len(data)
     while end := data.find(b"\n", begin + step, -1) + 1:
-        yield _Piece(first, data[begin:end], skip)
-        lines = data.count(b"\n", begin, end)
-        first, begin, skip = first + lines, end, max(0, skip - lines)
-    yield _Piece(first, data[begin:] if begin else data, skip)
+        lines = _count(data[begin:end], b"\n")
+        yield _Piece(first, data[begin:end], lines, skip)
+        first, begin, left, skip = first + lines, end, left - lines, max(0, skip - lines)
+    yield _Piece(first, data[begin:] if begin else data, left, skip)
+
+
+def _count(data: bytes, character: bytes) -> int:
+    """How often a character occurs; `bytes.count` takes long where that is often."""
+    letters, wanted = np.frombuffer(data, np.uint8), character[0]
+    parts = (letters[at : at + _PART] for at in range(0, letters.size, _PART))
+    return sum(int(np.count_nonzero(part == wanted)) for part in parts)
+
+
+def _compiled(piece: _Piece, layout: RowLayout) -> Table | None:
+    """The table as the compiled kernel reads it; None where not all of it is as expected."""
+    at, data = 0, piece.data
+    for _ in range(piece.skip):
+        at = data.find(b"\n", at) + 1 or len(data)
+    above = data[:at].replace(b"\r\n", b"")
+    if above.count(b'"') % 2 or b"\r" in above or layout.comment or layout.padded:
+        return None
+    text, names = data[at:] if at else data, (layout.columns, layout.numbers, layout.words)
+    cells = kernel.table_cells(text, piece.lines, layout.sep, *names)
+    if cells is None or any(np.any(_unfit(cells[name], name, layout)) for name in layout.numbers):
+        return None
+    return Table(cells)
 
 
 def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
@@ -280,8 +305,7 @@ def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
         values = _plain_numbers(cells(name), ("", *layout.na))
         if values is None:
             return None
-        unfit = _unfit(values, layout.largest.get(name, _LARGEST), name in layout.optional)
-        if np.any(unfit):
+        if np.any(_unfit(values, name, layout)):
             return None
         columns[name] = values
     for name in layout.words:
@@ -361,7 +385,9 @@ def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[Table, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
-    plain = _plain(piece.data, piece.skip, layout)
+    plain = _compiled(piece, layout)
+    if plain is None:
+        plain = _plain(piece.data, piece.skip, layout)
     if plain is not None:
         return plain, len(plain)
     import pandas as pd
@@ -462,9 +488,7 @@ def _good_rows(
             text = frame[name]
             frame[name] = pd.to_numeric(text, errors="coerce")
             bad |= (frame[name].isna() & text.notna()).to_numpy()
-        bad |= _unfit(
-            frame[name].to_numpy(), layout.largest.get(name, _LARGEST), name in layout.optional
-        )
+        bad |= _unfit(frame[name].to_numpy(), name, layout)
     if not bad.any():
         return frame
     needed = [name for name in layout.numbers if name not in layout.optional] or list(
@@ -481,14 +505,14 @@ def _good_rows(
     return frame[~bad]
 
 
-def _unfit(values: Any, largest: float, optional: bool) -> Any:
-    """Mask of numbers that are too large or missing; False if there are none."""
-    if not values.size or (
-        values.dtype.kind in "iu" and values.max() <= largest and values.min() >= -largest
-    ):
+def _unfit(values: Any, name: str, layout: RowLayout) -> Any:
+    """Mask of numbers of a column that are too large or missing; False if there are none."""
+    largest = layout.largest.get(name, _LARGEST)
+    if not values.size or (values.max() <= largest and values.min() >= -largest):
         return False
     unfit = np.abs(values.astype(np.float64)) > largest
-    return unfit if optional or values.dtype.kind != "f" else unfit | ~np.isfinite(values)
+    needed = values.dtype.kind == "f" and name not in layout.optional
+    return unfit | ~np.isfinite(values) if needed else unfit
 
 
 def _rows_in(
@@ -563,19 +587,19 @@ def line_chunks(source: Source, size: int = _BYTES) -> Iterator[tuple[int, bytes
     with source.open() as stream:
         pending, line = b"", 1
         while more := stream.read(size):
-            pending += more.replace(b"\r", b"\n") if lone else more
-            if len(pending) > longest + size:
+            more = more.replace(b"\r", b"\n") if lone else more
+            if len(pending) + len(more) > longest + size:
                 raise InputTooLargeError(
                     f"{source.shown}:{line}: a line of more than {longest:,} bytes; --limit "
                     "line=SIZE (lk.limits) allows more"
                 )
-            end = pending.rfind(b"\n") + 1
-            if end:
-                whole, pending = pending[:end], pending[end:]
-                # a parser takes long over megabytes of blank lines
-                if not whole.isspace():
-                    yield line, whole
-                line += whole.count(b"\n")
+            end = more.rfind(b"\n") + 1
+            whole = b"".join((pending, memoryview(more)[:end])) if end else b""
+            pending = more[end:] if end else pending + more
+            # a parser takes long over megabytes of blank lines
+            if end and not whole.isspace():
+                yield line, whole
+            line += _count(whole, b"\n")
         if pending:
             yield line, pending
 

@@ -151,6 +151,43 @@ static long lines(void)
     return found > 0;
 }
 
+/* Rows of numbers and words in quotes or not, some of them wild, and columns that nothing takes. */
+static long table(void)
+{
+    static const char *const some[] = {
+        "7", "0.5", "-3", "1e3", "", "\"a,b\"", "word", "9223372036854775807", ".", "1e-22", "\"",
+        "12345678901234567", "a longer word", "\r", "0", "-", "e"};
+    int64_t columns = 1 + (int64_t)(dice() % 4), room = (int64_t)(dice() % 9), size = 0, most = 4;
+    int64_t kinds = (int64_t)(dice() % 3), names = (int64_t)(dice() % 3), role[4], rows;
+    int64_t *numbers = buffer(kinds * room, 8), *words = buffer(names * 2 * most, 8);
+    int64_t *known = calloc((size_t)names + 1, 8);
+    int32_t *codes = buffer(names * room, 4), *slots = calloc((size_t)(names * 2 * most) + 1, 4);
+    int8_t *powers = buffer(kinds * room, 1);
+    uint8_t *real = calloc((size_t)kinds + 1, 1), *text, bytes[1024];
+    uint64_t kind = dice() % 3 ? 6 : 17;
+    for (int64_t c = 0; c < columns; c++) {
+        int64_t to = (int64_t)(dice() % 5) - 2;
+        role[c] = to >= 0 ? (to < kinds ? to : -1) : -1 - to <= names ? to : -1;
+    }
+    for (int64_t r = (int64_t)(dice() % 9); r > 0; r--)
+        for (int64_t c = 0; c < columns; c++) {
+            const char *cell = some[dice() % kind];
+            memcpy(bytes + size, cell, strlen(cell));
+            size += (int64_t)strlen(cell);
+            if (c == columns - 1 && dice() % 4 == 0) bytes[size++] = '\r';
+            bytes[size++] = c < columns - 1 ? ',' : '\n';
+        }
+    if (size && dice() % 4 == 0) bytes[dice() % (uint64_t)size] = (uint8_t)dice();
+    text = buffer(size, 1);
+    memcpy(text, bytes, (size_t)size);
+    rows = lk_table(text, size, ',', role, columns, room, numbers, powers, real, kinds, codes,
+                    words, known, slots, most);
+    if (rows < -1 || rows > room) abort();
+    free(numbers), free(words), free(known), free(codes), free(slots), free(powers), free(real);
+    free(text);
+    return rows > 0;
+}
+
 /* Texts whose first bytes are an envelope, and then anything: blocks of all types, wrong ones, ends
    in the middle. */
 static long opened(void)
@@ -202,9 +239,10 @@ int main(int argc, char **argv)
     long runs = argc > 1 ? atol(argv[1]) : 1000000, accepted = 0;
     state = 88172645463325252ULL + (argc > 2 ? (uint64_t)atol(argv[2]) * 7919 : 0);
     for (long run = 0; run < runs; run++)
-        accepted += run % 4 == 0   ? values_and_measurements()
-                    : run % 4 == 1 ? rows_and_sums()
-                    : run % 4 == 2 ? opened()
+        accepted += run % 5 == 0   ? values_and_measurements()
+                    : run % 5 == 1 ? rows_and_sums()
+                    : run % 5 == 2 ? opened()
+                    : run % 5 == 3 ? table()
                                    : lines();
     printf("%ld wild calls, %ld accepted, no report\n", runs, accepted);
     return 0;

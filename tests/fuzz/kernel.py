@@ -21,6 +21,7 @@ from latencykit.core.counting import count_values
 from latencykit.errors import LatencyKitError, RowError
 from latencykit.hdr import payload
 from latencykit.hdr.encoded import EncodedBlock
+from latencykit.io import rows as table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +49,11 @@ def run(runs: int, seed: int) -> str:
     rng = np.random.default_rng(seed)
     accepted = sum(same(*_payload(rng)) for _ in range(runs // 30))
     accepted += sum(opened_alike(rng) for _ in range(runs // 30))
-    return f"{calls}; {runs // 15} mutated payloads alike in C and numpy, {accepted} accepted"
+    tables = sum(tables_alike(rng) for _ in range(runs // 30))
+    return (
+        f"{calls}; {runs // 15} mutated payloads alike in C and numpy, {accepted} accepted; "
+        f"{runs // 30} tables alike in C and pandas, {tables} accepted"
+    )
 
 
 @contextmanager
@@ -110,6 +115,41 @@ def opened_alike(rng: np.random.Generator) -> bool:
     with numpy_alone():
         _assert_equal(fast, _outcome(opened))
     return not isinstance(fast, str)
+
+
+def tables_alike(rng: np.random.Generator) -> bool:
+    """Read a table of odd cells by the kernel, which may refuse it, and by pandas."""
+
+    def cell() -> str:
+        digits = "".join(map(str, rng.integers(0, 10, int(rng.integers(1, 20)))))
+        point = int(rng.integers(0, len(digits) + 1))
+        kind = int(rng.integers(0, 12))
+        number = digits if kind < 3 else f"{digits[:point]}.{digits[point:]}"
+        number += f"e{rng.integers(-30, 30)}" if kind > 9 else ""
+        return ("", "-", "0", '"', "+")[min(kind, 4)] + number + '"' * (kind == 3)
+
+    some = [cell() for _ in range(int(rng.integers(1, 4)))] + [""] * int(rng.integers(0, 2))
+    words = ["a", "b c", '"d,e"', "\xe9", "\udcff", "a-rather-long-word", "", '"f""g"', "#"]
+    words = [words[k] for k in rng.integers(0, len(words), int(rng.integers(1, 4)))]
+    rows = int(rng.integers(1, 8))
+    lines = [f"{rng.choice(words)},{rng.choice(some)},{k}" for k in range(rows)]
+    text = "".join(line + ("\r\n" if rng.random() < 0.1 else "\n") for line in lines)
+    piece = table_rows._Piece(1, text.encode("utf-8", "surrogateescape"), rows, 0)
+    names = ("word", "number", "count")
+    layout = table_rows.RowLayout(
+        names, names[1:], names[:1], optional=names[1:2], largest={"number": 2.0**63}, padded=False
+    )
+    fast = table_rows._compiled(piece, layout)
+    if fast is None:
+        return False
+    frame = table_rows._csv(piece.data, 0, layout)
+    slow = table_rows.Table.of(table_rows._good_rows(frame, piece, None, None, layout))
+    codes, texts = fast["word"].codes, fast["word"].names
+    assert texts[codes].tolist() == slow["word"].names[slow["word"].codes].tolist(), text
+    assert texts.tolist() == slow["word"].names.tolist(), text
+    for name in names[1:]:
+        np.testing.assert_array_equal(fast[name], slow[name], strict=True)
+    return True
 
 
 def _answers(bodies: list[bytes], slots: int) -> tuple[np.ndarray, ...]:

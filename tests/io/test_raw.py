@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from latencykit.core import kernel
 from latencykit.core.histogram import Histogram
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.io import rows as table_rows
 from latencykit.io.raw import build_samples as gather
 from latencykit.io.raw import cells as names
 from latencykit.io.raw import cells as values
@@ -118,6 +121,16 @@ def test_statistics_are_not_samples(name):
 # ---------------------------------------------------------------- dialects
 
 
+@contextmanager
+def read_by(reader):
+    """Have the kernel, numpy or pandas read tables, which are tried in this order."""
+    with pytest.MonkeyPatch.context() as patch:
+        if reader != "kernel":
+            patch.setattr(kernel, "_C", None)
+        patch.setattr(table_rows, "_SMALL", 0 if reader == "pandas" else 1 << 20)
+        yield
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -129,10 +142,10 @@ def test_statistics_are_not_samples(name):
         "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("small", [1 << 20, 0], ids=["numpy", "pandas"])
-def test_one_table_in_every_dress(read_text, monkeypatch, small, text):
-    monkeypatch.setattr("latencykit.io.rows._SMALL", small)
-    data = only(read_text(text, "x.csv"))
+@pytest.mark.parametrize("by", ["kernel", "numpy", "pandas"])
+def test_one_table_in_every_dress(read_text, by, text):
+    with read_by(by):
+        data = only(read_text(text, "x.csv"))
     assert data.duration.tolist() == [1_500_000, 2_250_000]
     assert data.start.tolist() == [0, 500_000_000]
 
@@ -143,17 +156,21 @@ CELLS = ("1", "-2.5", "+3", "4e2", "5.", ".5", "007", " 8", "9 ", "1_0", "0x1", 
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("lenient", [False, True])
-def test_numpy_and_pandas_read_the_same(tmp_path, monkeypatch, cell, lenient):
+@pytest.mark.parametrize("text", ['"a, {}"', '"a,{}"', "a{}"])
+def test_kernel_numpy_and_pandas_read_the_same(tmp_path, cell, lenient, text):
     path, readings = tmp_path / "x.csv", []
-    lines = "".join(f'{k},{cell if k % 5 == 4 else k / 7},"a, {cell}",{cell}\n' for k in range(40))
+    lines = "".join(
+        f"{k},{cell if k % 5 == 4 else k / 8},{text.format(cell)},{cell}\n" for k in range(40)
+    )
     path.write_text(f"start_s,latency_ms,name,status\n{lines}")
-    for small in (1 << 20, 0):
-        monkeypatch.setattr("latencykit.io.rows._SMALL", small)
-        try:
-            readings.append(read_source(Source(path), ReadOptions(lenient=lenient, columns=True)))
-        except LatencyKitError as error:
-            readings.append(str(error))
-    assert readings[0] == readings[1]
+    for by in ("kernel", "numpy", "pandas"):
+        with read_by(by):
+            try:
+                options = ReadOptions(lenient=lenient, columns=True)
+                readings.append(read_source(Source(path), options))
+            except LatencyKitError as error:
+                readings.append(str(error))
+    assert readings[0] == readings[1] == readings[2]
 
 
 def test_digits_grouped_by_commas_need_quotes(read_text):
