@@ -665,11 +665,10 @@ class Samples(HistogramBacked, Value):
             return self._whole
         run = self._run_with_failures()
         run = run.replace(duration=run.duration or (self.elapsed or None))
-        good, values = self.good, self.values
-        counted = Histogram.of(values[good], digits, self.unit, run)
-        exact = {}
-        if good.any():
-            exact = {"min": float(values[good].min()), "max": float(values[good].max())}
+        values = self.values
+        good = values if self.outcome is None else values[self.outcome == 0]
+        counted = Histogram.of(good, digits, self.unit, run)
+        exact = {"min": float(good.min()), "max": float(good.max())} if good.size else {}
         late = values[:0]
         if self.outcome is not None:
             late = values[self.outcome == OUTCOMES.index("timeout")]

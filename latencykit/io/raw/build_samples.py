@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from latencykit._text import format_items, printable
+from latencykit.core.blocks import narrowed
 from latencykit.core.columns import Columns as FurtherColumns
 from latencykit.core.columns import Words, coded, select
 from latencykit.core.histogram import Histogram, merge_histograms
@@ -309,13 +310,9 @@ def _aggregated(frames: Iterable[Table], rows: _Rows, notes: list[str]) -> dict[
         raise rows.no_latencies()
     table = {name: np.concatenate([part[name] for part in kept]) for name in kept[0]}
     run = _run(plan, rows).with_notes(*plan.notes, *notes, *rows.notes())
-    nothing = np.zeros(len(table["duration"]), np.int64)
-    key = table.pop("series", nothing) * _KEYS + table.pop("tag", nothing)
     series_data: dict[str, Data] = {}
-    for code in np.unique(key).tolist():
-        place = divmod(code, _KEYS)
+    for place, own in _grouped(table):
         label = _label(place, rows)
-        own = {name: column[key == code] for name, column in table.items()}
         facts = rows.provenance(rows.series.names[place[0]] if rows.series.names else "")
         series_data[label] = _aggregate(own, rows, run.replace(**facts), label)
     return series_data
@@ -396,16 +393,8 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
             last = max(last, int((part["start"] + part["duration"].astype(np.int64)).max()))
         if len(rows.tags.names) > _MOST_TAGS:
             part.pop("tag", None)
-        key = part.pop("series", np.zeros(1, np.int64)) * _KEYS + part.pop(
-            "tag", np.zeros(1, np.int64)
-        )
-        for code in np.unique(key).tolist():
-            group = (
-                part
-                if key.size == 1 or (key == code).all()
-                else {name: column[key == code] for name, column in part.items()}
-            )
-            counts, place = _histogram(group, rows), divmod(code, _KEYS)
+        for place, group in _grouped(part):
+            counts = _histogram(group, rows)
             totals[place] = merge_histograms([totals[place], counts]) if place in totals else counts
     known: dict[str, Any] = {
         "start": begin / 1e9 if 10**17 <= begin < last else None,
@@ -426,7 +415,20 @@ def _counted(parts: Iterator[Columns], rows: _Rows, notes: list[str]) -> dict[st
     return series
 
 
-_KEYS = 1 << 20
+def _grouped(columns: Columns) -> Iterator[tuple[tuple[int, int], Columns]]:
+    """Yield codes of series and tag, ascending, and the rows that have them."""
+    series, tag = (columns.pop(name, np.zeros(1, np.int64)) for name in ("series", "tag"))
+    kinds = int(tag.max(initial=0)) + 1
+    key = narrowed(series * kinds + tag)  # which is sorted sooner
+    if not (key != key[:1]).any():
+        yield from ((divmod(code, kinds), columns) for code in key[:1].tolist())
+        return
+    order = np.argsort(key, kind="stable")
+    key, columns = key[order], {name: column[order] for name, column in columns.items()}
+    ends = [*(np.flatnonzero(key[1:] != key[:-1]) + 1).tolist(), key.size]
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        group = {name: column[begin:end] for name, column in columns.items()}
+        yield divmod(int(key[begin]), kinds), group
 
 
 def _histogram(columns: Columns, rows: _Rows) -> Histogram:
