@@ -331,10 +331,19 @@ def _plain_numbers(cells: NDArray[np.str_], none: Sequence[str]) -> AnyArray | N
         return None
 
 
-def cells_of(column: AnySeries) -> Cells:
-    """Return a column of pandas as it is read from files, times as UTC."""
+def cells_of(column: AnySeries | AnyArray | list[Any]) -> Cells:
+    """Return a column of pandas, numpy or JSON as it is read from files, times as UTC."""
+    if isinstance(column, list):
+        kinds = {*map(type, column)}
+        if kinds == {str} and "" not in column:
+            return Words.of(column)
+        if kinds and kinds <= {int, float} and max(map(abs, column)) < 1 << 63:
+            column = np.array(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
+        return column
     import pandas as pd
 
+    column = pd.Series(column)
     if column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype):
         instants = as_nanoseconds(column)
         if not (np.isnat(instants) & column.notna().to_numpy()).any():

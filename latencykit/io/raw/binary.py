@@ -7,24 +7,24 @@ import math
 import tokenize
 import zipfile
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit._text import printable
 from latencykit.errors import LatencyKitError, MissingPackageError
+from latencykit.io.raw.arrow import is_text, table_of
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import looked_at, plan_of, refuse_twice
-from latencykit.io.rows import Table
+from latencykit.io.rows import Table, cells_of
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import IO
-
-    import pandas as pd
 
     from latencykit._typing import AnyArray
     from latencykit.io.raw.columns import ColumnPlan
@@ -45,26 +45,25 @@ _BROKEN = (
 
 
 def _data_of(
-    sample: pd.DataFrame,
-    frames: Callable[[ColumnPlan], Iterable[pd.DataFrame]],
+    sample: Table,
+    tables: Callable[[ColumnPlan], Iterable[Table]],
     source: Source,
     options: ReadOptions,
     notes: Sequence[str] = (),
 ) -> dict[str, Data]:
-    """Series of a table whose chunks `frames` gives, for the columns that are wanted."""
-    refuse_twice(map(str, sample.columns), source)
-    plan = plan_of(Table.of(sample).columns, options, source, notes)
-    chunks = _numbered(frames(plan))
+    """Series of a table whose chunks `tables` gives, for the columns that are wanted."""
+    plan = plan_of(sample.columns, options, source, notes)
+    chunks = _numbered(tables(plan))
     return gathered(
         chunks, plan, options, source, lambda rows: [(None, f"row {row + 1}") for row in rows], []
     )
 
 
-def _numbered(frames: Iterable[pd.DataFrame]) -> Iterator[Table]:
+def _numbered(tables: Iterable[Table]) -> Iterator[Table]:
     done = 0
-    for frame in frames:
-        yield Table.of(frame.reset_index(drop=True), done)
-        done += len(frame)
+    for table in tables:
+        yield replace(table, first=done)
+        done += len(table)
 
 
 # ---------------------------------------------------------------- Parquet and Feather
@@ -92,35 +91,45 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
         try:
             content = io.BytesIO(source.bytes()) if source.compressed else stream
             metadata = pq.read_metadata(content)
-            schema, notes = metadata.schema.to_arrow_schema(), list[str]()
-            kinds = dict(zip(schema.names, schema.types, strict=True))
+            kinds, notes = _columns_of(metadata.schema.to_arrow_schema(), source), list[str]()
             looked = _plain_columns(kinds, options, notes)
 
             def batches(
                 size: int, columns: Sequence[str], words: Sequence[str]
             ) -> Iterator[object]:
                 # Page by page: a row group may be as large as the file.
-                coded = [name for name in words if _is_text(kinds[name])]
+                coded = [name for name in words if is_text(kinds[name])]
                 file = pq.ParquetFile(
                     content, metadata=metadata, buffer_size=_PAGES, pre_buffer=False,
                     read_dictionary=coded,
                 )  # fmt: skip
                 yield from file.iter_batches(batch_size=size, columns=list(columns))
 
-            begin = next(batches(_SAMPLE, looked, looked), None)
+            begin = next(batches(_SAMPLE, looked, ()), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
-            def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
+            def tables(plan: ColumnPlan) -> Iterator[Table]:
                 columns = [*plan.numbers, *plan.words]
                 source.afford(metadata.num_rows * len(columns) * _CELL, "a table of its rows")
-                return map(_frame_of, batches(_ROWS, columns, plan.words))
+                return map(table_of, batches(_ROWS, columns, plan.words))
 
-            return _data_of(_objects_of(begin), frames, source, options, notes)
+            return _data_of(table_of(begin, decoded=True), tables, source, options, notes)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise _unreadable(source, "Parquet", error) from None
+
+
+def _columns_of(schema: Any, source: Source) -> dict[str, object]:
+    """Type of each column; the index of a DataFrame that was written is none."""
+    try:
+        index = {name for name in schema.pandas_metadata["index_columns"] if isinstance(name, str)}
+    except (LookupError, TypeError, ValueError, RecursionError):
+        index = set()
+    names = [name for name in schema.names if name not in index]
+    refuse_twice(names, source)
+    return {name: schema.field(name).type for name in names}
 
 
 def _plain_columns(
@@ -138,61 +147,6 @@ def _plain_columns(
     if len(nested) > _NAMED:
         notes.append(f"{len(nested) - _NAMED:,} more columns of nested values are left out")
     return [name for name in names if name not in nested]
-
-
-def _is_text(kind: object) -> bool:
-    import pyarrow as pa
-
-    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
-
-
-def _is_bytes(kind: object) -> bool:
-    import pyarrow as pa
-
-    return kind in (pa.binary(), pa.large_binary()) or pa.types.is_fixed_size_binary(kind)
-
-
-def _objects_of(batch: object) -> pd.DataFrame:
-    """The first rows as a DataFrame, words as such."""
-    frame = _frame_of(batch)
-    coded = [name for name, kind in frame.dtypes.items() if kind == "category"]
-    return frame.astype(dict.fromkeys(coded, object))
-
-
-def _frame_of(batch: Any) -> pd.DataFrame:
-    """A batch as a DataFrame; column by column where pandas refuses it or its metadata."""
-    import pandas as pd
-    import pyarrow as pa
-
-    try:
-        frame: pd.DataFrame = batch.to_pandas()
-    except (AttributeError, LookupError, TypeError, ValueError, pa.ArrowException):
-        return pd.DataFrame(
-            {name: _cells_of(batch.column(k)) for k, name in enumerate(batch.schema.names)}
-        )
-    for name, kind in zip(batch.schema.names, batch.schema.types, strict=True):
-        if name in frame.columns and _is_bytes(getattr(kind, "value_type", kind)):
-            frame[name] = _cells_of(batch.column(name))
-    return frame
-
-
-def _cells_of(column: Any) -> Any:
-    """A column for pandas: bytes that are no UTF-8 escaped, times of unknown zones in UTC."""
-    import pandas as pd
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        words = _cells_of(column.dictionary)
-        codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.array([*words, None], object)[codes]
-    if _is_text(kind) or _is_bytes(kind):
-        cells = column if _is_bytes(kind) else column.cast(pa.large_binary())
-        decoded = [cell and cell.decode("utf-8", "backslashreplace") for cell in cells.to_pylist()]
-        return pd.Series(decoded, dtype=object)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return column.cast(pa.timestamp(kind.unit)).to_pandas()
-    return column.to_pandas()
 
 
 def _unreadable(source: Source, what: str, error: Exception) -> LatencyKitError:
@@ -235,17 +189,16 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
 
         try:
             schema = (feather.read_table if magic[:4] == b"FEA1" else opened)(data).schema
-            kinds = dict(zip(schema.names, schema.types, strict=True))
-            looked = _plain_columns(kinds, options, notes)
+            looked = _plain_columns(_columns_of(schema, source), options, notes)
             begin = next((batch for batch in batches(looked) if batch.num_rows), None)
             if begin is None:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
-            def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
-                return map(_frame_of, batches([*plan.numbers, *plan.words]))
+            def tables(plan: ColumnPlan) -> Iterator[Table]:
+                return map(table_of, batches([*plan.numbers, *plan.words]))
 
-            sample = _objects_of(begin.slice(0, _SAMPLE))
-            return _data_of(sample, frames, source, options, notes)
+            sample = table_of(begin.slice(0, _SAMPLE), decoded=True)
+            return _data_of(sample, tables, source, options, notes)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -271,7 +224,7 @@ def read_npy(source: Source, options: ReadOptions) -> dict[str, Data]:
             # What they show to be unusable is refused before the rest is decompressed.
             columns = _columns(rows, source)
             _check_units(columns, source)
-            plan_of(Table.of(_sample_of(columns)).columns, options, source)
+            plan_of(_rows_of(columns, slice(_SAMPLE)).columns, options, source)
         file: Any = io.BytesIO(source.bytes()) if source.compressed else source.file
         array = np.load(file, mmap_mode=None if source.compressed else "r", allow_pickle=False)
     except LatencyKitError:
@@ -401,25 +354,20 @@ _UNEQUAL = {"m": ("generic", "Y", "M"), "M": ("generic",)}
 
 
 def _of_arrays(columns: Mapping[str, Any], source: Source, options: ReadOptions) -> dict[str, Data]:
-    import pandas as pd
-
     _check_units(columns, source)
     size = len(next(iter(columns.values())))
     if not size:
         raise source.corrupt(None, "the array is empty", "one value per request", "")
 
-    def frames(plan: ColumnPlan) -> Iterator[pd.DataFrame]:
-        names = (*plan.numbers, *plan.words)
-        for at in range(0, size, _ROWS):
-            yield pd.DataFrame({name: _native(columns[name][at : at + _ROWS]) for name in names})
+    def tables(plan: ColumnPlan) -> Iterator[Table]:
+        wanted = {name: columns[name] for name in (*plan.numbers, *plan.words)}
+        return (_rows_of(wanted, slice(at, at + _ROWS)) for at in range(0, size, _ROWS))
 
-    return _data_of(_sample_of(columns), frames, source, options)
+    return _data_of(_rows_of(columns, slice(_SAMPLE)), tables, source, options)
 
 
-def _sample_of(columns: Mapping[str, Any]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({name: _native(column[:_SAMPLE]) for name, column in columns.items()})
+def _rows_of(columns: Mapping[str, Any], rows: slice) -> Table:
+    return Table({name: cells_of(_native(column[rows])) for name, column in columns.items()})
 
 
 def _native(array: AnyArray) -> AnyArray:

@@ -10,18 +10,18 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
+from latencykit._threads import in_order, jobs
 from latencykit.io import json_text, percentile_lines
 from latencykit.io.raw.aggregates import looks_aggregated
+from latencykit.io.raw.arrow import table_of
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import looked_at, plan_of
-from latencykit.io.rows import Table, line_chunks
+from latencykit.io.rows import Table, cells_of, line_chunks
 from latencykit.io.source import Confidence, Format, refuse_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    import pandas as pd
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
@@ -119,10 +119,9 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def _sample_of(records: Sequence[dict[str, object]], options: ReadOptions) -> Table:
     """The first objects as a table of the columns that are looked at."""
-    import pandas as pd
-
     rows = [json_text.flat(record) for record in records]
-    return Table.of(pd.DataFrame(rows, columns=looked_at(chain.from_iterable(rows), options)))
+    names = looked_at(chain.from_iterable(rows), options)
+    return Table({name: cells_of([row.get(name) for row in rows]) for name in names})
 
 
 def _refuse_twice(records: Sequence[object], source: Source) -> None:
@@ -141,11 +140,16 @@ def _frames(
     source: Source, options: ReadOptions, columns: Sequence[str], notes: list[str]
 ) -> Iterator[Table]:
     """Chunks of rows, by pyarrow where it is installed and can read them, else by json."""
-    fast = _fast_parser(columns, source.head)
-    done = 0
-    for first, chunk in line_chunks(source):
-        frame = fast(chunk) if chunk.endswith(b"\n") else None
-        if frame is None:
+    fast, done, wide = _fast_parser(columns, source.head), 0, False
+
+    def parse(piece: tuple[int, bytes]) -> tuple[int, bytes, bool, Table | None]:
+        taken = wide
+        return *piece, taken, fast(piece[1], taken) if piece[1].endswith(b"\n") else None
+
+    for first, chunk, taken, table in in_order(line_chunks(source), parse, jobs(options.jobs)):
+        if chunk.endswith(b"\n") and (taken != wide or (table is None and not wide)):
+            table, wide = fast(chunk, True), True  # as all chunks after this one
+        if table is None:
             records = json_text.batch(first, chunk, source, options, notes)
             strange = [k for k, record in enumerate(records) if not isinstance(record, dict)]
             if strange:
@@ -154,23 +158,24 @@ def _frames(
                     "this is not an object", "",
                 )  # fmt: skip
                 records = [record for record in records if isinstance(record, dict)]
-            frame = _frame_of(records, columns, source)
-        yield Table.of(frame, done)
-        done += len(frame)
+            table = _table_of_objects(records, columns, source)
+        yield replace(table, first=done)
+        done += len(table)
 
 
-def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.DataFrame | None]:
+def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes, bool], Table | None]:
     """Pyarrow's parser for flat objects; None for a chunk unlike the first objects.
 
-    Their types are taken from the head, for a chunk may name as many columns as it likes.
+    Their types are taken from the head, for a chunk may name as many columns as it likes; or
+    what these may turn out to be further down.
     """
     try:
         import pyarrow as pa
         from pyarrow import json as arrow
     except ImportError:
-        return lambda _: None
+        return lambda *_: None
 
-    def table_of(data: bytes, **rules: object) -> Any:
+    def read(data: bytes, **rules: object) -> Any:
         return arrow.read_json(
             pa.BufferReader(data),
             arrow.ReadOptions(block_size=len(data)),
@@ -178,36 +183,28 @@ def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.Dat
         )
 
     def wider(kind: object) -> object:
-        """What values of a type may turn out to be further down."""
         if pa.types.is_integer(kind):
             return pa.float64()
         return pa.string() if pa.types.is_timestamp(kind) else kind
 
     begin = b"".join(head.data.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)[:_TYPED])
     try:
-        kinds = {field.name: field.type for field in table_of(begin).schema}
+        kinds = {field.name: field.type for field in read(begin).schema}
     except (pa.ArrowException, UnicodeDecodeError):
-        return lambda _: None
+        return lambda *_: None
     kinds = {name: kinds[name] for name in columns if name in kinds}
     kinds = {name: pa.string() if pa.types.is_null(k) else k for name, k in kinds.items()}
     if len(kinds) < len(columns) or any(map(pa.types.is_nested, kinds.values())):
-        return lambda _: None
+        return lambda *_: None
 
-    def parse(chunk: bytes) -> pd.DataFrame | None:
-        import pandas as pd
-
-        for _ in range(2):
-            try:
-                table = table_of(
-                    chunk,
-                    explicit_schema=pa.schema(list(kinds.items())),
-                    unexpected_field_behavior="ignore",
-                )
-                table.validate(full=True)  # of UTF-8
-                return pd.DataFrame({name: table.column(name).to_pandas() for name in columns})
-            except (pa.ArrowException, UnicodeDecodeError):
-                kinds.update({name: wider(kind) for name, kind in kinds.items()})
-        return None
+    def parse(chunk: bytes, wide: bool) -> Table | None:
+        schema = pa.schema([(name, wider(k) if wide else k) for name, k in kinds.items()])
+        try:
+            table = read(chunk, explicit_schema=schema, unexpected_field_behavior="ignore")
+            table.validate(full=True)  # of UTF-8
+            return table_of(table)
+        except (pa.ArrowException, UnicodeDecodeError):
+            return None
 
     return parse
 
@@ -215,15 +212,16 @@ def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes], pd.Dat
 _CELL = 16  # bytes
 
 
-def _frame_of(
+def _table_of_objects(
     records: Sequence[dict[str, object]], columns: Sequence[str], source: Source
-) -> pd.DataFrame:
-    import pandas as pd
-
+) -> Table:
     source.afford(len(records) * len(columns) * _CELL, "a table of all its columns")
     paths = {column: column.split(".") for column in columns}
-    return pd.DataFrame(
-        {column: [_at(record, column, paths[column]) for record in records] for column in columns}
+    return Table(
+        {
+            name: cells_of([_at(record, name, path) for record in records])
+            for name, path in paths.items()
+        }
     )
 
 
@@ -301,12 +299,10 @@ def _table_of(
     entries: Any, columns: Sequence[str] | None, before: int, source: Source, options: ReadOptions
 ) -> Table:
     """A table of some entries of a list: of numbers, or of objects with all or some columns."""
-    import pandas as pd
-
-    if isinstance(entries, pd.DataFrame):
+    if not isinstance(entries, list):
         return Table.of(entries)
     if columns is None and not (isinstance(entries[0], dict) and not before):
-        return Table.of(pd.DataFrame({"1": entries}))
+        return Table({"1": cells_of(entries)})
     strange = next((k for k, entry in enumerate(entries) if not isinstance(entry, dict)), None)
     if strange is not None:
         shown = printable(repr(entries[strange]), 30)
@@ -314,7 +310,7 @@ def _table_of(
         raise source.corrupt(None, seen, "an object", "")
     if columns is None:
         return _sample_of(entries, options)
-    return Table.of(_frame_of(entries, columns, source))
+    return _table_of_objects(entries, columns, source)
 
 
 FORMATS = (
