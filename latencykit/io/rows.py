@@ -134,6 +134,16 @@ class Table:
         columns = {str(name): cells_of(frame[name]) for name in frame.columns}
         return cls(columns, first, rows=np.asarray(frame.index, np.int64))
 
+    @classmethod
+    def of_arrow(cls, batch: Any, *, decoded: bool = False) -> Table:
+        """Return the rows of a batch or table; `decoded`: as if no column had a dictionary."""
+        columns: dict[str, Cells] = {}
+        for name, parts in zip(batch.schema.names, batch.columns, strict=True):
+            column = parts.combine_chunks() if hasattr(parts, "chunks") else parts
+            coded = decoded and hasattr(column, "dictionary")
+            columns[name] = _arrow_cells(column.dictionary_decode() if coded else column)
+        return cls(columns)
+
     def __len__(self) -> int:
         return next((cells.shape[0] for cells in self.columns.values()), 0)
 
@@ -361,6 +371,38 @@ def cells_of(column: AnySeries | AnyArray | list[Any]) -> Cells:
     if column.dtype == object and pd.api.types.infer_dtype(column) in mixed:  # true is not 1
         column = column.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
     return encoded(column)
+
+
+def bytes_type(kind: Any) -> Any:
+    """Return Arrow's type of the bytes of a text, which they may be themselves; None for others."""
+    import pyarrow as pa
+
+    kind = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(kind, kind)
+    raw = kind in (pa.binary(), pa.large_binary()) or pa.types.is_fixed_size_binary(kind)
+    return kind if raw else None
+
+
+def _arrow_cells(column: Any) -> Cells:
+    """Numbers where they lie, words by their dictionary; pandas, slow to import, has the rest."""
+    import pyarrow as pa
+
+    kind, coded = column.type, hasattr(column, "dictionary")
+    if (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and not column.null_count:
+        return np.from_dlpack(column)
+    if raw := bytes_type(kind.value_type if coded else kind):
+        words = column if coded else column.dictionary_encode()
+        texts = words.dictionary.view(raw).to_pylist()
+        names = [None if t is None else t.decode("utf-8", "backslashreplace") for t in texts]
+        index: Any = _arrow_cells(words.indices)
+        codes = np.nan_to_num(index, nan=-1).astype(np.int32, copy=False)
+        if coded and None not in names and len({*names}) == len(names):
+            return Words(codes, np.array(names, object))
+        place: dict[str, int] = {}
+        table = [place.setdefault(name, len(place)) if name else -1 for name in names]
+        return Words(np.array([*table, -1], np.int32)[codes], np.array(list(place), object))
+    if pa.types.is_timestamp(kind):  # pandas may not know its zone
+        column = column.cast(pa.timestamp(kind.unit))
+    return cells_of(column.to_pandas())
 
 
 def _csv(data: bytes, skip: int, layout: RowLayout, on_bad_lines: str = "error") -> pd.DataFrame:

@@ -14,11 +14,10 @@ import numpy as np
 
 from latencykit._text import printable
 from latencykit.errors import LatencyKitError, MissingPackageError
-from latencykit.io.raw.arrow import is_text, table_of
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import looked_at, plan_of, refuse_twice
-from latencykit.io.rows import Table, cells_of
+from latencykit.io.rows import Table, bytes_type, cells_of
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
 
@@ -98,7 +97,7 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
                 size: int, columns: Sequence[str], words: Sequence[str]
             ) -> Iterator[object]:
                 # Page by page: a row group may be as large as the file.
-                coded = [name for name in words if is_text(kinds[name])]
+                coded = [name for name in words if bytes_type(kinds[name])]
                 file = pq.ParquetFile(
                     content, metadata=metadata, buffer_size=_PAGES, pre_buffer=False,
                     read_dictionary=coded,
@@ -112,9 +111,9 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
             def tables(plan: ColumnPlan) -> Iterator[Table]:
                 columns = [*plan.numbers, *plan.words]
                 source.afford(metadata.num_rows * len(columns) * _CELL, "a table of its rows")
-                return map(table_of, batches(_ROWS, columns, plan.words))
+                return map(Table.of_arrow, batches(_ROWS, columns, plan.words))
 
-            return _data_of(table_of(begin, decoded=True), tables, source, options, notes)
+            return _data_of(Table.of_arrow(begin, decoded=True), tables, source, options, notes)
         except LatencyKitError:
             raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -195,9 +194,9 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 raise source.corrupt(None, "the table has no rows", "one row per request", "")
 
             def tables(plan: ColumnPlan) -> Iterator[Table]:
-                return map(table_of, batches([*plan.numbers, *plan.words]))
+                return map(Table.of_arrow, batches([*plan.numbers, *plan.words]))
 
-            sample = table_of(begin.slice(0, _SAMPLE), decoded=True)
+            sample = Table.of_arrow(begin.slice(0, _SAMPLE), decoded=True)
             return _data_of(sample, tables, source, options, notes)
         except LatencyKitError:
             raise

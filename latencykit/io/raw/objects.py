@@ -13,7 +13,6 @@ from latencykit._text import printable
 from latencykit._threads import in_order, jobs
 from latencykit.io import json_text, percentile_lines
 from latencykit.io.raw.aggregates import looks_aggregated
-from latencykit.io.raw.arrow import table_of
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import looked_at, plan_of
@@ -176,33 +175,29 @@ def _fast_parser(columns: Sequence[str], head: Head) -> Callable[[bytes, bool], 
         return lambda *_: None
 
     def read(data: bytes, **rules: object) -> Any:
-        return arrow.read_json(
-            pa.BufferReader(data),
-            arrow.ReadOptions(block_size=len(data)),
-            arrow.ParseOptions(newlines_in_values=False, **rules),
-        )
-
-    def wider(kind: object) -> object:
-        if pa.types.is_integer(kind):
-            return pa.float64()
-        return pa.string() if pa.types.is_timestamp(kind) else kind
+        options = arrow.ReadOptions(block_size=len(data))
+        how = arrow.ParseOptions(newlines_in_values=False, **rules)
+        return arrow.read_json(pa.BufferReader(data), options, how)
 
     begin = b"".join(head.data.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)[:_TYPED])
     try:
-        kinds = {field.name: field.type for field in read(begin).schema}
+        seen = {field.name: field.type for field in read(begin).schema}
     except (pa.ArrowException, UnicodeDecodeError):
         return lambda *_: None
-    kinds = {name: kinds[name] for name in columns if name in kinds}
+    kinds = {name: seen[name] for name in columns if name in seen}
     kinds = {name: pa.string() if pa.types.is_null(k) else k for name, k in kinds.items()}
     if len(kinds) < len(columns) or any(map(pa.types.is_nested, kinds.values())):
         return lambda *_: None
+    reals = {name: pa.float64() for name, k in kinds.items() if pa.types.is_integer(k)}
+    texts = {name: pa.string() for name, k in kinds.items() if pa.types.is_timestamp(k)}
+    schemas = [pa.schema(list(some.items())) for some in (kinds, kinds | reals | texts)]
 
     def parse(chunk: bytes, wide: bool) -> Table | None:
-        schema = pa.schema([(name, wider(k) if wide else k) for name, k in kinds.items()])
+        rules = {"explicit_schema": schemas[wide], "unexpected_field_behavior": "ignore"}
         try:
-            table = read(chunk, explicit_schema=schema, unexpected_field_behavior="ignore")
+            table = read(chunk, **rules)
             table.validate(full=True)  # of UTF-8
-            return table_of(table)
+            return Table.of_arrow(table)
         except (pa.ArrowException, UnicodeDecodeError):
             return None
 
