@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import latencykit as lk
+from latencykit.io.rows import line_chunks
 from latencykit.io.source import Tally
 
 HLOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_text()
@@ -53,7 +54,7 @@ CASES = {
 def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
     make, note, examples, run, tmp_path, monkeypatch, request
 ):
-    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 14)  # a table comes in many pieces
+    monkeypatch.setattr(line_chunks, "__defaults__", (1 << 14,))  # a table comes in many pieces
     path = tmp_path / f"a.{request.node.callspec.id}"
     path.write_text(make(500))
     with pytest.raises(lk.LatencyKitError, match=r"^[^\n]+$"):

@@ -180,7 +180,7 @@ def test_digits_grouped_by_commas_need_quotes(read_text):
 
 
 def test_a_quoted_field_is_not_cut_between_pieces(read_text, monkeypatch):
-    monkeypatch.setattr("latencykit.io.rows._BYTES", 64)
+    monkeypatch.setattr(table_rows.line_chunks, "__defaults__", (64,))
     rows = "".join(f'{k},"line one\nline, ""two"" {k}",{k}.5\n' for k in range(200))
     data = only(read_text(f"id,text,latency_ms\n{rows}", "x.csv"))
     assert data.duration.tolist() == [k * MS + 500_000 for k in range(200)]
@@ -301,11 +301,32 @@ def test_corruption_is_named_by_its_line(read_text, text, line):
 
 
 def test_corruption_far_into_a_file_is_named_by_its_line(read_text, monkeypatch):
-    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 10)
+    monkeypatch.setattr(table_rows.line_chunks, "__defaults__", (1 << 10,))
     rows = [f"{k},{k}.5" for k in range(3000)]
     rows[2500] = "2500,?"
     with pytest.raises(CorruptInputError, match=r"x\.csv:2502: .*2500,\?"):
         read_text("id,latency_ms\n" + "\n".join(rows) + "\n", "x.csv")
+
+
+@pytest.mark.parametrize("bad", ["", "?", "late"])
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+def test_threads_read_the_same(read_text, monkeypatch, name, bad):
+    monkeypatch.setattr(table_rows.line_chunks, "__defaults__", (1 << 10,))
+    rows = [(2**60 + 1001 * k, k % 7 if k < 700 else k / 8, f"/{k % 5}") for k in range(1500)]
+    rows[600] = (rows[600][0], bad or 1, "new")
+    if name == "x.csv":
+        lines = ["start_ns,latency_ms,tag", *(f"{a},{b},{c}" for a, b, c in rows)]
+    else:
+        names = ("start_ns", "latency_ms", "tag")
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    readings = []
+    for jobs in (1, 2, 5):
+        try:
+            readings.append(only(read_text("\n".join(lines) + "\n", name, jobs=jobs)))
+        except CorruptInputError as error:
+            readings.append(str(error))
+    assert isinstance(readings[0], str) == bool(bad)
+    assert readings[0] == readings[1] == readings[2]
 
 
 # ---------------------------------------------------------------- containers
@@ -426,7 +447,7 @@ def test_a_live_client_needs_no_flag(read_text):
 @pytest.mark.parametrize("measure", [None, "service", "response"])
 def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged, measure):
     monkeypatch.setattr(gather, "KEPT", 150)
-    monkeypatch.setattr("latencykit.io.rows._BYTES", 1 << 12)
+    monkeypatch.setattr(table_rows.line_chunks, "__defaults__", (1 << 12,))
     dice = np.random.default_rng(7)
     start = 10**18 + np.arange(2000) * 1_000_000
     frame = pd.DataFrame({
