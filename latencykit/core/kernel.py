@@ -307,17 +307,18 @@ def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
 
 
 def table_cells(
-    text: bytes, room: int, sep: str, columns: Sequence[str], numbers: Sequence[str],
-    words: Sequence[str],
-) -> dict[str, Cells] | None:  # fmt: skip
-    """Return some columns of a delimited table of at most `room` rows; None for others to read it.
+    text: bytes, sep: str, columns: Sequence[str], numbers: Sequence[str], words: Sequence[str]
+) -> dict[str, Cells] | None:
+    """Return some columns of the rows of a delimited table; None for others to read them.
 
     Numbers are int64, or float64 where one is spelled as a fraction or empty (NaN).
     """
-    if _C is None or room > len(text) or sep == " ":
+    if _C is None or sep == " ":
         return None
     role = {name: k for k, name in enumerate(numbers)} | {n: -2 - k for k, n in enumerate(words)}
     roles = np.array([role.get(name, -1) for name in columns], np.int64)
+    lines = np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    room = min(int(lines), len(text) // roles.size)
     digits = np.empty((len(numbers), room), np.int64)
     powers, fractions = np.empty(digits.shape, np.int8), np.zeros(len(numbers), np.uint8)
     codes, known = np.empty((len(words), room), np.int32), np.zeros(len(words), np.int64)
@@ -329,10 +330,9 @@ def table_cells(
     )  # fmt: skip
     if rows < 0:
         return None
-    kinds = [np.float64 if fraction else np.int64 for fraction in fractions]
-    cells: dict[str, Cells] = {
-        name: digits[k, :rows].view(kinds[k]) for k, name in enumerate(numbers)
-    }
+    cells: dict[str, Cells] = {}
+    for k, name in enumerate(numbers):
+        cells[name] = digits[k, :rows].view(np.float64 if fractions[k] else np.int64)
     for k, name in enumerate(words):
         texts = [text[begin:end] for begin, end in spans[k, : known[k]].tolist()]
         names = np.array([word.decode("utf-8", "backslashreplace") for word in texts], object)

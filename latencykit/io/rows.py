@@ -1,4 +1,4 @@
-"""Files of rows in pieces: small tables through numpy, large ones through pandas, and lines."""
+"""Files of rows in pieces: plain tables by the kernel, others by numpy or pandas; and lines."""
 
 from __future__ import annotations
 
@@ -165,11 +165,10 @@ class Table:
 
 @record()
 class _Piece:
-    """Complete lines of a file: number of the first, of all, and of those before the first row."""
+    """Complete lines of a file: number of the first, and of the lines before the first row."""
 
     first: int
     data: bytes
-    lines: int
     skip: int
 
 
@@ -250,13 +249,14 @@ def _pieces(source: Source, layout: RowLayout, tail: bytearray) -> Iterator[_Pie
 def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
     """Pieces with few enough rows that their cells take no more memory than usual."""
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 1 else data
-    begin, left = 0, _count(data, b"\n")
-    step = len(data) * _ROWS // left if left > _ROWS and b'"' not in data else len(data)
+    begin, breaks = 0, _count(data, b"\n")
+    step = len(data) * _ROWS // breaks if breaks > _ROWS and b'"' not in data else len(data)
     while end := data.find(b"\n", begin + step, -1) + 1:
-        lines = _count(data[begin:end], b"\n")
-        yield _Piece(first, data[begin:end], lines, skip)
-        first, begin, left, skip = first + lines, end, left - lines, max(0, skip - lines)
-    yield _Piece(first, data[begin:] if begin else data, left, skip)
+        piece = _Piece(first, data[begin:end], skip)
+        yield piece
+        lines = _count(piece.data, b"\n")
+        first, begin, skip = first + lines, end, max(0, skip - lines)
+    yield _Piece(first, data[begin:] if begin else data, skip)
 
 
 def _count(data: bytes, character: bytes) -> int:
@@ -266,16 +266,15 @@ def _count(data: bytes, character: bytes) -> int:
     return sum(int(np.count_nonzero(part == wanted)) for part in parts)
 
 
-def _compiled(piece: _Piece, layout: RowLayout) -> Table | None:
+def _compiled(data: bytes, skip: int, layout: RowLayout) -> Table | None:
     """The table as the compiled kernel reads it; None where not all of it is as expected."""
-    at, data = 0, piece.data
-    for _ in range(piece.skip):
+    at = 0
+    for _ in range(skip):
         at = data.find(b"\n", at) + 1 or len(data)
-    above = data[:at].replace(b"\r\n", b"")
+    above, text = data[:at].replace(b"\r\n", b""), data[at:] if at else data
     if above.count(b'"') % 2 or b"\r" in above or layout.comment or layout.padded:
         return None
-    text, names = data[at:] if at else data, (layout.columns, layout.numbers, layout.words)
-    cells = kernel.table_cells(text, piece.lines, layout.sep, *names)
+    cells = kernel.table_cells(text, layout.sep, layout.columns, layout.numbers, layout.words)
     if cells is None or any(np.any(_unfit(cells[name], name, layout)) for name in layout.numbers):
         return None
     return Table(cells)
@@ -436,7 +435,7 @@ def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[Table, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
-    plain = _compiled(piece, layout)
+    plain = _compiled(piece.data, piece.skip, layout)
     if plain is None:
         plain = _plain(piece.data, piece.skip, layout)
     if plain is not None:

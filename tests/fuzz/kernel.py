@@ -134,12 +134,12 @@ def tables_alike(rng: np.random.Generator) -> bool:
     rows = int(rng.integers(1, 8))
     lines = [f"{rng.choice(words)},{rng.choice(some)},{k}" for k in range(rows)]
     text = "".join(line + ("\r\n" if rng.random() < 0.1 else "\n") for line in lines)
-    piece = table_rows._Piece(1, text.encode("utf-8", "surrogateescape"), rows, 0)
+    piece = table_rows._Piece(1, text.encode("utf-8", "surrogateescape"), 0)
     names = ("word", "number", "count")
     layout = table_rows.RowLayout(
         names, names[1:], names[:1], optional=names[1:2], largest={"number": 2.0**63}, padded=False
     )
-    fast = table_rows._compiled(piece, layout)
+    fast = table_rows._compiled(piece.data, 0, layout)
     if fast is None:
         return False
     frame = table_rows._csv(piece.data, 0, layout)
