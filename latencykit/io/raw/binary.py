@@ -7,6 +7,7 @@ import math
 import tokenize
 import zipfile
 import zlib
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,12 +69,45 @@ def _numbered(tables: Iterable[Table]) -> Iterator[Table]:
 # ---------------------------------------------------------------- Parquet and Feather
 
 
-def _arrow(what: str) -> Any:
+@contextmanager
+def _opened(source: Source, what: str) -> Iterator[IO[bytes]]:
+    """Open a file for Arrow, whose errors are those of a corrupt file."""
     try:
         import pyarrow as pa
     except ImportError as missing:
         raise MissingPackageError("pyarrow", what, "arrow") from missing
-    return pa
+    with source.open() as stream:
+        try:
+            yield io.BytesIO(source.bytes()) if source.compressed else stream
+        except LatencyKitError:
+            raise
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            seen = f"the {what.split()[0]} file is corrupt ({type(error).__name__})"
+            raise source.corrupt(None, seen, "", "write it anew") from None
+
+
+def _data_of_batches(
+    batches: Callable[[Sequence[str], Sequence[str], int], Iterator[Any]],
+    schema: Any,
+    rows: int,
+    source: Source,
+    options: ReadOptions,
+) -> dict[str, Data]:
+    """Series of a table of some rows, of which `batches` gives some columns, the words coded."""
+    kinds, notes = _columns_of(schema, source), list[str]()
+    looked = _plain_columns(kinds, options, notes)
+    begin = next((batch for batch in batches(looked, (), _SAMPLE) if batch.num_rows), None)
+    if begin is None:
+        raise source.corrupt(None, "the table has no rows", "one row per request", "")
+
+    def tables(plan: ColumnPlan) -> Iterator[Table]:
+        columns = [*plan.numbers, *plan.words]
+        source.afford(rows * len(columns) * _CELL, "a table of its rows")
+        coded = [name for name in plan.words if bytes_type(kinds[name])]
+        return map(Table.of_arrow, batches(columns, coded, _ROWS))
+
+    sample = Table.of_arrow(begin.slice(0, _SAMPLE), decoded=True)
+    return _data_of(sample, tables, source, options, notes)
 
 
 def sniff_parquet(head: Head) -> Confidence:
@@ -83,41 +117,21 @@ def sniff_parquet(head: Head) -> Confidence:
 
 def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read row group by row group, the wanted columns only."""
-    pa = _arrow("Parquet")
-    import pyarrow.parquet as pq
+    with _opened(source, "Parquet") as content:
+        import pyarrow.parquet as pq
 
-    with source.open() as stream:
-        try:
-            content = io.BytesIO(source.bytes()) if source.compressed else stream
-            metadata = pq.read_metadata(content)
-            kinds, notes = _columns_of(metadata.schema.to_arrow_schema(), source), list[str]()
-            looked = _plain_columns(kinds, options, notes)
+        metadata = pq.read_metadata(content)
 
-            def batches(
-                size: int, columns: Sequence[str], words: Sequence[str]
-            ) -> Iterator[object]:
-                # Page by page: a row group may be as large as the file.
-                coded = [name for name in words if bytes_type(kinds[name])]
-                file = pq.ParquetFile(
-                    content, metadata=metadata, buffer_size=_PAGES, pre_buffer=False,
-                    read_dictionary=coded,
-                )  # fmt: skip
-                yield from file.iter_batches(batch_size=size, columns=list(columns))
+        def batches(columns: Sequence[str], coded: Sequence[str], size: int) -> Iterator[Any]:
+            # Page by page: a row group may be as large as the file.
+            file = pq.ParquetFile(
+                content, metadata=metadata, buffer_size=_PAGES, pre_buffer=False,
+                read_dictionary=coded,
+            )  # fmt: skip
+            yield from file.iter_batches(batch_size=size, columns=list(columns))
 
-            begin = next(batches(_SAMPLE, looked, ()), None)
-            if begin is None:
-                raise source.corrupt(None, "the table has no rows", "one row per request", "")
-
-            def tables(plan: ColumnPlan) -> Iterator[Table]:
-                columns = [*plan.numbers, *plan.words]
-                source.afford(metadata.num_rows * len(columns) * _CELL, "a table of its rows")
-                return map(Table.of_arrow, batches(_ROWS, columns, plan.words))
-
-            return _data_of(Table.of_arrow(begin, decoded=True), tables, source, options, notes)
-        except LatencyKitError:
-            raise
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise _unreadable(source, "Parquet", error) from None
+        schema = metadata.schema.to_arrow_schema()
+        return _data_of_batches(batches, schema, metadata.num_rows, source, options)
 
 
 def _columns_of(schema: Any, source: Source) -> dict[str, object]:
@@ -148,12 +162,6 @@ def _plain_columns(
     return [name for name in names if name not in nested]
 
 
-def _unreadable(source: Source, what: str, error: Exception) -> LatencyKitError:
-    return source.corrupt(
-        None, f"the {what} file is corrupt ({type(error).__name__})", "", "write it anew"
-    )
-
-
 def sniff_feather(head: Head) -> Confidence:
     """Tell Arrow files and streams, and old Feather, by their magic."""
     stream = (
@@ -165,15 +173,14 @@ def sniff_feather(head: Head) -> Confidence:
 
 def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read batch by batch, the wanted columns only."""
-    pa = _arrow("Arrow and Feather files")
-    from pyarrow import feather, ipc
+    with _opened(source, "Arrow and Feather files") as data:
+        from pyarrow import feather, ipc
 
-    with source.open() as stream:
-        data = io.BytesIO(source.bytes()) if source.compressed else stream
-        magic, notes = source.head.data[:6], list[str]()
+        magic = source.head.data[:6]
         opened = ipc.open_file if magic == b"ARROW1" else ipc.open_stream
+        schema = (feather.read_table if magic[:4] == b"FEA1" else opened)(data).schema
 
-        def batches(columns: Sequence[str]) -> Iterator[Any]:
+        def batches(columns: Sequence[str], *_: object) -> Iterator[Any]:
             data.seek(0)
             if magic[:4] == b"FEA1":
                 parts = feather.read_table(data, columns).to_batches()
@@ -186,22 +193,7 @@ def read_feather(source: Source, options: ReadOptions) -> dict[str, Data]:
                 batch.validate(full=True)  # offsets into texts, which nothing else checks
                 yield batch
 
-        try:
-            schema = (feather.read_table if magic[:4] == b"FEA1" else opened)(data).schema
-            looked = _plain_columns(_columns_of(schema, source), options, notes)
-            begin = next((batch for batch in batches(looked) if batch.num_rows), None)
-            if begin is None:
-                raise source.corrupt(None, "the table has no rows", "one row per request", "")
-
-            def tables(plan: ColumnPlan) -> Iterator[Table]:
-                return map(Table.of_arrow, batches([*plan.numbers, *plan.words]))
-
-            sample = Table.of_arrow(begin.slice(0, _SAMPLE), decoded=True)
-            return _data_of(sample, tables, source, options, notes)
-        except LatencyKitError:
-            raise
-        except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise _unreadable(source, "Arrow", error) from None
+        return _data_of_batches(batches, schema, 0, source, options)
 
 
 # ---------------------------------------------------------------- NumPy
