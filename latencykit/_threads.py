@@ -1,4 +1,4 @@
-"""How many threads decode one log, and work done by threads with its results in order."""
+"""How many threads decode one file, and work done by threads with its results in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def jobs(given: int | None = None) -> int:
-    """Return how many threads decode one log, and how many processes read several files.
+    """Return how many threads decode one file, and how many processes read several files.
 
     As `given`, else as ``LATENCYKIT_JOBS`` says, else one per usable core. But one in a thread
     other than the main one and in a process of a pool, such as the workers of Dask have: there,

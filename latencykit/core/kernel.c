@@ -1,8 +1,8 @@
 /* The loops that numpy takes many passes for: no Python, no allocation, no input or output.
 
-   Each function is the twin of a numpy function of the package, which defines it. Whatever is
-   not plain is refused, and numpy then says what is wrong: so nothing here words an error, and only
-   accepted input has to agree. All arithmetic on untrusted numbers is unsigned or bounded first. */
+   Each function is the twin of a numpy function of the package, which defines it (lk_table that of
+   pandas' parser). Whatever is not plain is refused, and the twin then says what is wrong: so nothing
+   here words an error, and only accepted input has to agree. All arithmetic on untrusted numbers is unsigned or bounded first. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 """The loops that numpy takes many passes for, compiled where the installation found a compiler.
 
-numpy is the definition and the fallback: every function here has a twin in numpy, the compiled one
-refuses whatever is not plain, and numpy then words the error. ``LATENCYKIT_KERNEL=no`` turns the
-compiled loops off, ``=yes`` makes it an error that they are missing; `in_use` says which are used.
+numpy is the definition and the fallback: every function here has a twin in numpy (`table_cells` in
+pandas), the compiled one refuses whatever is not plain, and the twin then words the error.
+``LATENCYKIT_KERNEL=no`` turns the compiled loops off, ``=yes`` makes it an error that they are
+missing; `in_use` says which are used.
 """
 
 from __future__ import annotations

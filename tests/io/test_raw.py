@@ -360,6 +360,25 @@ def test_every_container_gives_the_same(tmp_path):
         assert samples.good.tolist() == frame["ok"].tolist(), name
 
 
+def test_words_of_arrow_are_texts_however_they_are_kept(tmp_path):
+    pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    binary = pa.array([b"/a", None, b"caf\xe9", b"", b"/a"], pa.binary())
+    escaped = pa.array(["/a", "caf\\xe9", ""])
+    kept = [binary, binary.cast(pa.large_binary()), binary.dictionary_encode()]
+    kept.append(pa.DictionaryArray.from_arrays([0, None, 1, 2, 0], escaped))
+    for k, words in enumerate(kept):
+        table = pa.table({"latency_ms": range(5), "tag": words})
+        feather.write_feather(table, tmp_path / f"{k}.feather")
+        assert read(tmp_path / f"{k}.feather").tag.tolist() == ["/a", "", "caf\\xe9", "", "/a"]
+
+
+def test_the_index_of_a_frame_is_not_a_column(tmp_path):
+    frame = pd.DataFrame({"latency_ms": [1.5, 2], "start": [0.0, 1], "tag": ["a", "b"]})
+    for index in (["start"], ["start", "tag"]):
+        frame.set_index(index).to_parquet(tmp_path / "x.parquet")
+        assert only(read_source(Source(tmp_path / "x.parquet"), ReadOptions())).start is None
+
+
 def test_an_arrow_file_whose_texts_end_elsewhere_is_corrupt(tmp_path):
     path = tmp_path / "a.feather"
     names = ["read"] * 50 + ["write"] * 50
