@@ -783,7 +783,7 @@ def grouped(table: Floats, tags: Floats, steps: Ints) -> tuple[Floats, Floats, F
         return np.zeros((len(table), 1)), np.zeros((len(tags), 1)), np.zeros(1)
     sums, middle = sums[held], np.exp2((steps[held] + 0.5) / _FINE)
     group = tail_groups(np.rint(sums))
-    first = np.append(0, occupied(group[1:] != group[:-1]) + 1)
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
     value = np.add.reduceat(sums * middle, first) / np.add.reduceat(sums, first)
 
     def together(counts: Floats) -> Floats:

@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from latencykit._arrays import as_positions
 from latencykit._limits import in_force
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
@@ -1152,11 +1153,12 @@ def sum_of_small(
     base, origin = (
         np.array([getattr(log.times, name) for log in logs]) for name in ("base", "first_start")
     )
+    of = np.repeat(np.arange(len(logs)), as_positions(sizes))
     # What follows is as in `_Scan.log` and in `too_long`; only they decide where it is close.
-    start, length = np.array(scan.found.start) + base.repeat(sizes), np.array(scan.found.length)
-    since, offset = start - base.repeat(sizes), start - origin.repeat(sizes)
-    ends, last = offset + length, first + sizes - 1
-    begin, end = np.minimum(offset[first], 0.0), np.maximum.reduceat(ends, first)
+    start, length = np.array(scan.found.start) + base[of], np.array(scan.found.length)
+    since, offset = start - base[of], start - origin[of]
+    ends, last, begin = offset + length, first + sizes - 1, np.minimum(offset[first], 0.0)
+    end = np.maximum.reduceat(ends, as_positions(first))
     back = np.diff(offset) < 0
     back[last[:-1]] = False
     in_ends = (length[first] >= since[first]) & (length[last] >= since[last])
@@ -1164,7 +1166,7 @@ def sum_of_small(
     highest = np.zeros(ends.size)
     for rows, values in scan.highest:
         highest[rows] = values * (NANOSECONDS.get(unit, 0.0) / 1e9)
-    late = (highest > ends - begin.repeat(sizes)) & (end > begin).repeat(sizes)
+    late = (highest > ends - begin[of]) & (end > begin)[of]
     if back.any() or in_ends.any() or late.any() or not (np.abs(ends) < YEAR).all():
         return None
     return counts, ends.size, origin, offset[first], end
