@@ -252,9 +252,8 @@ def _in_rows(first: int, data: bytes, skip: int) -> Iterator[_Piece]:
     begin, breaks = 0, _count(data, b"\n")
     step = len(data) * _ROWS // breaks if breaks > _ROWS and b'"' not in data else len(data)
     while end := data.find(b"\n", begin + step, -1) + 1:
-        piece = _Piece(first, data[begin:end], skip)
-        yield piece
-        lines = _count(piece.data, b"\n")
+        yield _Piece(first, data[begin:end], skip)
+        lines = _count(data[begin:end], b"\n")
         first, begin, skip = first + lines, end, max(0, skip - lines)
     yield _Piece(first, data[begin:] if begin else data, skip)
 

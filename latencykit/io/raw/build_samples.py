@@ -160,18 +160,13 @@ class _Rows:
             if wrong.size and frame.unended:
                 self.tally["cut"] += 1
             elif wrong.size:
-                seen = (
-                    f"this row has no {'latency' if role == 'duration' else role} that can be read"
-                )
+                what = "latency" if role == "duration" else role
                 expected = "a duration" if role == "duration" else "a time"
+                rows = frame.first + (wrong if frame.rows is None else frame.rows[wrong])
                 refuse_rows(
-                    (frame.first + (wrong if frame.rows is None else frame.rows[wrong])).tolist(),
-                    self.locate,
-                    self.source,
-                    self.options,
-                    seen,
-                    expected,
-                )
+                    rows.tolist(), self.locate, self.source, self.options,
+                    f"this row has no {what} that can be read", expected,
+                )  # fmt: skip
             reported |= column.corrupt
         return times
 
