@@ -541,6 +541,7 @@ def test_a_live_server_with_set_service_times(run: Run, tmp_path: Path) -> None:
             sys.executable, CLIENT, "{url}", "{rate}", "{duration}", "{out.csv}",
         )  # fmt: skip
     record = validated("sweep", out)
+    assert record["capacity"], "no rate of this busy machine meets the limit"
     assert record["capacity"]["low"] < 1.1 * truth
     assert (record["capacity"]["high"] or math.inf) > truth / 1.1
     assert status == 0
