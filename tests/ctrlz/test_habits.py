@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from latencykit.ctrlz.run import ctrlz
+from tests.ctrlz.worlds import live
 
 FAKE = str(Path(__file__).with_name("fake_tool.py"))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot freeze a process")
+@live
 @pytest.mark.parametrize(
     ("habit", "verdict", "reason"),
     [
