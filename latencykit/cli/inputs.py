@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from latencykit.core.run import Run
     from latencykit.distributed.executors import LocalExecutor
     from latencykit.distributed.results import BinnedLog
-    from latencykit.io.part_results import PartResult
+    from latencykit.io.reading import PartResult
 
 
 @record()
@@ -230,7 +230,7 @@ def read_each(
 ) -> list[list[tuple[str, object]]]:
     """Return the series of every file, or the results of `ask`."""
     from latencykit.io.files import FileRange, pays_processes, size_of
-    from latencykit.io.part_results import checked, read_part
+    from latencykit.io.reading import checked, read_part
 
     if given.dask is not None and "-" in paths:
         raise InvalidArgumentError(
@@ -275,7 +275,7 @@ def _read_elsewhere(
     from latencykit.core.log_cache import BUDGET
     from latencykit.distributed import executors
     from latencykit.io.files import is_url
-    from latencykit.io.part_results import TRAVELS, carried
+    from latencykit.io.reading import TRAVELS, carried
 
     if travels:  # data itself travels to this process, up to a size
         reachable = given.dask is None
@@ -328,7 +328,7 @@ def merged_whole(given: Inputs) -> Any:
     if given.dask is None:
         loaded = load(given)
     else:
-        from latencykit.io.part_results import carried
+        from latencykit.io.reading import carried
 
         loaded = load(given, carried)
     loaded = without_aggregates(loaded)
@@ -363,7 +363,7 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
 def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any:
     from latencykit.distributed import executors
     from latencykit.distributed.results import TotalsReader, totals_of
-    from latencykit.io.part_results import read_part
+    from latencykit.io.reading import read_part
 
     # Ranges of lines only if no report about a file depends on all of it.
     chosen = given.selecting(counted=ask is totals_of).selection

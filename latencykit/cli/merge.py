@@ -53,7 +53,7 @@ def command(
     from latencykit.core import is_summary
     from latencykit.core.histogram_log import HistogramLog, merge
     from latencykit.io.hlog import as_log
-    from latencykit.io.part_results import carried
+    from latencykit.io.reading import carried
     from latencykit.io.writing import write_series
 
     if out.suffix.lower() not in (".hlog", ".json", ".parquet"):

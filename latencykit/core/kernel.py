@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._arrays import as_positions
-from latencykit.core.columns import Words
 from latencykit.core.quantiles import row_quantile_positions, running_sums
 from latencykit.errors import LatencyKitError
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, Ints
-    from latencykit.core.columns import Cells
 
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
@@ -309,10 +307,11 @@ def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
 
 def table_cells(
     text: bytes, sep: str, columns: Sequence[str], numbers: Sequence[str], words: Sequence[str]
-) -> dict[str, Cells] | None:
+) -> tuple[dict[str, AnyArray], dict[str, tuple[AnyArray, AnyArray]]] | None:
     """Return some columns of the rows of a delimited table; None for others to read them.
 
-    Numbers are int64, or float64 where one is spelled as a fraction or empty (NaN).
+    Numbers are int64, or float64 where one is spelled as a fraction or empty (NaN); words are codes
+    and what they stand for.
     """
     if _C is None or sep == " ":
         return None
@@ -331,14 +330,14 @@ def table_cells(
     )  # fmt: skip
     if rows < 0:
         return None
-    cells: dict[str, Cells] = {}
-    for k, name in enumerate(numbers):
-        cells[name] = digits[k, :rows].view(np.float64 if fractions[k] else np.int64)
+    kinds = [np.float64 if fraction else np.int64 for fraction in fractions]
+    values = {name: digits[k, :rows].view(kinds[k]) for k, name in enumerate(numbers)}
+    coded: dict[str, tuple[AnyArray, AnyArray]] = {}
     for k, name in enumerate(words):
         texts = [text[begin:end] for begin, end in spans[k, : known[k]].tolist()]
-        names = np.array([word.decode("utf-8", "backslashreplace") for word in texts], object)
-        cells[name] = Words(codes[k, :rows], names).sorted()
-    return cells
+        names = [word.decode("utf-8", "backslashreplace") for word in texts]
+        coded[name] = codes[k, :rows], np.array(names, object)
+    return values, coded
 
 
 def count_plain(

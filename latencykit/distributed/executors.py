@@ -44,7 +44,7 @@ from latencykit.io.files import (
     size_of,
     split,
 )
-from latencykit.io.part_results import PartResult, checked
+from latencykit.io.reading import PartResult, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

@@ -10,8 +10,7 @@ from latencykit.core.samples import Samples
 from latencykit.distributed.executors import read_each
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, LatencyKitError
 from latencykit.io.files import begin_of
-from latencykit.io.part_results import PartResult, read_part
-from latencykit.io.reading import Selection, select
+from latencykit.io.reading import PartResult, Selection, read_part, select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,7 +28,7 @@ from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.hlog import small_log, sum_of_small
-from latencykit.io.part_results import PartResult, in_memory, read_part
+from latencykit.io.reading import PartResult, in_memory, read_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

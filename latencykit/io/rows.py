@@ -273,10 +273,13 @@ def _compiled(data: bytes, skip: int, layout: RowLayout) -> Table | None:
     above, text = data[:at].replace(b"\r\n", b""), data[at:] if at else data
     if above.count(b'"') % 2 or b"\r" in above or layout.comment or layout.padded:
         return None
-    cells = kernel.table_cells(text, layout.sep, layout.columns, layout.numbers, layout.words)
-    if cells is None or any(np.any(_unfit(cells[name], name, layout)) for name in layout.numbers):
+    read = kernel.table_cells(text, layout.sep, layout.columns, layout.numbers, layout.words)
+    if read is None:
         return None
-    return Table(cells)
+    numbers, words = read
+    if any(np.any(_unfit(values, name, layout)) for name, values in numbers.items()):
+        return None
+    return Table(numbers | {name: Words(*coded).sorted() for name, coded in words.items()})
 
 
 def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:

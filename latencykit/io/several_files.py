@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, cast
 
 from latencykit._text import without_secrets
 from latencykit.io.files import FileRange, source_of
-from latencykit.io.part_results import TRAVELS, carried, checked, read_part
-from latencykit.io.reading import Selection, listed, select, unique_names
+from latencykit.io.reading import (
+    TRAVELS,
+    Selection,
+    carried,
+    checked,
+    listed,
+    read_part,
+    select,
+    unique_names,
+)
 
 if TYPE_CHECKING:
     import os

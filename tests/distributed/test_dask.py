@@ -25,7 +25,7 @@ from latencykit.distributed.executors import Task, dask_executor, local_cluster,
 from latencykit.distributed.results import totals_of
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io import files as places
-from latencykit.io import part_results
+from latencykit.io import reading
 from latencykit.io.reading import Selection
 from tests.conftest import DATA, needs_package
 from tests.distributed.conftest import bins_of, rows_of, same, total_of
@@ -57,9 +57,7 @@ class Talker(socketserver.BaseRequestHandler):
 def slowly(*arguments, **options):
     """Reading that takes long enough to be interrupted."""
     time.sleep(0.1)
-    return part_results.read_part(
-        *arguments, **options
-    )  # in a worker, whose modules nobody patched
+    return reading.read_part(*arguments, **options)  # in a worker, whose modules nobody patched
 
 
 def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
@@ -73,7 +71,7 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
 
     monkeypatch.setattr(engines, "TASK_FILES", 1)
     monkeypatch.setattr(spread, "reading_bar", lambda: kill_one)
-    monkeypatch.setattr(part_results, "read_part", slowly)
+    monkeypatch.setattr(reading, "read_part", slowly)
     total = total_of(logs * 2, dask=client.scheduler.address)
     assert victims
     assert victims[0] not in client.run(os.getpid).values()
@@ -104,7 +102,7 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path, ca
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
     read = functools.partial(
-        part_results.read_part,
+        reading.read_part,
         selection=Selection(),
         ask=totals_of,
         key="tag",

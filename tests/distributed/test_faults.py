@@ -28,13 +28,13 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 SLOW = """
 import os, time
-from latencykit.io import part_results
-read = part_results.read_part
+from latencykit.io import reading
+read = reading.read_part
 def read_part(place, *words, **more):
     open({reading!r}, "w").close()
     {act}
     return read(place, *words, **more)
-part_results.read_part = read_part
+reading.read_part = read_part
 """
 
 

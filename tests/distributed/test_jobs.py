@@ -17,8 +17,7 @@ from latencykit.distributed.executors import LocalExecutor, Task, read_each
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import files as places
 from latencykit.io.files import FileRange
-from latencykit.io.part_results import PartResult, carried
-from latencykit.io.reading import read
+from latencykit.io.reading import PartResult, carried, read
 from tests.conftest import DATA
 from tests.distributed.conftest import rows_of
 
