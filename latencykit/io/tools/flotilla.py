@@ -111,7 +111,8 @@ def _mark(first: str) -> str:
     """
     mark = max(",;\t", key=first.count)
     cells = first.replace('"', "").split(mark)
-    return mark if len(cells) > 2 and not any(map(_TIME.match, cells)) else ""
+    heading = len(cells) > 2 and not any(re.fullmatch(r"-?[\d.]+", cell) for cell in cells)
+    return mark if heading and not any(map(_TIME.match, cells)) else ""
 
 
 def _kind(cell: str) -> float | str | None:
