@@ -763,6 +763,37 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {"": scan.log()}
 
 
+class _Refused:
+    """What is corrupt: an error, or under ``lenient`` left out.
+
+    Blocks refer to it, and to no scan: one that they refer to in a circle stays in memory with all
+    that it has read until garbage is collected.
+    """
+
+    def __init__(self, source: Source, found: LineIntervals, options: ReadOptions) -> None:
+        self._source, self._found, self._options = source, found, options
+        self.lines = 0
+        self.rows: set[int] = set()
+
+    def error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
+        """Return the error of a line."""
+        if b"\0" in reason.encode("utf-8", "replace"):
+            reason = printable(reason)
+        before = bisect_left(self._found.line, line)
+        read = f"{before:,} intervals before it were read; --lenient skips such lines"
+        return self._source.corrupt(line, reason, expected, read)
+
+    def line(self, line: int, reason: str, expected: str = "") -> None:
+        """Leave a line out, or raise."""
+        self._options.reject(self.error(line, reason, expected))
+        self.lines += 1
+
+    def row(self, row: int, reason: str) -> None:
+        """Leave an interval out, or raise."""
+        self.line(self._found.line[row], reason)
+        self.rows.add(row)
+
+
 class _Scan:
     """One pass over the lines."""
 
@@ -772,19 +803,18 @@ class _Scan:
         self.comments: list[str] = []
         self.notes: list[str] = []
         self.end_legend = self.headed = False
-        self.skipped = 0
         # Lines are decoded as they are read until there is too much to keep: a small log is read in
         # one pass, and of a large one only the places are noted. Under --lenient all are, for what
         # is corrupt has to be left out.
         self.eager = True
-        self.part = HlogPart(source, self.found, self._error, options.jobs)
+        self.refused = _Refused(source, self.found, options)
+        self.part = HlogPart(source, self.found, self.refused.error, options.jobs)
         self.opened: list[tuple[int, Payload]] = []  # from lines that were parsed one by one
         self.blocks: list[Block] = []
         self.total: TotalsFold | None = TotalsFold()  # of these blocks
         self.kept_bytes = 0
         self.highest: list[tuple[Ints, AnyArray]] = []  # rows, and their highest values
         self.front = b""  # a line that was read after headers
-        self.bad_rows: set[int] = set()
         self.offset = self.number = 0  # bytes and lines that were gone through
         self.limits = in_force()
 
@@ -930,28 +960,11 @@ class _Scan:
             expected = bad.expected if isinstance(bad, LineError) else ""
             if not ended or not text.strip(b"\0"):
                 # it is all there is: a page, a message
-                if not (self.headed or len(self.found) or self.skipped):
-                    raise self._error(number, str(bad), "an interval log") from None
+                if not (self.headed or len(self.found) or self.refused.lines):
+                    raise self.refused.error(number, str(bad), "an interval log") from None
                 self.notes.append(f"the last line is incomplete and was left out ({bad})")
                 return
-            self._reject(self._error(number, str(bad), expected))
-
-    # ------------------------------------------------------------ corruption
-
-    def _error(self, line: int, reason: str, expected: str = "") -> CorruptInputError:
-        if b"\0" in reason.encode("utf-8", "replace"):
-            reason = printable(reason)
-        before = bisect_left(self.found.line, line)
-        read = f"{before:,} intervals before it were read; --lenient skips such lines"
-        return self.source.corrupt(line, reason, expected, read)
-
-    def _reject(self, error: CorruptInputError) -> None:
-        self.options.reject(error)
-        self.skipped += 1
-
-    def _row_reject(self, row: int, reason: str) -> None:
-        self._reject(self._error(self.found.line[row], reason))
-        self.bad_rows.add(row)
+            self.refused.line(number, str(bad), expected)
 
     def _flush(self) -> None:
         """Keep the payloads of lines that were parsed one by one."""
@@ -962,7 +975,7 @@ class _Scan:
 
     def _keep(self, rows: Ints, payloads: Payloads) -> None:
         """Check payloads, and keep them unless there is too much to keep."""
-        for block in blocks_of_payloads(rows, payloads, self._row_reject):
+        for block in blocks_of_payloads(rows, payloads, self.refused.row):
             top = self._folded(block)[:, 1]
             if self.kept_bytes > KEEP:
                 continue
@@ -988,10 +1001,10 @@ class _Scan:
 
     def log(self) -> HistogramLog:
         """Return what was found as a log."""
-        if self.skipped and not len(self.found):
+        if self.refused.lines and not len(self.found):
             raise self.source.corrupt(
                 None,
-                f"none of its {self.skipped:,} lines is an interval",
+                f"none of its {self.refused.lines:,} lines is an interval",
                 "an interval log",
                 "is it one?",
             )
@@ -1004,8 +1017,8 @@ class _Scan:
         origin = 0.0 if first is None else first
         offsets = start - origin
         good = (
-            np.array(sorted(set(range(start.size)) - self.bad_rows), np.int64)
-            if self.bad_rows
+            np.array(sorted(set(range(start.size)) - self.refused.rows), np.int64)
+            if self.refused.rows
             else np.arange(start.size)
         )
         back = int((np.diff(offsets) < 0).sum())
