@@ -205,8 +205,8 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 _SUMMARY = re.compile(
-    r"^[^\n=]{0,400}?(\S{0,200}) = +(\d+) in +(?:(\d+):(\d+):)?(\d+(?:\.\d+)?)s? = +([\d.]+)/s "
-    r"Avg: +(\d+) Min: +(\d+) Max: +(\d+) Err: +(\d+)",
+    r"^(?:[^\n=]{0,400}?[ \t])??(\S{0,200}) = +(\d+) in +(?:(\d+):(\d+):)?(\d+(?:\.\d+)?)s? = "
+    r"+([\d.]+)/s Avg: +(\d+) Min: +(\d+) Max: +(\d+) Err: +(\d+)",
     re.MULTILINE,
 )
 
