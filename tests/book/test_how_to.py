@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.book.commands import HOW_TO, agrees, pages, run, steps
+from tests.ctrlz.worlds import live
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +32,12 @@ PACKAGES = {("gate-your-repository", "python slowest.py"): "duckdb"}
         for path in pages()
     ],
 )
-def test_a_page_prints_what_it_says(page: Path, tmp_path: Path):
+@live
+def test_a_page_prints_what_it_says(page: Path, tmp_path_factory: pytest.TempPathFactory):
     tool = TOOLS.get(page.stem)
     if tool is not None and shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
-    ran = list(run(page, tmp_path))
+    ran = list(run(page, tmp_path_factory.mktemp("page")))
     assert len(ran) >= 1
     missing = {}
     for step, printed in ran:

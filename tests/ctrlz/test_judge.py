@@ -60,6 +60,15 @@ def test_real_reports_are_judged(tool) -> None:
     assert _judge(_printed(dict(rows), **known), stretched=tool == "wrk").verdict == verdict
 
 
+def test_wrk_on_a_busy_machine_is_honest() -> None:
+    """Pauses of the machine stretch its interval further; a third of the run is frozen."""
+    stall = FrozenSpan(4.0, 8.01)
+    truth = scheduled_truth(stall, 12.0, count=18_000, base=1.5 * MS)
+    report = _printed({50: 2.2, 75: 65.9, 90: 2160, 99: 3830, 100: 4020}, 18_000)
+    judged = judge(report, truth, 4.01e9, stall.share_due(12.0), base=1.5 * MS, stretched=True)
+    assert judged.verdict == "honest"
+
+
 def _samples(response: np.ndarray) -> lk.Samples:
     return lk.Samples(duration=response.astype(np.int64))
 

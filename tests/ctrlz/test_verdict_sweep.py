@@ -1,6 +1,6 @@
 """No honest report is accused, and no omitting one acquitted, whatever part of the run is frozen.
 
-Ten modes of load generators are simulated against a server that is frozen, and their reports given
+Twelve modes of load generators are simulated against a server that is frozen, and their reports given
 in the forms that tools print.
 """
 
@@ -81,6 +81,19 @@ def _wrk(stall: FrozenSpan, duration: float, rate: float) -> np.ndarray:
     return np.concatenate([samples, np.repeat(filled, CONNECTIONS)])
 
 
+def _busy_wrk(stall: FrozenSpan, duration: float, rate: float) -> np.ndarray:
+    """The same on a busy machine: pauses of 30 ms, a tenth of the time, are filled in, too."""
+    pause = 0.03
+    pauses = round(0.1 * (duration - stall.seconds) / pause)
+    count = round(CONNECTIONS * (0.9 * (duration - stall.seconds)) / (BASE / S))
+    interval = duration * S * CONNECTIONS / (count + CONNECTIONS * (pauses + 1))
+    times = [np.full(count, BASE)]
+    for length, often in ((stall.seconds * S, 1), (pause * S, pauses)):
+        filled = np.arange(length, interval, -interval)
+        times.append(np.repeat(filled, CONNECTIONS * often))
+    return np.concatenate(times)
+
+
 def _autocannon(stall: FrozenSpan, duration: float, rate: float) -> np.ndarray:
     """A correction by 1 ms, whatever the rate."""
     filled = np.arange(stall.seconds * S - MS, MS, -MS)
@@ -113,6 +126,7 @@ MODES = {
     "poisson": (_poisson, "honest"),
     "queued": (_queued, "honest"),
     "wrk": (_wrk, "honest"),
+    "busy wrk": (_busy_wrk, "honest"),
     "paced": (_paced, "omits"),
     "catching up": (_catching_up, "omits"),
     "full speed": (_full_speed, "omits"),
@@ -172,7 +186,7 @@ def _world(
 ) -> tuple[FrozenSpan, np.ndarray, lk.Histogram]:
     stall = FrozenSpan((duration - seconds) / 2, (duration + seconds) / 2)
     samples = MODES[mode][0](stall, duration, rate)
-    if mode in ("wrk", "full speed"):
+    if mode in ("wrk", "busy wrk", "full speed"):
         truth = scheduled_truth(stall, duration, count=len(samples), base=BASE)
     else:
         truth = scheduled_truth(stall, duration, rate=rate, base=BASE)
@@ -194,7 +208,7 @@ def _verdicts(
             seconds * S,
             stall.share_due(duration),
             base=BASE,
-            stretched=mode == "wrk",
+            stretched="wrk" in mode,
             sent=sent,
         )
         for sent in (min(1.0, len(samples) / truth.count), None)
