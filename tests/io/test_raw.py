@@ -214,6 +214,68 @@ def test_an_end_gives_the_start(read_text):
 
 
 @pytest.mark.parametrize(
+    ("table", "durations"),
+    [
+        ("begin_ms,end_ms\n5,17\n7,8\n", [12, 1]),
+        ("request_start,request_end\n1795219788001,1795219788013\n1795219788002,1795219788003\n", [12, 1]),
+        ("startTime,endTime\n1795219788.5,1795219788.512\n1795219789,1795219789.001\n", [12, 1]),
+        ("sent_at;received_at\n2026-01-31T12:00:00Z;2026-01-31T12:00:00.012Z\n2026-01-31T12:00:01Z;2026-01-31T13:00:01.001+01:00\n", [12, 1]),
+        ('{"started":"2026-01-31T12:00:00Z","ended":"2026-01-31T12:00:00.012Z"}\n{"started":"2026-01-31T12:00:01Z","ended":"2026-01-31T12:00:01.001Z"}\n', [12, 1]),
+    ],
+)  # fmt: skip
+def test_starts_and_ends_give_latencies(read_text, table, durations):
+    s = only(read_text(table, "x.txt"))
+    assert s.duration.tolist() == [value * MS for value in durations]
+    assert s.start is not None
+    (note,) = s.run.notes
+    assert note.startswith("latencies are the times from")
+
+
+def test_starts_and_ends_say_the_same_as_their_differences(tmp_path, monkeypatch):
+    monkeypatch.setattr(gather, "KEPT", 150)
+    dice = np.random.default_rng(8)
+    start = 10**18 + np.cumsum(dice.integers(1, 10**6, 2000))
+    duration = dice.lognormal(14, 1, 2000).astype(np.int64)
+    named = pd.DataFrame(
+        {"start_ns": start, "duration_ns": duration, "op": dice.choice(["a", "b"], 2000)}
+    )
+    bare = named.drop(columns="duration_ns").assign(end_ns=start + duration)
+    for kind in ("csv", "parquet"):
+        for name, frame in (("named", named), ("bare", bare)):
+            path = tmp_path / f"{name}.{kind}"
+            frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(
+                path, index=False
+            )
+        wanted, found = (read(tmp_path / f"{name}.{kind}") for name in ("named", "bare"))
+        assert (found.start.tolist(), found.duration.tolist()) == (
+            wanted.start.tolist(),
+            wanted.duration.tolist(),
+        )
+        assert found.tags == wanted.tags
+        counted = read_source(Source(tmp_path / f"bare.{kind}"), ReadOptions(counted=True))
+        assert counted["a"].counts.tolist() == wanted.by_tag()["a"].histogram().counts.tolist()
+
+
+def test_starts_and_ends_that_give_no_latencies(read_text):
+    backwards = only(
+        read_text("start_ms,end_ms,status\n5,17,200\n9,7,200\n9,,500\n,9,200\n", "x.csv")
+    )
+    assert backwards.duration.tolist() == [12 * MS]
+    assert backwards.run.failed == 1
+    assert any("1 negative duration left out" in note for note in backwards.run.notes)
+    with pytest.raises(InvalidArgumentError, match="'end' states no unit; give it with --unit"):
+        read_text("start,end\n1,3\n2,5\n", "x.csv")
+    assert only(read_text("start,end\n1,3\n2,5\n", "x.csv", unit="us")).duration.tolist() == [
+        2000,
+        3000,
+    ]
+    with pytest.raises(CorruptInputError, match="the rows are intervals"):
+        read_text("start_ms,end_ms,bytes\n0,10,1\n10,20,2\n20,30,3\n", "x.csv")
+    with pytest.raises(InvalidArgumentError, match="no column is named as a latency"):
+        read_text("start,end\n5,never\n6,later\n", "x.csv")
+
+
+@pytest.mark.parametrize(
     ("column", "cells", "outcomes"),
     [
         (

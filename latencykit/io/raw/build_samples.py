@@ -145,15 +145,21 @@ class _Rows:
     def _times(self, frame: Table) -> dict[str, Times]:
         """All columns of times; rows in which one cannot be read raise or are reported."""
         plan = self.plan
-        times = {"duration": self._durations(frame)}
+        moments = {
+            role: times_of(frame[column.column], column.kind, column.unit, stamps=True)
+            for role, column in plan.moments.items()
+        }
+        if plan.ended is None:
+            times = {"duration": self._durations(frame)}
+        else:
+            ended = times_of(frame[plan.duration], plan.ended.kind, plan.ended.unit, stamps=True)
+            lasted = np.where(ended.missing, 0, ended.ns - moments["start"].ns)
+            times = {"duration": ended._replace(ns=lasted)}
         if plan.shape is not None and plan.shape.low is not None:
             times["low"] = times_of(frame[plan.shape.low.column], plan.kind, plan.unit)
         if plan.shape is not None and plan.shape.count is not None:
             times["count"] = times_of(frame[plan.shape.count], "number", "none")
-        times |= {
-            role: times_of(frame[column.column], column.kind, column.unit, stamps=True)
-            for role, column in plan.moments.items()
-        }
+        times |= moments
         reported = np.zeros(len(frame), np.bool_)
         for role, column in times.items():
             wrong = np.flatnonzero(column.corrupt & ~reported)

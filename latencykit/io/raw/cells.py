@@ -167,17 +167,21 @@ _STATISTICS = re.compile(
     r"|percentile)(?:_|$)"
 )
 
+_STARTS = (
+    "start start_time starttime started started_at start_at start_timestamp start_ts sent sent_at "
+    "send send_time begin began begin_time request_start"
+)
 ROLES: dict[str, tuple[str, ...]] = {
     role: tuple(names.split())
     for role, names in {
         "intended": "intended intended_start intended_time intended_at intended_send "
         "intended_start_time scheduled scheduled_at scheduled_time scheduled_start schedule due "
         "due_at expected_start planned planned_start target_time",
-        "start": "start start_time starttime started started_at start_at start_timestamp start_ts "
-        "sent sent_at send send_time begin began begin_time request_start timestamp time_stamp ts "
+        "start": f"{_STARTS} timestamp time_stamp ts "
         "datetime date_time time epoch unix date at offset t when",
-        "end": "end end_time endtime ended ended_at end_timestamp end_ts finish finished "
-        "finished_at completed completed_at stop done done_at",
+        "end": "end end_time endtime ended ended_at end_timestamp end_ts finish finish_time "
+        "finished finished_at completed completed_at complete_time stop stop_time stopped "
+        "stopped_at done done_at received_at receive_time recv_time request_end response_end",
         "connection": "connection connection_id conn conn_id thread thread_id thread_name "
         "threadname worker worker_id client client_id vu vu_id user user_id session tid",
         "tag": "tag label operation operation_name op op_name op_type endpoint route transaction "
@@ -287,6 +291,18 @@ def roles_of(columns: Iterable[str], taken: str) -> dict[str, ColumnName]:
                 roles[role] = part
                 break
     return roles
+
+
+def start_and_end(columns: Iterable[str]) -> tuple[ColumnName, ColumnName] | None:
+    """Return the columns of when requests began and ended, where nothing names their latency."""
+    columns = list(columns)
+    if latency_columns(columns)[0] or are_statistics(columns):
+        return None
+    roles = roles_of(columns, "")
+    start, end = roles.get("start"), roles.get("end")
+    if start is None or end is None or start.stem not in _STARTS.split():
+        return None
+    return start, end
 
 
 # ------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from latencykit.io.raw.cells import (
     only_by_default,
     present,
     roles_of,
+    start_and_end,
     times_of,
 )
 from latencykit.io.raw.outcomes import candidate, reading_of, words_of
@@ -69,7 +71,9 @@ class ColumnPlan:
     Attributes
     ----------
     duration : str
-        Column of latencies.
+        Column of latencies, or of when requests ended.
+    ended : TimestampColumn or None
+        What `duration` is where it is the end, and a latency the time since ``moments["start"]``.
     kind : {"number", "span"}
     unit : str
         Of the numbers; ``none`` for bare ones.
@@ -108,6 +112,7 @@ class ColumnPlan:
     shape: Shape | None = None
     further: tuple[str, ...] = ()
     provenance: tuple[str, ...] = ()
+    ended: TimestampColumn | None = None
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -154,6 +159,7 @@ def looked_at(
             "(lk.limits) allows more"
         )
     named = [part.column for part in latency_columns(names)[0]]
+    named += [part.column for part in start_and_end(names) or ()]
     given = [name for name in (options.column, options.start_column) if name in names]
     kept = set(list(dict.fromkeys([*given, *named, *names]))[:most])
     return [name for name in names if name in kept]
@@ -181,13 +187,17 @@ def plan_of(
     columns = looked_at(sample, options, notes)
     sample = {name: sample[name] for name in columns}
     shape = None if options.start_column is not None else shape_of(sample, options.column, notes)
-    chosen = _latencies(sample, options, source, notes) if shape is None else shape.value
+    bounds = None if shape or options.column is not None else _bounds(sample, source, notes)
+    if bounds is not None:
+        chosen = bounds[1]
+    else:
+        chosen = _latencies(sample, options, source, notes) if shape is None else shape.value
     cells = sample[chosen.column]
     if shape is not None:
         notes += shape.notes
         cells = emptied(cells, matching(cells, is_open))
     kind = kind_of(cells)
-    if not _may_be_latencies(cells):
+    if not bounds and not _may_be_latencies(cells):
         first = printable(present(cells)[0], 30)
         raise InvalidArgumentError(
             f"{source.shown}: column {chosen.column!r} contains {first!r}, not latencies; name a "
@@ -200,13 +210,20 @@ def plan_of(
     if shape is not None and shape.low is not None and chosen.unit is None:
         stated = shape.low
     unit, unit_from = _unit(stated, kind, unit_column, options, source, notes)
-    if unit_column is None and kind == "number" and _are_moments(cells, chosen, unit):
+    if (
+        bounds is None
+        and unit_column is None
+        and kind == "number"
+        and _are_moments(cells, chosen, unit)
+    ):
         first = printable(present(cells)[0], 30)
         seen = f"column {chosen.column!r} contains points in time ({first}), not latencies"
         raise InvalidArgumentError(
             f"{source.shown}: {seen}; name the column of latencies with --column, or another --unit"
         )
     roles = roles_of(columns, chosen.column)
+    if bounds is not None:
+        roles["start"] = replace(bounds[0], unit=options.unit or bounds[0].unit or unit)
     if options.start_column is not None:
         start = named(_column(options.start_column, columns, source, "--start-column"))
         others = {role: part for role, part in roles.items() if part.column != start.column}
@@ -237,6 +254,7 @@ def plan_of(
         tag=_tag(sample, roles.get("tag"), notes),
         series=roles["series"].column if "series" in roles else None,
         notes=tuple(notes), unit_column=unit_column, shape=shape,
+        ended=TimestampColumn(chosen.column, kind, unit) if bounds else None,
     )  # fmt: skip
 
 
@@ -296,6 +314,27 @@ def _latencies(
     return fitting[0]
 
 
+def _bounds(
+    sample: Sample, source: Source, notes: list[str]
+) -> tuple[ColumnName, ColumnName] | None:
+    """The columns of each request's start and end, where only their difference is a latency."""
+    bounds = start_and_end(sample)
+    if bounds is None:
+        return None
+    kinds = [kind_of(sample[part.column]) for part in bounds]
+    if kinds[0] != kinds[1] or kinds[0] == "word":
+        return None
+    start, end = bounds
+    if kinds[0] == "number" and end.unit is None:
+        end = replace(end, unit=start.unit or _epoch_unit(_values(sample[end.column])))
+    begins, ends = (times_of(sample[part.column], kinds[0], "none").ns for part in (start, end))
+    if len(ends) > 2 and (begins[1:] == ends[:-1]).all():
+        seen = f"each {start.column!r} is the {end.column!r} before it: the rows are intervals"
+        raise source.corrupt(None, seen, "one row per request", "read what they were made from")
+    notes.append(f"latencies are the times from {start.column!r} to {end.column!r}")
+    return start, end
+
+
 def _may_be_latencies(cells: Cells) -> bool:
     """True if a column holds numbers or durations; empty cells may be followed by some."""
     return kind_of(cells) in ("number", "span") or not present(cells)
@@ -347,7 +386,7 @@ def _unit(
     source: Source,
     notes: list[str],
 ) -> tuple[str, UnitFrom]:
-    if unit_column is not None or kind == "span":
+    if unit_column is not None or kind in ("span", "moment"):
         if options.unit is not None:
             states = f"every value of {chosen.column!r} states its unit itself"
             if unit_column is not None:
@@ -396,6 +435,12 @@ def _moments(
     return moments
 
 
+def _epoch_unit(values: Floats) -> str | None:
+    """Unit of points in time since 1970 by their size; None if they count from elsewhere."""
+    middle = float(np.median(np.abs(values))) if values.size else 0.0
+    return next((name for name, least in _EPOCHS if middle >= least), None)
+
+
 def _stamp_unit(cells: Cells, stamp: ColumnName, unit: str, notes: list[str]) -> str:
     """Unit of stamps: the name's, else by their size for those since the epoch, else assumed."""
     values = _values(cells)
@@ -403,7 +448,7 @@ def _stamp_unit(cells: Cells, stamp: ColumnName, unit: str, notes: list[str]) ->
     # Points in time fit 64 bits of nanoseconds; a column `time_ms` may hold microseconds.
     if stamp.unit is not None and middle * NANOSECONDS[stamp.unit] < _LATEST:
         return stamp.unit
-    epoch = next((name for name, least in _EPOCHS if middle >= least), None)
+    epoch = _epoch_unit(values)
     if epoch is not None:
         return epoch
     integers = bool((values == np.rint(values)).all())

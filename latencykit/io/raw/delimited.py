@@ -18,7 +18,7 @@ from latencykit.io import writing as csv_out
 from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
-from latencykit.io.raw.cells import kind_of, latency_columns, styles_of, with_point
+from latencykit.io.raw.cells import kind_of, latency_columns, start_and_end, styles_of, with_point
 from latencykit.io.raw.columns import plan_of, refuse_twice
 from latencykit.io.rows import RowLayout, row_texts, table_chunks
 from latencykit.io.source import Confidence, Format
@@ -123,7 +123,7 @@ def _is_named(table: Dialect | None) -> bool:
     """True if the header of a table names latencies among other columns."""
     if table is None or not table.header or len(table.columns) < 2 or table.sep == " ":
         return False
-    return bool(latency_columns(table.columns)[0])
+    return bool(latency_columns(table.columns)[0] or start_and_end(table.columns))
 
 
 def _widths_agree(comment: str, row: str) -> bool:
@@ -141,7 +141,7 @@ def _widths_agree(comment: str, row: str) -> bool:
 
 def _are_readable(names: list[str]) -> bool:
     """True if names are those of a table that can be read."""
-    return bool(latency_columns(names)[0]) or looks_aggregated(names)
+    return bool(latency_columns(names)[0] or start_and_end(names)) or looks_aggregated(names)
 
 
 def _fields(line: str, sep: str) -> list[str]:
@@ -198,9 +198,11 @@ def sniff_csv(head: Head) -> Confidence:
     if dialect is None or (len(dialect.columns) == 1 and not dialect.header):
         return Confidence.NO
     if _share_of_numbers(dialect) < 0.5:  # a latency may be PT0.5S, 00:00:00.5 or the like
-        names = latency_columns(dialect.columns)[0] if dialect.header else []
-        sample = dialect.sample() if names else {}
-        if not any(kind_of(sample[part.column]) == "span" for part in names):
+        columns = dialect.columns if dialect.header else ()
+        bounds, names = start_and_end(columns), latency_columns(columns)[0]
+        sample = dialect.sample() if bounds or names else {}
+        kind = "moment" if bounds else "span"
+        if not any(kind_of(sample[part.column]) == kind for part in bounds or names):
             return Confidence.NO
     # Words in rows and none above them: ``p99: 1234 us``.
     if dialect.sep == " " and not dialect.header and percentile_lines.sniff(head):

@@ -14,7 +14,7 @@ from latencykit._threads import in_order, jobs
 from latencykit.io import json_text, percentile_lines
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
-from latencykit.io.raw.cells import latency_columns
+from latencykit.io.raw.cells import latency_columns, start_and_end
 from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.rows import Table, cells_of, line_chunks
 from latencykit.io.source import Confidence, Format, refuse_rows
@@ -50,7 +50,7 @@ def _has_latency(record: object) -> bool:
     if not isinstance(record, dict):
         return False
     columns = json_text.flat(record)
-    return bool(latency_columns(columns)[0]) or looks_aggregated(columns)
+    return bool(latency_columns(columns)[0] or start_and_end(columns)) or looks_aggregated(columns)
 
 
 def _first_value(text: str, at: int) -> object:
