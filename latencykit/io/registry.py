@@ -83,6 +83,9 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "ghz-json ghz-csv ghz",
         '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:\t",
     ),
+    "tools.go_tpc": (
+        "go-ycsb go-ycsb-json", " - takes(s): ", " - count: ", '"takes(s)"', "takes(s) |",
+    ),
     "tools.gobench": ("go-bench go-bench-json", "ns/op", '"action":'),
     "tools.google_benchmark": ("google-benchmark", '"real_time"'),
     "tools.h2load": ("h2load-log h2load", " started, ", r"^\d{15,17}\t"),

@@ -101,3 +101,29 @@ def test_releases_that_print_milliseconds(read_text):
     assert (data.count, data.mean, data.max, data.percentile(99)) == (508, 2.5e6, 120e6, 14e6)
     assert data.run.failed == 0
     assert any("rounds percentiles down" in note for note in data.run.notes)
+
+
+GO = "READ - Takes(s): 9.0, Count: {}, OPS: 9.0, Avg(us): 3066, Min(us): 1766, Max(us): 131613, "
+
+
+def test_go_ycsb_once_kept_buckets_of_one_millisecond_up_to_a_second(read_text):
+    text = GO.format(5000) + "99th(us): 125000, 99.9th(us): 132000, 99.99th(us): 0\n"
+    (data,) = read_text(text).values()
+    assert data.percentile(99) == 125e6
+    assert data.percentile(99.9) == data.max == 131.613e6  # the edge of the bucket is above it
+    assert 99.99 not in data.reported_percentiles[0]
+
+
+def test_go_ycsb_s_lines_are_about_the_run_so_far_and_go_tpc_s_are_not(read_text):
+    lines = [GO.format(count) + "99th(us): 125000\n" for count in (10, 20)]
+    (data,) = read_text("".join(lines)).values()
+    assert (data.count, data.run.duration, data.run.loop) == (20, 9.0, "closed")
+    (data,) = read_text(f"[Current] {lines[0]}[Summary] {lines[1]}").values()
+    assert data.count == 20
+    with pytest.raises(CorruptInputError, match=r"some seconds of the run \(\[Current\]\)"):
+        read_text(f"[Current] {lines[0]}")
+
+
+def test_go_ycsb_that_only_failed(read_text):
+    (name,) = read_text(GO.format(5).replace("READ", "READ_ERROR") + "99th(us): 125000\n")
+    assert "READ_ERROR" in name
