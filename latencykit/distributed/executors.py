@@ -214,10 +214,11 @@ def _read(
     wait: Callable[[Future[Any]], Any] = Future.result
     if isinstance(executor, LocalExecutor):
         context: Any = _processes(executor.workers)
+    elif (client := getattr(executor, "_client", None)) is not None:
+        cluster = _Cluster(client, getattr(executor, "_kwargs", {}))
+        context, wait = _borrowed(cluster, waiting), cluster.result_of
     else:
         context = _borrowed(executor, waiting)
-        if (client := getattr(executor, "_client", None)) is not None:
-            wait = _Watch(client).result_of
     with context as pool:
         # processes that start here ignore interrupts from their beginning
         with _without_interrupts(), safe_path():
@@ -279,7 +280,7 @@ def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[Part
 
 
 @contextlib.contextmanager
-def _borrowed(executor: Executor, waiting: deque[Future[Any]]) -> Iterator[Executor]:
+def _borrowed(executor: object, waiting: deque[Future[Any]]) -> Iterator[object]:
     """Give an executor that is not ours; on an error the waiting tasks are cancelled."""
     try:
         yield executor
@@ -304,13 +305,27 @@ def _borrowed(executor: Executor, waiting: deque[Future[Any]]) -> Iterator[Execu
         raise
 
 
-class _Watch:
-    """Waits for results of a Dask cluster, and gives up where it can no longer give any."""
+class _Cluster:
+    """A Dask cluster behind its executor, which is given up where it can no longer give a result.
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    The executor's own futures fail where a worker dies between a result and the look at its state.
+    """
+
+    def __init__(self, client: Any, options: dict[str, Any]) -> None:
+        self._client, self._options = client, options  # of the client and of each task
         self._seen: object = None  # who the workers are, and when one last reported
         self._since = self._answered = time.monotonic()
+
+    def submit(self, work: Callable[..., Any], *given: object) -> Future[Any]:
+        """Have a worker do some work; a result that was lost with its worker is computed again."""
+        import asyncio
+
+        task, loop = self._client.submit(work, *given, **self._options), self._client.loop
+
+        async def gathered() -> object:
+            return await self._client.gather(task, asynchronous=True)
+
+        return asyncio.run_coroutine_threadsafe(gathered(), loop.asyncio_loop)
 
     def result_of(self, future: Future[object]) -> object:
         """Return a result; raise where scheduler or workers are gone, or silent beyond limits."""
