@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +17,8 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_duration, format_percentile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from latencykit.io.source import Data
 
 MOST_REQUESTS = 1_000_000
@@ -160,6 +163,8 @@ NEAR = 0.15  # of the truth at the highest percentile that the stall decides: ho
 HALF = 0.5  # of the truth: below it the stall is missing, below it at the maximum it is lost
 ABOVE = 1.5  # of the truth, and by
 DRAIN = 0.25  # of the stall: more than a queue that drains afterwards
+FLAT = 1.1  # reported percentiles next to each other, whose truths differ by
+STEEP = 1.2  # at least: many requests were given one value
 # A percentile this far inside the stalled share is decided by the stall: neither by the drain nor
 # by a correction's interval that the stall itself has stretched (wrk's).
 DEEP = 0.6
@@ -387,6 +392,7 @@ class _Case:
         # The least value reported is the usual time where no probe measured it.
         least = min([row.reported for row in rows if row.percentile < 100], default=0.0)
         usual = base if base is not None else min(least, 0.05 * stall)
+        self.cap = self.cap or _plateau([r for r in self.decisive if r.reported >= 5 * usual])
         # Fewer requests in the report than were due: never sent, or a sample of those that were.
         # Where the server did not count them, an accusation takes the one for true, an acquittal
         # the other. A report of more requests than arrived has been corrected.
@@ -453,7 +459,9 @@ class _Case:
         """Return the verdict on a report that has all requests, the slowest with a lower value."""
         low = [row for row in self.decisive if row.ratio is not None and row.ratio < 1 - NEAR]
         if self.cap and low and low[-1].reported >= 0.8 * self.cap:
-            why = f"nothing above {format_duration(self.cap)} is reported"
+            above = self.top is not None and self.top.reported > self.cap
+            few = "hardly anything" if above else "nothing"
+            why = f"{few} above {format_duration(self.cap)} is reported"
             return "clips", f"{why}; {_words(low[-1])}"
         return None
 
@@ -544,6 +552,16 @@ def _limit(data: Data, truth: Histogram, stall: float, due: float) -> float | No
         pile = float(histogram.count_above(0.995 * top))
     many = pile >= max(10, 0.005 * histogram.count)
     return top if many and 0.05 * truth.max <= top < 0.9 * truth.max else None
+
+
+def _plateau(rows: Sequence[CalibrationRow]) -> float | None:
+    """Return the value that many requests have where the truth has different ones, if any."""
+    for low, high in itertools.pairwise(rows):
+        below, above = low.truth or 0.0, high.truth or 0.0
+        flat = high.reported <= FLAT * low.reported and above >= STEEP * below
+        if flat and high.reported < 0.9 * below:
+            return high.reported
+    return None
 
 
 def _words(row: CalibrationRow) -> str:

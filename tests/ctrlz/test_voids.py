@@ -184,6 +184,23 @@ def test_values_just_below_a_timeout_are_clipped() -> None:
         assert _verdict(kept, requests=2400)[0] == "loses"
 
 
+def test_a_straggler_above_a_clip_does_not_hide_those_below_it() -> None:
+    """The report lost no delayed request; a busy machine adds one late one."""
+    due = np.arange(2400) * 5 * MS
+    waits = np.where((due >= 4e9) & (due < 8e9), 8e9 - due, 1.2 * MS)
+    clipped = np.minimum(waits, 1.1e9)
+    clipped[0] = 1.7e9
+    for report in (lk.Samples(duration=clipped.astype(np.int64)), _brief(clipped)):
+        assert _verdict(report, requests=2400)[0] == "clips"
+
+
+def _brief(values: np.ndarray) -> lk.Histogram:
+    points, stats = [50, 90, 99], {"max": float(values.max())}
+    return lk.Histogram.from_percentiles(
+        points, np.percentile(values, points), values.size, reported_stats=stats
+    )
+
+
 def test_a_busy_server_is_admitted() -> None:
     assert "busy 90% of the time" in _verdict(_report(*OMITTING), busy=0.9)[2]
 
