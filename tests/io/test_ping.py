@@ -123,6 +123,65 @@ def test_replies_are_read_in_any_language(read_text, language):
     assert data.run.timeouts == 1
 
 
+ONE_TARGET = """PING {0} ({0}) 56(84) bytes of data.
+64 bytes from {0}: icmp_seq=1 ttl=64 time={1} ms
+64 bytes from {0}: icmp_seq=2 ttl=64 time={1} ms
+
+--- {0} ping statistics ---
+3 packets transmitted, 2 received, 33% packet loss, time 2003ms
+rtt min/avg/max/mdev = 1.000/1.000/1.000/0.000 ms
+"""
+
+
+def test_each_target_is_a_series(read_text):
+    hosts = ("192.0.2.1", 1.0), ("192.0.2.2", 50.0), ("192.0.2.1", 2.0)
+    found = read_text("\n".join(ONE_TARGET.format(*host) for host in hosts))
+    assert {name: (data.duration / 1e6).tolist() for name, data in found.items()} == {
+        "192.0.2.1": [1, 1, 2, 2],
+        "192.0.2.2": [50, 50],
+    }
+    assert [data.run.timeouts for data in found.values()] == [2, 1]
+    windows = "".join(LANGUAGES["German Windows"][0].replace(".1", f".{k}") for k in (7, 8))
+    assert list(read_text(windows)) == ["192.0.2.7", "192.0.2.8"]
+
+
+def test_all_that_were_lost_are_counted(read_text):
+    lost = (
+        "Ping wird ausgeführt für 192.0.2.1 mit 32 Bytes Daten:\n"
+        "Zeitüberschreitung der Anforderung.\n\nPing-Statistik für 192.0.2.1:\n"
+        "    Pakete: Gesendet = 4, Empfangen = 0, Verloren = 4\n"
+    )
+    quiet = (
+        "HPING 192.0.2.1 (eth0 192.0.2.1): S set, 40 headers + 0 data bytes\n"
+        "--- 192.0.2.1 hping statistic ---\n"
+        "4 packets transmitted, 0 packets received, 100% packet loss\n"
+        "round-trip min/avg/max = 0.0/0.0/0.0 ms\n"
+    )
+    for text in (lost, quiet):
+        (data,) = read_text(text).values()
+        assert (data.count, data.run.timeouts) == (0, 4)
+
+
+def test_spanish_windows_leaves_out_a_letter(read_text):
+    text = LANGUAGES["Spanish Windows"][0].replace("tiempo=10ms", "tiempo<1m")
+    (data,) = read_text(text).values()
+    assert (data.duration / 1e6).tolist() == [1, 21]
+
+
+def test_duplicates_that_macos_does_not_mark(read_text):
+    text = (
+        "PING 192.0.2.255 (192.0.2.255): 56 data bytes\n"
+        "64 bytes from 192.0.2.1: icmp_seq=0 ttl=64 time=0.2 ms\n"
+        "64 bytes from 192.0.2.7: icmp_seq=0 ttl=64 time=62.7 ms\n"
+        "64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=0.3 ms\n\n"
+        "--- 192.0.2.255 ping statistics ---\n"
+        "2 packets transmitted, 2 packets received, +1 duplicates, 0.0% packet loss\n"
+    )
+    (data,) = read_text(text).values()
+    assert (data.duration / 1e6).tolist() == [0.2, 0.3]
+    assert "1 duplicate reply left out" in data.run.notes
+
+
 def test_statistics_of_ioping_are_not_those_of_ping(read_text):
     text = (
         "4.0 kb from . (ext4 /dev/sda1): request=1 time=0.2 ms\n"

@@ -7,6 +7,7 @@ lines, its JSON (``-J``), and its raw statistics (``-p``, ``-B``).
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 # Words differ by language: "icmp_seq=1 ttl=52 temps=9,85 ms", "Bytes=32 Zeit<1ms TTL=52".
 _REPLY = re.compile(
     r"^(?:\[(\d+\.\d+)\] )?.*?\b[^\W\d]\w*=(\d+).*?\b[^\W\d]+([=<]) ?(-?\d+(?:[.,]\d+)?) ?"
-    r"(ms|us|usec|sec|s)\b(.*)$",
+    r"(ms|us|usec|sec|s|m)\b(.*)$",
     re.MULTILINE,
 )
 _SENT = re.compile(
@@ -43,6 +44,16 @@ _SENT = re.compile(
     r"|: [^\W\d]+ = (\d+), [^\W\d]+ = (\d+), [^\W\d]+ = \d+",
     re.MULTILINE,
 )
+_BEGIN = re.compile(
+    r"^(?:H?PING|Pinging) \S|^[^=\n]{0,200}[ \t]\d+ [^\W\d][^=\n]{0,60}:[ \t]*$", re.MULTILINE
+)  # what Windows says in any language ends in "32 bytes of data:"
+_TARGET = re.compile(
+    r"^--- (\S+) h?ping statistic"
+    r"|^[^\n]{0,80}?((?:\d{1,3}\.){3}\d{1,3}|[\da-f]{1,4}:[\da-f:]{2,40})[^\n]{0,40}:\n"
+    r"[^\n=]{1,40}: [^\W\d]+ = \d+, ",
+    re.MULTILINE,
+)
+_DUPLICATES = re.compile(r"received, \+\d+ duplicates")
 _LOST = re.compile(r"Request time(?:out for icmp_seq|d out)|no answer yet for icmp_seq")
 _PING_STATS = re.compile(r"min/avg/max(?:/(?:mdev|stddev))? = ([\d.,/]+) ms")
 _UNREACHABLE = re.compile(
@@ -52,7 +63,8 @@ _UNREACHABLE = re.compile(
 _CUT = (
     "the closing statistics are missing: the run was cut short, lost packets are those it reported"
 )
-_PING_HINT = "the single replies were not printed (-q); without -q ping prints the distribution"
+_PING_HINT = "the single replies are not in it, as with -q; they would show the distribution"
+_WINDOWS_STATS = re.compile(r"\b[^\W\d]+ = (\d+) ?ms, [^\W\d]+ = (\d+) ?ms, [^\W\d]+ = (\d+) ?ms")
 _REQUEST = re.compile(r"request=\d+ time=([\d.]+) (\S+)(.*)$", re.MULTILINE)
 _IOPING_STATS = re.compile(r"min/avg/max/mdev = ([^\n]+)")
 _IOPING_COUNT = re.compile(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", re.MULTILINE)
@@ -65,7 +77,8 @@ _IOPING_HINT = (
 
 _PING = re.compile(
     r"^(?:PING|Pinging) \S+|\b\d+ bytes from .*icmp_seq=\d+ .*time=[\d.]+ ms|"
-    r"=\d+ [^\W\d]+[=<] ?\d+ ?ms TTL=\d|" + _PING_STATS.pattern,
+    r"=\d+ [^\W\d]+[=<] ?\d+ ?ms? TTL=\d|"
+    r"^[^\n:]{0,80}\b[Pp]ing\b[^\n]{0,80}:\n[^\n:]{1,40}: [^\W\d]+ = \d+, |" + _PING_STATS.pattern,
     re.MULTILINE,
 )
 
@@ -76,46 +89,71 @@ def sniff_ping(head: Head) -> Confidence:
 
 
 def read_ping(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every reply; lost packets are counted apart."""
-    text = source.text()
+    """Read every reply, one series per target; lost packets are counted apart."""
+    text = plain(source.text())
+    starts = [match.start() for match in _BEGIN.finditer(text)]
+    targets: dict[str, str] = {}
+    for begin, end in pairwise([0, *starts[1:], len(text)]):
+        target = _TARGET.search(text, begin, end)
+        name = "" if target is None else target[1] or target[2]
+        targets[name] = targets.get(name, "") + text[begin:end]
+    if len(targets) < 2:
+        return _replies(text, options)
+    return {
+        name: data for name, part in targets.items() for data in _replies(part, options).values()
+    }
+
+
+def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
+    """The replies of one target, or the closing statistics."""
     rows = _REPLY.findall(text)
     single = [row for row in rows if "DUP!" not in row[5]]
-    sent, unreachable = _SENT.search(text), len(_UNREACHABLE.findall(text))
+    if _DUPLICATES.search(text):  # not marked by macOS
+        single = list({row[1]: row for row in reversed(single)}.values())[::-1]
+    sent, unreachable = _SENT.findall(text), len(_UNREACHABLE.findall(text))
     notes = []
     if len(rows) > len(single):
         count = format_items(len(rows) - len(single), "duplicate reply", "duplicate replies")
         notes.append(f"{count} left out")
     if any(row[2] == "<" for row in single):
         notes.append("times printed as below a bound are taken at that bound")
+    received = None
     if sent:
-        sent_count, received = (int(number) for number in sent.groups() if number)
+        counts = [[int(number) for number in row if number] for row in sent]
+        sent_count, received = (sum(column) for column in zip(*counts, strict=True))
         lost = sent_count - received
         unreachable = min(unreachable, max(lost, 0))
         late = max(lost - unreachable, 0)
     else:
         late = len(_LOST.findall(text))
         notes.append(_CUT)
-    milliseconds = fact(text, r"packet loss, time (\d+)ms", int)
+    spans = [int(span) for span in re.findall(r"packet loss, time (\d+)ms", text)]
     run = Run(
         tool="ping", version=fact(text, r"ping from (\S+ \S+)", str), loop="open",
         measure="service", corrected="schedule", connections=1, failed=unreachable, timeouts=late,
-        duration=None if milliseconds is None else milliseconds / 1e3, unit="ms",
+        duration=sum(spans) / 1e3 if spans else None, unit="ms",
         notes=tuple(notes) if single else (),
     )  # fmt: skip
-    stats = _PING_STATS.search(text)
     if not single:
-        if stats is None:
-            return {}
-        cells = [nanoseconds(c, "ms") for c in stats[1].replace(",", ".").split("/") if c]
-        named = dict(zip(("min", "mean", "max", "std"), cells, strict=False))
-        number = received if sent else None
-        return {"": Summary(named, {}, number, "ns", run.with_notes(_PING_HINT))}
-    unit = unit_in(single[0][4]) or "ms"
-    duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit)
+        stats, windows = _PING_STATS.search(text), _WINDOWS_STATS.search(text)
+        if received == 0 or not (stats or windows):
+            return samples_of({"duration": np.zeros(0, np.int64)}, run, options) if late else {}
+        if stats:
+            names = ["min", "mean", "max", "std"]
+            cells = stats[1].replace(",", ".").split("/")
+        else:
+            names, cells = ["min", "max", "mean"], list(windows.groups() if windows else ())
+        values = [nanoseconds(cell, "ms") for cell in cells if cell]
+        named = dict(zip(names, values, strict=False))
+        return {"": Summary(named, {}, received, "ns", run.with_notes(_PING_HINT))}
+    unit = unit_in(single[0][4]) if single[0][4] != "m" else "ms"  # Windows in Spanish
+    duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit or "ms")
     ends = np.array([float(row[0] or "nan") for row in single])
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)
     start = None if np.isnan(ends).any() else whole_nanoseconds(ends, "s") - travelled
-    return samples_of({"duration": duration, "start": start}, run.replace(unit=unit), options)
+    return samples_of(
+        {"duration": duration, "start": start}, run.replace(unit=unit or "ms"), options
+    )
 
 
 def sniff_raw(head: Head) -> Confidence:
