@@ -70,7 +70,8 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.fio": (
         "fio-json fio-terse fio fio-log fio-histograms",
-        '"fio version"', ";fio-", "(groupid=", r"^\d+, \d+, \d",
+        '"fio version"', ";fio-", "(groupid=", " clat (", "sync (", "clat percentiles (",
+        r"^\d+, \d+, \d",
     ),
     "tools.flotilla": ("flotilla percentile-table", "|", "│", "║", "p99", "99%", "p95", "95%"),
     "tools.fortio": (
@@ -153,7 +154,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.pgbench": (
         "pgbench-log pgbench-intervals pgbench",
-        "transaction type:", r"^\d+ (\d|skipped|failed|serialization|deadlock)",
+        "transaction type:", "scaling factor:", r"^\d+ (\d|skipped|failed|serialization|deadlock)",
     ),
     "tools.ping": (
         "ping ioping ioping-json ioping-raw",
@@ -196,7 +197,8 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     "tools.wrk": ("wrk wrk2", "thread stats"),
     "tools.ycsb": (
         "ycsb ycsb-json ycsb-raw",
-        "[overall], runtime(ms),", "latency(us)", '"measurement"', r"^[A-Za-z][\w-]*,\d{12,14},",
+        "[overall], runtime(ms),", "[overall],runtime(ms),", "latency(us)", '"measurement"',
+        r"^[A-Za-z][\w-]*,\d{12,14},",
     ),
     # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
     "raw": (

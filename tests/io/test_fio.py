@@ -109,9 +109,39 @@ def test_the_last_of_several_reports_counts(read_text):
         read_text(record(first)[:-9])
 
 
+def test_json_of_several_runs_is_several_runs(read_text):
+    """A status of one run has the same start; another run has another."""
+    runs = [
+        record({"jobname": "a", "job_start": start, "read": side(clat_ns=latency(N=n))})
+        for start, n in ((1000, 2), (1000, 4), (2000, 5))
+    ]
+    text = "\n".join(run.replace('"job_start":', '"job_start" :') for run in runs)
+    found = read_text(text)
+    assert {name: data.count for name, data in found.items()} == {
+        "run 1 a read": 4,
+        "run 2 a read": 5,
+    }
+
+
+def test_a_copied_part_of_the_text(read_text):
+    part = TEXT[TEXT.index("  write:") :]
+    (write, sync) = read_text(part).items()
+    assert (write[0], write[1].percentile(99)) == ("write", 43_000)
+    assert sync[0] == "sync"
+    table = part[part.index("    clat percentiles") : part.index("  lat (usec)   :")]
+    (data,) = read_text(table).values()
+    assert data.percentile(99) == 43_000
+
+
+def test_clients_of_a_server_are_named(read_text):
+    job = {"jobname": "a", "hostname": "host-1", "read": side(clat_ns=latency(N=2))}
+    (name,) = read_text(record(job))
+    assert name == "host-1 a read"
+
+
 def test_normal_text(read_text):
     found = read_text(TEXT)
-    assert list(found) == ["seq write"]
+    assert list(found) == ["seq write", "seq sync"]
     h = found["seq write"]
     assert (h.count, h.max, h.percentile(99), h.mean, h.run.achieved) == (
         600,

@@ -8,6 +8,7 @@ window's mean) and ``write_hist_log`` (one histogram per window).
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +32,8 @@ from latencykit.io.build import (
 )
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import blocks, fact
+from latencykit.io.source import Confidence, Format, SeveralDocuments, refuse_line
+from latencykit.io.text_reports import blocks, fact, line_numbers, plain
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -43,10 +44,20 @@ if TYPE_CHECKING:
 
 
 _JSON = '"fio version"'
+_JOB_START = re.compile(r'"job_start" : (\d+)')
 _DIRECTIONS = ("read", "write", "trim", "sync")
 _TERSE = re.compile(r"^([345]);fio-[^;]*;.*$", re.MULTILINE)
 _TERSE_WIDTH = {"3": 41, "4": 41, "5": 47}
 _GROUP = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)", re.MULTILINE)
+_SIDE = re.compile(
+    r"^[ \t]*(read|write|trim|(?:f?sync/)?f?(?:data)?sync(?:/sync_file_range)?) ?:(?: |$)",
+    re.MULTILINE,
+)
+_CLAT_ROW = re.compile(
+    r"^[ \t]*(?:clat|sync) \((\w+)\): +min= *(\S+?), max= *(\S+?), avg= *(\S+?), stdev= *(\S+)",
+    re.MULTILINE,
+)
+_CLAT_TABLE = re.compile(r"(?:clat|sync) percentiles \((\w+)\):\n((?:[ \t]*\|.*\n?)+)")
 _SCALE = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _CLAT = "completion latency (clat)"
 _HINT = "--output-format=json+ contains the full distribution"
@@ -58,6 +69,16 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     begins = [match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)]
     if not begins:
         raise source.corrupt(None, "it contains no JSON", "fio's JSON output")
+    ends = [*begins[1:], len(text)]
+    runs = {
+        fact(text[begin:end], _JOB_START, int): (begin, end)
+        for begin, end in zip(begins, ends, strict=True)
+    }
+    if len(runs) > 1:
+        line_at = line_numbers(text)
+        raise SeveralDocuments(
+            [(text[begin:end], line_at(begin) - 1) for begin, end in runs.values()]
+        )
     record: dict[str, Any] = json_text.parse(text, source, begins[-1], whole=False)
     series: dict[str, Data] = {}
     requests: list[Data] = []
@@ -66,7 +87,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         for direction in _DIRECTIONS:
             data = _direction(job, direction, settings, record)
             if data is not None:
-                series[distinct(f"{job.get('jobname', 'job')} {direction}", series)] = data
+                name = f"{job.get('jobname', 'job')} {direction}"
+                if "hostname" in job:  # of one client of several
+                    name = f"{job['hostname']} {name}"
+                series[distinct(name, series)] = data
                 requests += [data] if direction != "sync" else []
     exact = [
         data for data in requests if isinstance(data, Histogram) and _HINT not in data.run.notes
@@ -93,7 +117,7 @@ def _direction(
     if not candidates:
         return None
     latency, unit, kind = (full or candidates)[0]
-    count = int(latency.get("N") or side.get("total_ios") or 0)
+    count = int(latency.get("N") or side.get("total_ios") or 0) or None
     rate = fact(str(settings.get("rate_iops", "")), r"\A([1-9]\d*)", float)
     jobs = int(settings.get("numjobs", 1)) if "group_reporting" in settings else 1
     run = Run(
@@ -168,52 +192,55 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the normal output: the percentiles of every group and direction."""
-    text = source.text()
+    """Read the normal output: the percentiles of every group and direction.
+
+    Of a copied part, what stands above the first group is a group without a name.
+    """
+    text = plain(source.text())
     version = fact(text, r"^fio-(\S+)$", str)
+    groups = [(match[1], match[3], match.end(), end) for match, end in blocks(text, _GROUP)]
+    if not groups:
+        groups = [("", "0", 0, len(text))]
     series: dict[str, Data] = {}
-    for group, end in blocks(text, _GROUP):
-        body = text[group.end() : end].split("\nRun status group")[0]
-        failed = int(group[3] != "0")
-        run = Run(tool="fio", version=version, measure="service", corrected="none", failed=failed)
+    for name, errors, begin, end in groups:
+        body = text[begin:end].split("\nRun status group")[0]
+        run = Run(
+            tool="fio", version=version, measure="service", corrected="none",
+            failed=int(errors != "0"),
+        )  # fmt: skip
         for direction, data in _sides(body, run):
-            series[distinct(f"{group[1]} {direction}", series)] = data
+            series[distinct(f"{name} {direction}".strip(), series)] = data
     return series
 
 
 def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
-    """Directions of a group: ``read:``, ``write:`` … and what is indented below each."""
-    totals = (
-        fact(body, r"issued[ \w]*: total=([rwd\d=/,]+)", lambda text: re.findall(r"\d+", text))
-        or []
-    )
-    parts = re.split(r"^ +(read|write|trim) ?: ", body, flags=re.MULTILINE)
-    for direction, block in zip(parts[1::2], parts[2::2], strict=True):
-        block = block.split("fsync/fdatasync")[0]
-        row = re.search(
-            r"^ +clat \((\w+)\): +min= *(\S+?), max= *(\S+?), avg= *(\S+?), stdev= *(\S+)",
-            block,
-            re.MULTILINE,
-        )
-        if row is None:
+    """Directions of a group, its syncs, and what is indented below each."""
+    totals = fact(body, r"issued[ \w]*: total=([rwd\d=/,]+)", partial(re.findall, r"\d+")) or []
+    parts = _SIDE.split(body)
+    for name, block in zip(["", *parts[1::2]], parts[::2], strict=True):
+        direction = "sync" if "sync" in name else name
+        row, table = _CLAT_ROW.search(block), _CLAT_TABLE.search(block)
+        if row is None and table is None:
             continue
-        table = re.search(r"clat percentiles \((\w+)\):\n((?: +\|.*\n?)+)", block)
-        unit = unit_in(row[1]) or row[1]
-        stats = {
-            name: float(cell.rstrip("kKMG")) * _SCALE.get(cell[-1], 1.0)
-            for name, cell in zip(("min", "max", "mean", "std"), row.groups()[1:], strict=True)
-        }
+        stats: dict[str, float] = {}
+        unit = unit_in((row or table or [""] * 2)[1]) or "us"
+        if row:
+            stats = {
+                name: float(cell.rstrip("kKMG")) * _SCALE.get(cell[-1], 1.0)
+                for name, cell in zip(("min", "max", "mean", "std"), row.groups()[1:], strict=True)
+            }
         points: dict[float, float] = {}
         if table:
             cells = re.findall(r"([\d.]+)th=\[ *>?=?([\d.]+)\]", table[2])
             in_unit = unit_in(table[1]) or table[1]
             points = in_nanoseconds({float(p): cell for p, cell in cells}, in_unit)
-        order = _DIRECTIONS.index(direction)
+        order = _DIRECTIONS.index(direction) if name else len(totals)
         count = int(totals[order]) if len(totals) > order else None
         iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
         achieved = float(iops[1]) * {"": 1, "k": 1e3, "M": 1e6}[iops[2]] if iops else None
-        own = run.replace(unit=unit, achieved=achieved, notes=(_CLAT, _HINT))
-        yield direction, data_from_points(points, count, in_nanoseconds(stats, unit), own)
+        notes = (_HINT,) if direction == "sync" else (_CLAT, _HINT)
+        own = run.replace(unit=unit, achieved=achieved, notes=notes)
+        yield direction, data_from_points(points, count or None, in_nanoseconds(stats, unit), own)
 
 
 # ------------------------------------------------------------
@@ -367,7 +394,11 @@ FORMATS = (
     ),
     Format(
         "fio", "fio (normal text)", "histogram", (".txt",),
-        has_match(_GROUP, without=f"{_JSON}|{_TERSE.pattern}"), read_text,
+        has_match(
+            f"{_GROUP.pattern}|{_CLAT_ROW.pattern}|{_CLAT_TABLE.pattern}",
+            without=f"{_JSON}|{_TERSE.pattern}",
+        ),
+        read_text,
         example="fio JOB > out.txt",
     ),
     Format(
