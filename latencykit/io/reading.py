@@ -413,7 +413,7 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
             text = f"{type(error).__name__}: {printable(str(error), 80)}"
             raise source.corrupt(
                 None,
-                f"this is not the JSON of {chosen.title} ({text})",
+                f"this is not what {chosen.title} contains ({text})",
                 "an intact output",
                 "if the tool wrote it so, please send us the file",
             ) from error

@@ -212,7 +212,7 @@ def believed(data: Data) -> Data:
         count = whole_count(data.count)
         return (
             data
-            if run is data.run and count == data.count
+            if run is data.run and count == data.count and points == data.reported_percentiles
             else type(data)(stats, points, count, data.unit, run)
         )
     if not isinstance(data, Histogram):
@@ -233,7 +233,7 @@ def believed(data: Data) -> Data:
         run = run.with_notes(*map(_note_of, wrong))
         left_out = {flaw.name for flaw in wrong}
         stats = {name: value for name, value in stats.items() if name not in left_out}
-    if run is data.run:
+    if run is data.run and tuple(points.values()) == data.reported_percentiles[1]:
         return data
     return replace(
         data,

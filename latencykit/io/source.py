@@ -565,7 +565,7 @@ class Source:
     cut : bool
         Whether a compressed stream was found to end early.
     json : bool
-        Whether JSON was read of it, where a value of any type may stand anywhere.
+        Whether JSON or the like was read of it, where a value of any type may stand anywhere.
     highest : ndarray of float64, or None
         Highest latency of each interval of a log that was decoded while it was read, in the
         log's unit.

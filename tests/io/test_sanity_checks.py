@@ -11,7 +11,7 @@ import latencykit as lk
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.sanity_checks import too_long
+from latencykit.io.sanity_checks import believed, too_long
 
 ROOT = Path(__file__).parents[2]
 HLOG = ROOT / "data/jhiccup-v2.hlog"
@@ -136,3 +136,11 @@ def test_what_was_decoded_while_reading_suffices(seed, unit, tmp_path, monkeypat
     read = lk.read(path, unit=unit, lenient=True)
     monkeypatch.setattr("latencykit.io.reading.too_long", lambda data, _: too_long(data))
     assert lk.read(path, unit=unit, lenient=True).run.notes == read.run.notes
+
+
+def test_percentiles_that_fall_by_rounding_are_level():
+    """Whole milliseconds may contradict each other by one; no reader of a summary asks for more."""
+    run = Run(unit="ms")
+    data = believed(Summary({"max": 7e6}, {75.0: 5e6, 95.0: 4e6}, 10, "ns", run))
+    assert data.reported_percentiles == {75.0: 5e6, 95.0: 5e6}
+    assert data.run is run

@@ -449,6 +449,7 @@ def sniff_protobuf(head: Head) -> Confidence:
 def _families_in_protobuf(source: Source) -> _Families:
     """The families of protobuf as text, as JSON, or behind lengths."""
     if _BEGIN.match(source.head.text):
+        source.json = True  # and its values may be of any type, as in JSON
         messages: Iterable[dict[str, Any]] = _families_in_text(source)
     elif source.head.text.lstrip()[:1] in ("{", "["):
         messages = _snake(json_text.documents(source)[0])
