@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.io.source import SeveralDocuments
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -167,6 +168,28 @@ def section_runs(source: Source, begin: re.Pattern[str]) -> dict[str, Section]:
     return {f"run {number}": part for number, part in enumerate(parts, 1)}
 
 
+def text_of_run(
+    source: Source, begin: str | re.Pattern[str], holds: str | re.Pattern[str] = ""
+) -> str:
+    """Return the text of one run; of several one after the other, `reading` reads each.
+
+    A run begins where `begin` matches, and lasts until it has what `holds` matches.
+    """
+    text = plain(source.text())
+    starts = [match.start() for match in re.finditer(begin, text, _flags(begin))]
+    runs, at, begins_at = [], 0, 0
+    for end in [*starts[1:], len(text)]:
+        if search(holds, text[at:end]):
+            runs.append(begins_at)
+            begins_at = end
+        at = end
+    if len(runs) < 2:
+        return text
+    line_at = line_numbers(text)
+    bounds = pairwise([*runs, len(text)])
+    raise SeveralDocuments([(text[start:end], line_at(start) - 1) for start, end in bounds])
+
+
 def blocks(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:
     """Yield the match of each heading, and where what is below it ends."""
     matches = list(heading.finditer(text))
@@ -176,7 +199,11 @@ def blocks(text: str, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str],
 
 def search(pattern: str | re.Pattern[str], text: str) -> re.Match[str] | None:
     """Return the first match; in a pattern that is text, ``^`` and ``$`` match at every line."""
-    return re.search(pattern, text, 0 if isinstance(pattern, re.Pattern) else re.MULTILINE)
+    return re.search(pattern, text, _flags(pattern))
+
+
+def _flags(pattern: str | re.Pattern[str]) -> re.RegexFlag:
+    return re.NOFLAG if isinstance(pattern, re.Pattern) else re.MULTILINE
 
 
 def fact(text: str, pattern: str | re.Pattern[str], kind: Callable[[str], _Kind]) -> _Kind | None:

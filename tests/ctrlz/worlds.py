@@ -7,6 +7,7 @@ import functools
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,11 +74,12 @@ def live_server(*arguments: str) -> Iterator[str]:
 
 
 def live(test: Callable[..., None]) -> Callable[..., None]:
-    """A test with a stopwatch on a machine that may be busy: the last of three tries counts."""
+    """A test with a stopwatch on a machine that may be busy: the last of five tries counts."""
 
     @functools.wraps(test)
     def tried(*args: object, **kwargs: object) -> None:
-        for _ in range(2):
+        for pause in (0, 2, 5, 10):  # seconds, for what keeps the machine busy to end
+            time.sleep(pause)
             with contextlib.suppress(AssertionError):
                 return test(*args, **kwargs)
         return test(*args, **kwargs)

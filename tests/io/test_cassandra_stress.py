@@ -86,3 +86,21 @@ Total operation time      : 00:01:02
 def test_a_run_that_never_ended(read_text):
     with pytest.raises(CorruptInputError, match="results at the end"):
         read_text(NEW.split("Results")[0].format(ops=0))
+
+
+def test_runs_with_more_and_more_threads_are_runs(read_text):
+    results = NEW[NEW.index("Results:") :].format(ops=0)
+    threads = "### Running with {} threadCount\nRunning WRITE with {} threads for 9 iteration\n"
+    indented = "".join(f"  {line}\n" for line in results.splitlines())
+    found = read_text("".join(threads.format(n, n) + indented for n in (4, 8)))
+    assert list(found)[:2] == ["run 1 total", "run 1 READ"]
+    assert [found[f"run {n} total"].run.connections for n in (1, 2)] == [4, 8]
+    assert found["run 2 total"].run.failed == 7
+
+
+def test_what_is_not_counted_is_unknown(read_text):
+    text = NEW[NEW.index("Results:") :].format(ops=0)
+    lines = [line for line in text.splitlines() if not line.startswith("Total partitions")]
+    assert read_text("\n".join(lines))["total"].count is None
+    lines.append("Total operations          :   20000000")
+    assert read_text("\n".join(lines))["total"].count == 20_000_000

@@ -61,3 +61,30 @@ def test_a_run_that_is_still_appended_is_left_out_with_a_note(read_text):
     one = (DATA / "vllm/detailed/vllm.json").read_text().strip()
     read = read_text(f"{one}\n{one[: len(one) // 2]}")
     assert all(any("left out" in note for note in data.run.notes) for data in read.values())
+
+
+REPORTS = (
+    "sysbench", "sockperf", "memtier", "pgbench", "cyclictest", "ycsb", "cassandra-stress",
+    "scylla-bench", "nats-latency",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_reports_one_after_the_other_are_runs(read_text, kind):
+    for expect in DATA.glob(f"{kind}/*/expect.json"):
+        one = (expect.parent / json.loads(expect.read_text())["file"]).read_text()
+        alone, both = read_text(one, "one.txt"), read_text(f"{one}\n{one}", "two.txt")
+        for number in (1, 2):
+            for name, data in alone.items():
+                label = name if name and name != "one.txt" else ""
+                copy = both[f"run {number} {label}".rstrip()]
+                assert copy.to_frame().equals(data.to_frame())
+        assert len(both) == 2 * len(alone)
+
+
+def test_a_banner_without_results_belongs_to_the_next_run(read_text):
+    """As where sysbench prepares its tables first."""
+    one = (DATA / "sysbench/cpu-histogram/stdout.txt").read_text()
+    banner = one[: one.index("Initializing")]
+    (name,) = read_text(f"{banner}\n{one}", "x.txt")
+    assert "run" not in name

@@ -103,6 +103,27 @@ def test_releases_that_print_milliseconds(read_text):
     assert any("rounds percentiles down" in note for note in data.run.notes)
 
 
+def test_buckets_of_milliseconds_of_old_versions(read_text):
+    """Version 0.1 puts no blank behind some commas, and a value is at least its bucket's."""
+    text = (
+        "[OVERALL],RunTime(ms), 10110\n[UPDATE], Operations, 491\n"
+        "[UPDATE], AverageLatency(ms), 0.055\n[UPDATE], MinLatency(ms), 0\n"
+        "[UPDATE], MaxLatency(ms), 1\n[UPDATE], 99thPercentileLatency(ms), 1\n"
+        "[UPDATE], 0, 464\n[UPDATE], 1, 27\n[UPDATE], 2, 0\n"
+    )
+    (data,) = read_text(text).values()
+    assert (data.count, data.mean) == (491, 55_000)
+    row = data.percentile_rows([50])[0]
+    assert (row.bucket_low, row.bucket_high) == (0, pytest.approx(1e6, abs=2))
+
+
+def test_operations_that_are_not_counted_have_latencies(read_text):
+    text = "[OVERALL], Throughput(ops/sec), 3156.5\n" + "\n".join(READ.splitlines()[1:]) + "\n"
+    (data,) = read_text(text).values()
+    assert data.count is None
+    assert data.max == 46_367_000
+
+
 GO = "READ - Takes(s): 9.0, Count: {}, OPS: 9.0, Avg(us): 3066, Min(us): 1766, Max(us): 131613, "
 
 

@@ -28,7 +28,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import durations, fact
+from latencykit.io.text_reports import durations, fact, text_of_run
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
@@ -37,9 +37,13 @@ if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _STRESS_LINE = re.compile(
-    r"^(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
-    r"|operation time))\s*: +(\S+)(?: [a-z/]+)?\s*(?:\[(.*)\])?\s*$",
+    r"^[ \t]*(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
+    r"|operations|operation time))\s*: +(\S+)(?: [a-z/]+)?\s*(?:\[(.*)\])?\s*$",
     re.MULTILINE | re.IGNORECASE,
+)
+_STRESS_BEGIN = (
+    r"^[ \t]*(?:\*+ Stress Settings|(?:### )?Running (?:[A-Z]+ )?with \d|type[, ]+total ops,"
+    "|Results:)"
 )
 _STRESS_HINT = "-log hdrfile=run.hdr keeps the full distribution"
 _BLOCK = re.compile(
@@ -60,7 +64,7 @@ _LATTE_KEYS = (
 
 def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last results: all operations first, then one series each where there are several."""
-    text = source.text()
+    text = text_of_run(source, _STRESS_BEGIN, r"(?i)^[ \t]*latency 99th percentile")
     begin = max(text.rfind("Results:"), 0)
     facts: dict[str, dict[str, float]] = {"total": {}}
     for name, value, parts in _STRESS_LINE.findall(text[begin:]):
@@ -119,15 +123,16 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
             points[float(match[1])] = value
     stats = {name: own.get(f"latency {name}") for name in ("mean", "max")}
     counts = re.findall(r"^total,\s+([\d,]+),", text, re.MULTILINE)
-    count = _number(counts[-1]) if counts else own.get("total partitions", 0.0)
+    partitions = own.get("total operations", own.get("total partitions", 0.0))
+    count = _number(counts[-1]) if counts else partitions
     run = run.replace(
         achieved=own.get("op rate"),
         failed=int(own.get("total errors", 0)),
         duration=own.get("total operation time"),
     )
-    if not counts:
+    if not counts and "total partitions" in own:
         run = run.with_notes("the number of operations is that of partitions")
-    return data_from_points(points, int(count), stats, run, "ms")
+    return data_from_points(points, int(count) or None, stats, run, "ms")
 
 
 def sniff_scylla(head: Head) -> Confidence:
@@ -140,7 +145,7 @@ def sniff_scylla(head: Head) -> Confidence:
 
 def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing blocks."""
-    text = source.text()
+    text = text_of_run(source, r"^(?:Configuration|Results)[ \t]*$", "^Total ops:")
     results = text[max(text.rfind("\nResults"), 0) :]
     count = fact(results, r"^Total ops:\s+(\d+)", int)
     blocks = _BLOCK.findall(results + "\n")
@@ -251,7 +256,7 @@ def _latte_data(
 FORMATS = (
     Format(
         "cassandra-stress", "cassandra-stress (text)", "histogram", (".txt", ".log"),
-        has_match(r"^type,? +total ops,|(?i:^latency 99\.9th percentile +: )"), read_stress,
+        has_match(r"^type,? +total ops,|(?i:^[ \t]*latency 99\.9th percentile +: )"), read_stress,
         unit="ms", example="cassandra-stress write n=1000000 -rate threads=50 > out.txt",
     ),
     Format(

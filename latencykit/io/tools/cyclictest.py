@@ -25,7 +25,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain, has_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, text_of_run
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ _STATUS = re.compile(
     r"Min: *(\d+) Act: *\d+ Avg: *(\d+) Max: *(\d+)",
     re.MULTILINE,
 )
+_BEGIN = r"^# /dev/cpu_dma_latency|^policy: |^# Histogram$"
+_END = re.compile(rf"{_STATUS.pattern}|^# Max Latencies:", re.MULTILINE)
 _HINT = "run cyclictest with --histogram=N (or --json beside it) for the distribution"
 
 
@@ -69,7 +71,7 @@ def _run(options: ReadOptions, default: str = "us", origin: UnitFrom = "format")
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the histogram, one series per thread, or the last status of each thread."""
-    text = source.text()
+    text = text_of_run(source, _BEGIN, _END)
     rows = _BUCKET.findall(text)
     run = _run(options)
     series: dict[str, Data] = {}

@@ -29,6 +29,7 @@ from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     data_from_values,
+    distinct,
     nanoseconds,
     nanoseconds_of,
     without_negative,
@@ -36,7 +37,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import blocks, durations, line_numbers, plain
+from latencykit.io.text_reports import blocks, durations, line_numbers, plain, text_of_run
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -93,7 +94,7 @@ def read_bench_csv(source: Source, options: ReadOptions) -> dict[str, Data]:  # 
 
 def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the percentiles and the facts around them."""
-    text = plain(source.text())
+    text = text_of_run(source, _CLOCK + r"Pub Server RTT :", r"Last Recv Wall Time")
     _, _, body = text.partition("HDR Percentiles:")
     facts = {name.strip(): value for name, value in _NATS_FACT.findall(text)}
     line = text.count("\n", 0, len(text) - len(body)) + 1
@@ -157,7 +158,7 @@ def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
             stats = durations({"mean": cell}, source, "29.35us", line=line)
             achieved = float(begin[2].replace(",", ""))
             run = Run(tool="nats bench", measure="service", corrected="none", achieved=achieved)
-            name = begin[1].removesuffix(" stats")
+            name = distinct(begin[1].removesuffix(" stats"), series)
             series[name] = Summary(stats, {}, None, "ns", run.with_notes(_NATS_HINT))
     if not series:
         seen = "this version of nats bench prints throughput only"

@@ -24,7 +24,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, text_of_run
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
@@ -38,6 +38,7 @@ _INTERVAL = re.compile(r"\d{9,11}(?: \d{1,30}){5,14}")
 _COLUMNS = ("client", "transaction", "time", "script", "epoch", "us", "lag", "retries")
 _CLOSED: dict[str, Any] = {"loop": "closed", "measure": "service", "corrected": "none"}
 _SCHEDULE: dict[str, Any] = {"loop": "open", "measure": "response", "corrected": "schedule"}
+_BEGIN = r"^(?:pgbench \(|starting vacuum|transaction type:|progress: 1\.0 s|scaling factor:)"
 _HINT = "pgbench -l writes every transaction: the distribution"
 _SUMS = (
     "intervals contain sums only; "
@@ -153,7 +154,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing report."""
-    text = source.text()
+    text = text_of_run(source, _BEGIN, r"^tps = ")
     stats = {
         "mean": fact(text, r"^latency average[ :=]+([\d.]+) ms", float),
         "std": fact(text, r"^latency stddev[ :=]+([\d.]+) ms", float),
@@ -185,7 +186,8 @@ FORMATS = (
     ),
     Format(
         "pgbench", "pgbench (text)", "summary", (".txt",),
-        has_match("transaction type:", r"^latency average[ :=]"), read_text, unit="ms",
+        has_match(r"^(?:transaction type|scaling factor): ", r"^latency average[ :=]"), read_text,
+        unit="ms",
         example="pgbench -T 60 DB > out.txt",
     ),
 )  # fmt: skip

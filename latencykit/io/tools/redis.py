@@ -40,7 +40,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import fact, plain
+from latencykit.io.text_reports import fact, plain, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,7 @@ def _memtier_data(
 
 def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table and the cumulative lines of every command."""
-    text = source.text()
+    text = text_of_run(source, r"^(?:\d+ +Threads *|ALL STATS)$", "^Totals ")
     at = max(text.rfind("\nALL STATS\n"), text.rfind("AGGREGATED AVERAGE RESULTS"), 0)
     header = re.search(r"^Type +.*$", text[at:], re.MULTILINE)
     if header is None:
@@ -286,7 +286,8 @@ def _test_data(test: _Test, source: Source) -> Data | None:
         return _counted(test, stats, points, run, source)
     if test.shares:
         value, share = np.array(test.shares).T
-        step, stats = 10.0**-test.decimals, {"max": nanoseconds(float(value[-1]), "ms")}
+        step, top = 10.0**-test.decimals, nanoseconds(float(value[-1]), "ms")
+        stats = {"max": top} if top else {}
         run = run.with_notes(
             f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
         )

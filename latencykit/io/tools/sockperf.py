@@ -15,7 +15,7 @@ from latencykit.io.build import data_from_points, nanoseconds_of, samples_of
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact, plain
+from latencykit.io.text_reports import fact, plain, text_of_run
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -30,6 +30,7 @@ _STATS = {
     "mean": r"avg-(?:rtt|lat(?:ency)?)= *([\d.]+)",
     "std": r"\(std-dev= *([\d.]+)\)",
 }
+_BEGIN = r"^.*sockperf: (?:=+ version|Warmup stage|\[(?:Total Run|Valid Duration)\]|Total \d+ obs)"
 
 
 def _run(text: str) -> Run:
@@ -46,7 +47,7 @@ def _run(text: str) -> Run:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed percentiles."""
-    text = plain(source.text())
+    text = text_of_run(source, _BEGIN, _STATS["max"])
     stats = {name: fact(text, pattern, float) for name, pattern in _STATS.items()}
     points = {float(p): value for p, value in _PERCENTILE.findall(text)}
     count = fact(text, r"Total (\d+) observations", int)

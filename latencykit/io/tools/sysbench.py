@@ -18,7 +18,7 @@ from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, in_nanoseconds, nanoseconds_of, printed_rows
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, text_of_run
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -30,12 +30,16 @@ _PERCENTILE = re.compile(
     r"^[ \t]+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *(?:ms)?\s*$",
     re.MULTILINE,
 )
+_BEGIN = (
+    r"^(?:.*\b)?sysbench v?\d|^Running the test with|^(?:SQL|OLTP test|General) statistics:"
+    "|^CPU speed:|^Test execution summary:"
+)
 _HINT = "run sysbench with --histogram=on for the distribution"
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the closing text."""
-    text = source.text()
+    text = text_of_run(source, _BEGIN, _STATS)
     facts = {name: float(value) for name, value in _STATS.findall(text)}
     count = fact(text, r"total number of events:\s+(\d+)", int)
     if not facts or count is None:
@@ -43,8 +47,9 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         expected = "min, avg, max and the number of events"
         raise source.corrupt(None, seen, expected, "did sysbench end?")
     mean = facts["sum"] / count if facts.get("sum") and count else facts.get("avg", 0.0)
-    stats = {"min": facts.get("min"), "max": facts.get("max"), "mean": mean}
-    points = {float(p): value for p, value in _PERCENTILE.findall(text)}
+    stats = {"min": facts.get("min") or None, "max": facts.get("max"), "mean": mean}
+    # 0.00 is less than half of its last digit
+    points = {float(p): value for p, value in _PERCENTILE.findall(text) if float(value)}
     rate = fact(text, r"Target transaction rate: ([\d.]+)", float)
     seconds = fact(text, r"total time:\s+([\d.]+)s", float)
     run = Run(

@@ -28,18 +28,20 @@ from latencykit.io.build import (
 from latencykit.io.rows import line_chunks
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-_LINE = re.compile(r"^\[([^\]]+)\], ([^,\n]+), (\S+) *$", re.MULTILINE)
+_LINE = re.compile(r"^\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d+)\r?$", re.MULTILINE)
 _NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
-_CLOSING = r"^\[\w[\w-]*\], \S*Latency\([mu]s\), "
+_OVERALL = r"\[OVERALL\], ?RunTime\(ms\),"
+_BEGIN = r"^(?:Command line:|\[OVERALL\],)"
+_CLOSING = r"^\[\w[\w-]*\], ?\S*Latency\([mu]s\), "
 _PERCENTILE = re.compile(r"([\d.]+)(?:st|nd|rd|th)?PercentileLatency\(([mu]s)\)|p([\d.]+)")
 _STATS = {
     "AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max",
@@ -62,7 +64,7 @@ def sniff_raw(head: Head) -> Confidence:
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read one series per operation; a printed command line has target rate and threads."""
-    text = source.text()
+    text = text_of_run(source, _BEGIN, _CLOSING)
     rate, threads = fact(text, r"-target (\d+)", float), fact(text, r"-threads (\d+)", int)
     run = Run(loop="closed" if rate is None else "paced", rate=rate, connections=threads)
     return _series([match.groups() for match in _LINE.finditer(text)], run)
@@ -87,7 +89,7 @@ def _series(rows: list[Any], run: Run) -> dict[str, Data]:
         if metric in _APART or metric.startswith("TOTAL_GC") or metric.endswith("-FAILED"):
             continue
         count = int(float(facts.get("Operations", facts.get("Total Operations", 0))))
-        if not count:
+        if not count and ("Operations" in facts or not any("Latency(" in name for name in facts)):
             continue
         intended = metric.startswith("Intended-")
         failed = sum(
@@ -117,19 +119,21 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
     points = {
         float(match[1] or match[3]): nanoseconds(value, match[2] or "us")
         for name, value in facts.items()
-        if (match := _PERCENTILE.fullmatch(name))
+        if (match := _PERCENTILE.fullmatch(name)) and float(value)  # 0 is less than 1
     }
     buckets = {int(name): float(value) for name, value in facts.items() if name.isdigit()}
     over = [int(float(value)) for name, value in facts.items() if re.fullmatch(r">\d+", name)]
     keys, counts = np.array(sorted(buckets)), np.array([buckets[key] for key in sorted(buckets)])
     top = stats.get("max", np.inf)
-    if over:  # buckets of 1 ms; printed percentiles are their lower edges, so they are not taken
+    if over or (
+        buckets and "AverageLatency(ms)" in facts
+    ):  # buckets of 1 ms; printed percentiles are their lower edges, so they are not taken
         low = keys * 1e6
         high = np.minimum(low + 999_999, max(top, 0.0))
         bound = float(low[-1] + 1e6) if keys.size else 0.0
         return Histogram.from_buckets(
             np.minimum(low, high), high, counts.astype(np.int64), run=run, reported_stats=stats,
-            censored=over[0], censored_at=bound if over[0] else float("inf"),
+            censored=sum(over), censored_at=bound if sum(over) else float("inf"),
         )  # fmt: skip
     if buckets and round(float(counts.sum())) == count and (counts == np.rint(counts)).all():
         values = np.minimum(keys * 1e3, top)
@@ -137,7 +141,7 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
             values, values, counts.astype(np.int64), run=run, reported_stats=stats,
             reported_percentiles=printed_rows(points),
         )  # fmt: skip
-    return data_from_points(points, count, stats, run.with_notes(_HINT))
+    return data_from_points(points, count or None, stats, run.with_notes(_HINT))
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -168,7 +172,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
 FORMATS = (
     Format(
         "ycsb", "YCSB (text)", "histogram", (".txt",),
-        has_match(rf"\[OVERALL\], RunTime\(ms\),|{_CLOSING}", without=re.escape(_RAW_HEADER)),
+        has_match(f"{_OVERALL}|{_CLOSING}", without=re.escape(_RAW_HEADER)),
         read_text, unit="us",
         example="bin/ycsb run … > ycsb.txt",
     ),
