@@ -37,7 +37,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.access_log": (
         "access-json access-log",
-        '] "', "] ", '"request_time"', '"duration"', r"^\d{9,11}\.\d{3} ",
+        '] "', "] ", '"request_time"', "request_time=", '"duration"', r"^\d{9,11}\.\d{3} ",
     ),
     "tools.artillery": ("artillery", '"aggregate"'),
     "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
@@ -202,7 +202,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
     "raw": (
-        "csv numbers jsonl json-samples parquet-samples feather npy npz",
+        "csv numbers jsonl logfmt json-samples parquet-samples feather npy npz",
         "par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04",
     ),
     "percentile_lines": ("percentile-lines",),  # the last of all, see `last_resort`

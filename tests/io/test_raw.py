@@ -19,6 +19,7 @@ from latencykit.io.raw import cells as names
 from latencykit.io.raw import cells as values
 from latencykit.io.raw import objects
 from latencykit.io.reading import detect, expand_tags, read, read_source
+from latencykit.io.rows import CUT_LINE
 from latencykit.io.source import ReadOptions, Source
 from latencykit.io.writing import write_series as write
 
@@ -634,3 +635,31 @@ def test_a_date_that_nanoseconds_cannot_hold_is_an_error_not_another_date(year):
     # as a date, or where this pandas has none for it, as an empty cell
     with pytest.raises(InvalidArgumentError):
         Samples.from_frame(frame, start="start", duration="ms", unit="ms")
+
+
+# ---------------------------------------------------------------- lines of key=value
+
+PAIRS = 'ts=2026-01-31T12:00:0{0}Z msg="took duration=9s \\"or more\\"" status=200 duration={1}\n'
+
+
+def test_lines_of_pairs(read_text):
+    (data,) = read_text(PAIRS.format(1, "1.5ms") + PAIRS.format(2, "2s"), "x.log").values()
+    assert data.duration.tolist() == [1_500_000, 2_000_000_000]
+    assert data.start[0] == pd.Timestamp("2026-01-31T12:00:01Z").value
+    assert data.columns["msg"].tolist() == ['took duration=9s \\"or more\\'] * 2
+
+
+def test_other_messages_and_a_cut_line_are_left_out_of_pairs(read_text):
+    lines = [PAIRS.format(k, f"{k}ms") for k in range(1, 6)]
+    other = "ts=2026-01-31T12:00:03Z msg=started\n"
+    text = "".join([*lines[:3], other, *lines[3:], lines[0][:60]])
+    (data,) = read_text(text, "x.log").values()
+    assert data.duration.tolist() == [k * MS for k in range(1, 6)]
+    assert data.run.failed == 0
+    assert "1 line about something else left out" in data.run.notes
+    assert CUT_LINE in data.run.notes
+
+
+def test_pairs_of_statistics_are_not_requests(read_text):
+    found = read_text("run=1 p50=2ms p99=9ms duration=10s\nrun=2 p50=2ms p99=8ms duration=10s\n")
+    assert [data.percentile(99) for data in found.values()] == [9 * MS, 8 * MS]

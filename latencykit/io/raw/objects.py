@@ -9,18 +9,20 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from latencykit._text import printable
+import numpy as np
+
+from latencykit._text import format_items, printable
 from latencykit._threads import in_order, jobs
-from latencykit.io import json_text, percentile_lines
+from latencykit.io import json_text, logfmt, percentile_lines
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
-from latencykit.io.raw.cells import latency_columns, start_and_end
+from latencykit.io.raw.cells import are_statistics, latency_columns, start_and_end
 from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.rows import Table, cells_of, line_chunks
 from latencykit.io.source import Confidence, Format, refuse_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
@@ -116,7 +118,7 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     return gathered(frames, plan, options, source, partial(_lines_of, source), notes)
 
 
-def _sample_of(records: Sequence[dict[str, object]], options: ReadOptions) -> Table:
+def _sample_of(records: Sequence[Mapping[str, object]], options: ReadOptions) -> Table:
     """The first objects as a table of the columns that are looked at."""
     rows = [json_text.flat(record) for record in records]
     names = looked_at(chain.from_iterable(rows), options)
@@ -208,7 +210,7 @@ _CELL = 16  # bytes
 
 
 def _table_of_objects(
-    records: Sequence[dict[str, object]], columns: Sequence[str], source: Source
+    records: Sequence[Mapping[str, object]], columns: Sequence[str], source: Source
 ) -> Table:
     source.afford(len(records) * len(columns) * _CELL, "a table of all its columns")
     paths = {column: column.split(".") for column in columns}
@@ -220,13 +222,46 @@ def _table_of_objects(
     )
 
 
-def _at(record: dict[str, object], column: str, path: list[str]) -> object:
+def _at(record: Mapping[str, object], column: str, path: list[str]) -> object:
     if column in record or len(path) == 1:
         return record.get(column)
     value: object = record
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def sniff_pairs(head: Head) -> Confidence:
+    """Recognise lines of ``key=value``, most of which have the same keys and name a latency."""
+    rows = [logfmt.pairs(line) for line in head.lines[:_SAMPLE] if line.strip()]
+    keys = dict.fromkeys(chain.from_iterable(rows))
+    often = [key for key in keys if sum(key in row for row in rows) > 0.5 * len(rows)]
+    fits = len(rows) > 1 and len(often) > 1 and not are_statistics(keys)
+    return Confidence.GENERIC if fits and _has_latency(dict.fromkeys(often)) else Confidence.NO
+
+
+def read_pairs(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the lines, a chunk at a time; those without latency and outcome are other messages."""
+    notes: list[str] = []
+    rows = [logfmt.pairs(line) for line in source.head.lines[: 2 * _SAMPLE] if line.strip()]
+    if not rows:
+        raise source.corrupt(1, "it contains no pair", "key=value", "")
+    plan = plan_of(_sample_of(rows[:_SAMPLE], options).columns, options, source)
+
+    wanted = {plan.duration, *(outcome.column for outcome in plan.outcomes)}
+
+    def frames() -> Iterator[Table]:
+        done = others = 0
+        for _, records in logfmt.lines(source, notes):
+            rows = [k for k, record in enumerate(records) if not wanted.isdisjoint(record)]
+            some = [records[k] for k in rows]
+            table = _table_of_objects(some, (*plan.numbers, *plan.words), source)
+            yield replace(table, first=done, rows=np.array(rows, np.int64))
+            done, others = done + len(records), others + len(records) - len(rows)
+        if others:
+            notes.append(f"{format_items(others, 'line')} about something else left out")
+
+    return gathered(frames(), plan, options, source, partial(_lines_of, source), notes)
 
 
 def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str]]:
@@ -314,6 +349,12 @@ FORMATS = (
         sniff_lines, read_lines,
         example='my-client > calls.jsonl   # {"start": "2026-01-31T12:00:00.5Z", "latency_ms": '
         '1.3, "status": 200}',
+    ),
+    Format(
+        "logfmt", "lines of key=value (logfmt)", "samples", (".log", ".txt"), sniff_pairs,
+        read_pairs,
+        example="my-service 2> service.log   # ts=2026-01-31T12:00:00Z path=/cart status=200 "
+        "duration=1.3ms",
     ),
     Format(
         "json-samples", "a JSON list of requests or of numbers", "samples", (".json",),

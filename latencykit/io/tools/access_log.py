@@ -1,4 +1,4 @@
-"""Access logs of nginx, Apache httpd and HAProxy, and as JSON of nginx, Caddy, Traefik and Envoy.
+"""Access logs of nginx, Apache httpd and HAProxy; nginx, Caddy, Traefik, Envoy as JSON or pairs.
 
 Servers print what their configuration says, and no file says what that was. So all numbers behind
 the status in the first lines are compared: labels and units written beside a number win; of nginx's
@@ -25,7 +25,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
-from latencykit.io import json_text
+from latencykit.io import json_text, logfmt
 from latencykit.io.build import (
     base_unit,
     further_columns,
@@ -44,7 +44,7 @@ from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -457,15 +457,15 @@ _SERVERS = (
 
 
 def _server_of(head: Head) -> _Keys | None:
-    if not head.lines or not head.lines[0].startswith("{"):
-        return None
+    line = head.lines[0] if head.lines else ""
+    servers = _SERVERS if line.startswith("{") else _SERVERS[:1]  # only nginx's are known by name
     try:
-        record = json.loads(head.lines[0])
+        record = json.loads(line) if line.startswith("{") else logfmt.pairs(line)
     except (ValueError, RecursionError):
         return None
     fits = (
         server
-        for server in _SERVERS
+        for server in servers
         if server.time in record
         and all(key in record for key in server.beside)
         and any(key in record for key in (*server.status, *server.beside))
@@ -485,10 +485,11 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         seen = "no server's keys are in the first line"
         raise source.corrupt(1, seen, "request_time and status, or the like")
     notes: list[str] = []
+    batches: Iterable[tuple[int, list[Any]]] = logfmt.lines(source, notes)
+    if source.head.lines[0].startswith("{"):
+        batches = json_text.lines(source, options, notes)
     parts = [
-        _json_columns(batch, first, server, source, options)
-        for first, batch in json_text.lines(source, options, notes)
-        if batch
+        _json_columns(batch, first, server, source, options) for first, batch in batches if batch
     ]
     if not parts:
         return {}
