@@ -56,8 +56,8 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"sampling_mode"', '"confidence_interval"', "sample_measured_value", "time: ", "time:\t",
     ),
     "tools.cyclictest": (
-        "cyclictest cyclictest-verbose cyclictest-json",
-        "# histogram", " act:", " interval:", '"cyclictest',
+        "cyclictest rtla cyclictest-verbose cyclictest-json",
+        "# histogram", " act:", " interval:", '"cyclictest', " irq-", " thr-",
     ),
     "tools.datasketches": (
         "datasketches",

@@ -71,3 +71,20 @@ def test_json_states_its_unit(read_text, resolution, top):
     found = read_text(text)["out.txt"]
     assert found.max == top
     assert (found.count, found.censored) == (4, 2)
+
+
+def test_rtla_s_columns_and_their_sums(read_text):
+    text = (
+        "# Time unit is nanoseconds (ns)\n  Index   IRQ-003   Thr-003   Usr-003\n"
+        "  1000        2         0         0\n  2000        1         3         0\n"
+        "  over:       0         1         0\n  min:     1000      2000 18446744073709551615\n"
+        "  avg:     1300      2900         -\n  max:     2000      5000         0\n"
+    )
+    found = read_text(text)
+    assert list(found) == ["IRQ-003", "Thr-003"]
+    assert (found["Thr-003"].requests, found["Thr-003"].censored, found["Thr-003"].max) == (
+        4,
+        1,
+        5000,
+    )
+    assert found["IRQ-003"].min == 1000

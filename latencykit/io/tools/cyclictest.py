@@ -1,5 +1,7 @@
 """cyclictest: the histogram of ``-h`` (text, JSON), the cycles of ``-v``, the closing status lines.
 
+rtla timerlat, which measures the same within the kernel: its histogram.
+
 A thread sleeps until a moment that was set before and records by how many whole microseconds it
 woke late. Values at or above the last bucket are counted as overflows; only the maximum is known of
 them.
@@ -195,10 +197,52 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     return _with_all(series, run)
 
 
+_RTLA = re.compile(r"^[ \t]*Index((?:[ \t]+\w+-\d+)+)[ \t]*$", re.MULTILINE)
+_RTLA_ROW = re.compile(
+    r"^[ \t]*(\d+|over:|min:|avg:|max:)((?:[ \t]+(?:\d+|-))+)[ \t]*$", re.MULTILINE
+)
+
+
+def read_rtla(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read rtla's histograms: one series per column, and the sum of those of one kind first."""
+    text = text_of_run(source, _RTLA)
+    nano = "unit is nanoseconds" in text
+    run = _run(options, "ns" if nano else "us", "file").replace(tool="rtla timerlat")
+    header = _RTLA.search(text)
+    names = header[1].split() if header else []
+    rows = [(label, cells.split()) for label, cells in _RTLA_ROW.findall(text)]
+    rows = [(label, cells) for label, cells in rows if len(cells) == len(names)]
+    counted = [(int(label), cells) for label, cells in rows if label.isdigit()]
+    footer = {label[:-1]: cells for label, cells in rows if not label.isdigit()}
+    value = np.array([index for index, _ in counted], np.int64)
+    parts: dict[str, dict[str, Histogram]] = {}
+    for k, name in enumerate(names):
+        counts = np.array([int(cells[k]) for _, cells in counted], np.int64)
+        beyond = int(footer["over"][k]) if "over" in footer else 0
+        if counts.any() or beyond:
+            keys = (("min", "min"), ("mean", "avg"), ("max", "max"))
+            stats = {stat: float(footer[key][k]) for stat, key in keys if key in footer}
+            stats = {stat: number for stat, number in stats.items() if number or stat == "min"}
+            edge = int(value[-1]) + 1 if value.size else 0
+            threads = parts.setdefault(name.partition("-")[0], {})
+            threads[name] = _histogram(value, counts, beyond, edge, stats, run)
+    series: dict[str, Data] = {}
+    for kind, threads in parts.items():
+        first, *others = threads.values()
+        if others:
+            series[kind] = sum(others, first).with_run(aggregate=True, unit=run.unit)
+        series |= threads
+    return series
+
+
 FORMATS = (
     Format(
         "cyclictest", "cyclictest (histogram, status)", "histogram", (".txt",), sniff_text,
         read_text, unit="us", example="cyclictest -q -D 60 --histogram=400 > cyclictest.txt",
+    ),
+    Format(
+        "rtla", "rtla timerlat hist", "histogram", (".txt",), has_match(_RTLA), read_rtla,
+        example="rtla timerlat hist -d 60s > rtla.txt",
     ),
     Format(
         "cyclictest-verbose", "cyclictest (-v)", "samples", (".txt",),
