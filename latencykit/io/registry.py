@@ -104,8 +104,12 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "timestamp", "<testresults", r"^\d{13},\d+,", "/s avg: ",
     ),
     "tools.jmh": (
-        "jmh-json jmh-csv jmh",
-        '"primarymetric"', '"jmhversion"', '"benchmark"', "# jmh version", " score ",
+        "jmh-json jmh-csv", '"primarymetric"', '"jmhversion"', '"benchmark"',
+    ),
+    "tools.jmh_text": (
+        "jmh",
+        "# jmh version", " score ", " mean error", " avgt ", " thrpt ", " sample ", " ss ",
+        'result "',
     ),
     "tools.k6": (
         "k6-summary k6-csv k6-json k6",

@@ -107,7 +107,8 @@ def test_the_table_that_it_prints(read_text):
         95944704,
         "1.37",
     )
-    assert run.percentile([0, 50, 99.9]).tolist() == [1, 42, 3916]
+    assert run.percentile([50, 99.9]).tolist() == [42, 3916]
+    assert any("p0 ≈ 10⁻³ us/op" in note for note in run.run.notes)  # not a number
     assert (pace.mean, mean.mean, mean.count) == (500, 1_129_000, 10)  # two threads
 
 
@@ -116,3 +117,130 @@ def test_a_run_that_did_not_end_and_a_corrupt_row(read_text):
         read_text("# JMH version: 1.37\n# Warmup Iteration   1: 420.956 ns/op\n")
     with pytest.raises(CorruptInputError, match=r"out\.txt:4: 'A\.run:run·p0\.50"):
         read_text(TABLE.replace("0,042 ", "fast "))
+
+
+def means(found):
+    return {name: (data.stats.get("mean"), data.count) for name, data in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("heading", "row", "expected"),
+    [
+        ("Mode   Samples        Score  Score error    Units", "avgt         9       15.405        0.481    ns/op", (15.405, 9)),
+        ("Mode   Samples         Mean   Mean error    Units", "avgt         9       15.405          NaN    ns/op", (15.405, 9)),
+        ("Mode Thr    Count  Sec         Mean   Mean error    Units", "avgt   1        9    1       15.405        0.481    ns/op", (15.405, 9)),
+        ("Mode Cnt Score Error Units", "avgt 15.405 ns/op", (15.405, None)),
+        ("Mode  Score  Error  Units", "avgt  15.405  0.481  ns/op", (15.405, None)),
+        ("Mode  Cnt  Score  Error  Units", "avgt  9  15,405 ± 0,481  ns/op", (15.405, 9)),
+        ("Mode  Cnt  Score  Error  Units", "avgt  9  2.015,405 ± 0,481  ns/op", (2015.405, 9)),
+        ("Mode  Cnt  Score  Error  Units", "avgt  9  2,015.405 ?  0.481  ns/op", (2015.405, 9)),
+    ],
+)  # fmt: skip
+def test_columns_of_all_versions_and_marks_of_decimals(read_text, heading, row, expected):
+    """A row without ± has the count before the score, and the error behind it."""
+    assert means(read_text(f"Benchmark {heading}\nA.run {row}\n")) == {"A.run": expected}
+
+
+def test_marks_of_decimals_are_those_of_the_column(read_text):
+    rows = "A.short avgt 5 937.815 ± 4.736 ns/op\nA.long avgt 5 10,512 ± 3.1 ns/op\n"
+    found = read_text("Benchmark Mode Cnt Score Error Units\n" + rows)
+    assert means(found) == {"A.short": (937.815, 5), "A.long": (10512, 5)}
+    with pytest.raises(CorruptInputError, match=r"A\.short"):  # thousands, or decimals?
+        read_text("Benchmark Mode Cnt Score Error Units\n" + rows.replace("3.1", "3,123"))
+
+
+PROFILED = """\
+Benchmark                        (n)   Mode  Cnt     Score    Error   Units
+A.run                              1   avgt    5    12.345 ±  0.123   ns/op
+A.run:+c2k.gc.maximumUsedAfterGc   1   avgt    5  5125.000            bytes
+A.run:·gc.alloc.rate               1   avgt    5   234.567 ± 12.345  MB/sec
+A.run:gc.alloc.rate.norm           1   avgt    5    ≈ 10⁻⁵             B/op
+A.run:·gc.count                    1   avgt    5       ≈ 0           counts
+A.run:gc.time                      1   avgt    5    33.000               ms
+A.run:·stack                       1   avgt            NaN              ---
+
+A.walk                             1   avgt    5     8.000 ±  0.123   ns/op
+"""
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        str,
+        lambda text: text.replace("Units\n", "Units\n\n"),
+        lambda text: "".join(f"[INFO] {line}\n" for line in text.splitlines()) + "[INFO] ----\n",
+        lambda text: "/**\n" + "".join(f" * {line}\n" for line in text.splitlines()) + " */\n",
+        lambda text: "class A {\n" + "".join(f"  // {line}\n" for line in text.splitlines()),
+        lambda text: f"<pre>\n{text}</pre>\nThe sample is small.\n",
+        lambda text: f"# Results\n\n```\n{text}```\nand avgt is the mode\n",
+        lambda text: text.replace(" (n) ", "|(n)|").replace("|", " | ").replace("Units", "Units |"),
+    ],
+)
+def test_profilers_and_what_is_around_a_table(read_text, wrap):
+    found = read_text(wrap(PROFILED))
+    assert means(found) == {"A.run n=1": (12.345, 5), "A.walk n=1": (8, 5)}
+
+
+def test_orders_of_magnitude_are_not_numbers(read_text):
+    head = "Benchmark Mode Cnt Score Error Units\n"
+    rough = "A.run sample 500 ≈ 10⁻⁴ s/op\nA.run:p0.50 sample ? 10?? s/op\n"
+    with pytest.raises(CorruptInputError, match=r"too small to be printed.*-tu ns"):
+        read_text(head + rough)
+    found = read_text(head + rough + "A.run:p0.00 sample ? 0 s/op\nA.run:p1.00 sample 0.001 s/op\n")
+    data = found["A.run"]
+    assert (data.stats, data.reported_percentiles, data.count) == ({"min": 0, "max": 1e6}, {}, 500)
+    assert any("mean ≈ 10⁻⁴ s/op, p50 ≈ 10?? s/op" in note for note in data.run.notes)
+
+
+def test_tables_of_several_runs_and_of_equal_names(read_text):
+    log = "# Threads: {} threads, will synchronize iterations\n# Benchmark mode: x\n# Benchmark: d.A.run\n"
+    text = log.format(2) + "Benchmark Mode Cnt Score Units\nA.run thrpt 5 1.0 ops/us\n\nDone.\n"
+    found = read_text(text + text.replace("2 threads", "4 threads"))
+    assert means(found) == {"run 1 A.run": (2000, 5), "run 2 A.run": (4000, 5)}
+    with pytest.raises(CorruptInputError, match=r"out\.txt:12: a row"):
+        read_text(text + text.replace("1.0", "fast"))
+    rows = "A.run avgt 5 1.0 ns/op\nA.run avgt 5 2.0 ns/op  cached\n"
+    assert means(read_text("Benchmark Mode Cnt Score Units\n" + rows)) == {
+        "A.run": (1, 5),
+        "A.run (2)": (2, 5),
+    }
+
+
+def test_rows_without_their_heading(read_text):
+    found = read_text("A.run          sample  5000  2.500 ± 0.100  us/op\nA.run:p0.50    sample        2.000          us/op\nA.run:p1.00    sample       90.000          us/op\n")  # fmt: skip
+    data = found["A.run"]
+    assert (data.count, data.stats["max"], data.reported_percentiles) == (5000, 90_000, {50: 2000})
+
+
+def test_results_of_a_run_that_was_cut(read_text):
+    found = read_text("""\
+# JMH version: 1.21
+# Threads: 2 threads, will synchronize iterations
+# Benchmark mode: Sampling time
+# Benchmark: demo.A.run
+# Parameters: (n = 1, kind = ab)
+
+Result "demo.A.run":
+  N = 5000
+  mean =      2.500 ±(99.9%) 0.100 us/op
+
+  Percentiles, us/op:
+      p(0.0000) =      1.000 us/op
+     p(50.0000) =      2.000 us/op
+     p(99.0000) =      8.000 us/op
+    p(100.0000) =     90.000 us/op
+
+# Threads: 2 threads, will synchronize iterations
+# Benchmark mode: Throughput, ops/time
+# Benchmark: demo.A.walk
+
+Iteration   1: 4.000 ops/us
+Result "demo.A.walk":
+  4.000 ±(99.9%) 1.000 ops/us [Average]
+  (min, avg, max) = (3.900, 4.000, 4.100), stdev = 0.078
+
+# Benchmark: demo.A.late
+""")
+    run, walk = found["demo.A.run n=1 kind=ab"], found["demo.A.walk"]
+    assert (run.count, run.percentile(99), run.max, run.mean) == (5000, 8000, 90_000, 2500)
+    assert (walk.mean, walk.count) == (500, None)

@@ -1,4 +1,4 @@
-"""JMH: JSON and CSV results, and the table that it prints.
+"""JMH: JSON and CSV results; what it prints is read by `jmh_text`.
 
 In sample mode JMH keeps every sampled call, and its JSON the counts of each value; single-shot mode
 keeps every shot. Throughput and average time are means of an iteration.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
@@ -27,10 +27,9 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import below, fact, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from latencykit._typing import JSONObject
     from latencykit.io.source import Data, ReadOptions, Source
@@ -42,6 +41,9 @@ _UNITS = {
 _RUN = Run(tool="JMH", loop="closed", measure="service", corrected="none")
 _INVERSE = "the mean is threads / throughput"
 _HINT = "means of iterations; run JMH with -bm sample for the distribution of single calls"
+_ONE_THREAD = "the threads are not stated: one is assumed, as is the default"
+FINER = "JMH prints numbers in a finer unit (-tu ns)"
+"""What is to be done about scores that are orders of magnitude."""
 _PERCENTILE_ROW = re.compile(r"(.+):(?:[^:]*·)?p(\d(?:\.\d+)?)$")
 
 
@@ -140,105 +142,86 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every benchmark; the rows of its percentiles (sample mode) belong to it."""
     lines = source.text().splitlines()
     reader = csv.DictReader(lines, delimiter=lines[0][len('"Benchmark"')])
-    return _of_rows(((reader.line_num, row) for row in reader), source, options)
+    return of_rows(((reader.line_num, row) for row in reader), source, options)
 
 
-def _of_rows(
+def of_rows(
     rows: Iterable[tuple[int, Mapping[str, Any]]], source: Source, options: ReadOptions
 ) -> dict[str, Data]:
-    """The series of the rows of a table, by the names of the CSV's columns."""
+    """Return the series of the rows of a table, by the names of the CSV's columns.
+
+    What is no number but an order of magnitude is in the column ``Rough``.
+    """
     results: dict[tuple[str, str], dict[str, Any]] = {}
+    latest: dict[tuple[str, str], tuple[str, str]] = {}
+    repeats: Counter[tuple[str, str]] = Counter()
     for line, row in rows:
         try:
-            score, kind = float(row["Score"].replace(",", ".")), _unit(row["Unit"])
-            threads, samples = int(row["Threads"]), int(row["Samples"])
+            name, kind, rough = row["Benchmark"], _unit(row["Unit"]), row.get("Rough")
+            score = 0.0 if rough else float(row["Score"].replace(",", "."))
+            threads, samples = (row[key] and int(row[key]) for key in ("Threads", "Samples"))
+            part = _PERCENTILE_ROW.match(name)
+            whole = kind is not None or (not part and (":" in name or "/" in row["Unit"]))
         except (ValueError, AttributeError, TypeError, KeyError):
+            whole = False
+        if not whole:
             refuse_line(source, options, line, "a row without a score", "numbers")
             continue
-        if kind is None:
+        if kind is None or score != score or (part is None and "·" in name):  # of a profiler
+            if ":" not in name:
+                options.report(f"{source.shown}: {name} has no score in a unit of time; left out")
             continue
-        parameters = {
-            name[7:]: value
-            for name, value in row.items()
-            if name and name.startswith("Param: ") and value
-        }
-        part = _PERCENTILE_ROW.match(row["Benchmark"])
-        key = (_label(part[1] if part else row["Benchmark"], parameters), row["Mode"])
-        result = results.setdefault(key, {"points": {}, "kind": kind, "threads": threads})
-        if part:
-            result["points"][round(float(part[2]) * 100, 10)] = score
+        label = _label(part[1] if part else name, _parameters(row))
+        first = (label, row["Mode"])
+        key = latest.get(first, first)
+        if part is None and "samples" in results.get(key, {}):  # another one of that name
+            repeats[first] += 1
+            key = (f"{label} ({repeats[first] + 1})", row["Mode"])
+        latest[first] = key
+        result = results.setdefault(key, {"points": {}, "rough": {}, "kind": kind})
+        if part is None:
+            result |= {"threads": threads, "samples": samples, "kind": kind}
+        point = round(float(part[2]) * 100, 10) if part else "mean"
+        if rough:
+            result["rough"][point] = f"{rough} {row['Unit']}"
         else:
-            result |= {"score": score, "samples": samples, "kind": kind}
-    labels = [label for label, _ in results]
-    series: dict[str, Data] = {}
-    for (label, mode), result in results.items():
-        if "score" not in result:
-            continue
-        unit, factor, throughput = result["kind"]
-        count = result["samples"]
-        run = _RUN.replace(connections=result["threads"], unit=unit)
-        stats = _mean(result["score"], result["kind"], result["threads"])
-        points = {p: value * factor for p, value in result["points"].items()}
-        if throughput:
-            data: Data = Summary(stats, {}, count, "ns", run.with_notes(_INVERSE, _HINT))
-        elif points:
-            data = data_from_points(in_nanoseconds(points, unit), count, stats, run)
-        else:
-            shots = "run JMH with -rf json for the distribution of the shots"
-            hint = shots if mode == "ss" else _HINT
-            data = Summary(stats, {}, count, "ns", run.with_notes(hint))
-        series[label if labels.count(label) == 1 else f"{label} ({mode})"] = data
-    return series
+            result["points"][point] = score
+    modes = Counter(label for label, _ in results)
+    return {
+        label if modes[label] == 1 else f"{label} ({mode})": _result(result, mode)
+        for (label, mode), result in results.items()
+    }
 
 
-# ------------------------------------------------------------
-# The table that JMH prints at its end.
-
-_HEADING = re.compile(
-    r"^Benchmark +((?:\(\w+\) +)*)Mode +(?:Cnt|Samples) +Score(?: +(?:Score e|E)rror)?"
-    r" +Units?[ \t]*$",
-    re.MULTILINE,
-)
-_ROW = re.compile(
-    r"(?P<name>\S+)(?P<parameters>(?: +\S+)*?) +(?P<mode>thrpt|avgt|sample|ss)"
-    r"(?: +(?P<samples>\d+))? +(?:≈ *)?(?P<score>[\d.,]+(?P<power>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)"
-    r"(?: +\S+ +[\d.,]+\S*)? +(?P<unit>\S+/\S+)"
-)
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+def _parameters(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name[7:]: value
+        for name, value in row.items()
+        if name and name.startswith("Param: ") and value
+    }
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the last table; everything above it are parts of these runs."""
-    text = plain(source.text())
-    headings = list(_HEADING.finditer(text))
-    if not headings:
-        seen = "the table of results is missing"
-        raise source.corrupt(None, seen, "what JMH prints at its end", "did JMH run to its end?")
-    names = re.findall(r"\w+", headings[-1][1])
-    threads = fact(text, r"^# Threads: (\d+) thread", int) or 1
-
-    def rows() -> Iterator[tuple[int, Mapping[str, Any]]]:
-        for number, line in below(text, headings[-1][0]):
-            row = _ROW.match(line)
-            values = row["parameters"].split() if row else []
-            if row is None or len(values) != len(names):
-                seen = f"{printable(line.strip(), 50)!r}"
-                refuse_line(source, options, number, seen, "a row of JMH's table")
-                continue
-            # What is below a thousandth is printed as a power of ten.
-            score = f"1e{row['power'].translate(_RAISED)}" if row["power"] else row["score"]
-            given = {f"Param: {name}": value for name, value in zip(names, values, strict=True)}
-            yield (
-                number,
-                given | {
-                    "Benchmark": row["name"], "Mode": row["mode"], "Threads": threads,
-                    "Samples": row["samples"] or 1, "Score": score, "Unit": row["unit"],
-                },
-            )  # fmt: skip
-
-    version = fact(text, r"^# JMH version: (\S+)", str)
-    series = _of_rows(rows(), source, options)
-    return {name: data.with_run(version=version) for name, data in series.items()}
+def _result(result: Mapping[str, Any], mode: str) -> Data:
+    """What the rows of one benchmark amount to."""
+    (unit, factor, throughput), threads = result["kind"], result.get("threads")
+    points, count = dict(result["points"]), result.get("samples")
+    score = points.pop("mean", None)
+    stats = {} if score is None else _mean(score, result["kind"], threads or 1)
+    run = _RUN.replace(connections=threads, unit=unit)
+    if result["rough"]:
+        rough = (
+            f"{point if point == 'mean' else f'p{point:g}'} ≈ {value}"
+            for point, value in result["rough"].items()
+        )
+        run = run.with_notes(f"orders of magnitude, not numbers: {', '.join(rough)}; {FINER}")
+    if throughput:
+        inverse = _INVERSE if threads else f"{_INVERSE}; {_ONE_THREAD}"
+        return Summary(stats, {}, count, "ns", run.with_notes(inverse, _HINT))
+    if points:
+        points = {p: value * factor for p, value in points.items()}
+        return data_from_points(in_nanoseconds(points, unit), count, stats, run)
+    shots = "run JMH with -rf json for the distribution of the shots"
+    return Summary(stats, {}, count, "ns", run.with_notes(shots if mode == "ss" else _HINT))
 
 
 FORMATS = (
@@ -251,10 +234,5 @@ FORMATS = (
         "jmh-csv", "JMH (CSV)", "histogram", (".csv",),
         has_match(r'\A"Benchmark"[,;\t]"Mode"[,;\t]"Threads"[,;\t]"Samples"'), read_csv,
         example="java -jar benchmarks.jar -bm sample -rf csv -rff result.csv",
-    ),
-    Format(
-        "jmh", "JMH (text)", "histogram", (".txt",),
-        has_match(rf"^# JMH version: |{_HEADING.pattern}", plain=plain), read_text,
-        example="java -jar benchmarks.jar -bm sample > out.txt",
     ),
 )  # fmt: skip

@@ -1,0 +1,268 @@
+"""What JMH prints: the table at its end, else the results of single benchmarks.
+
+People publish the table in comments, in Markdown and in logs of builds, with other separators, and
+without its heading.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from latencykit._text import printable
+from latencykit.core import is_summary
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format, SeveralDocuments, refuse_line
+from latencykit.io.text_reports import fact, line_numbers, plain
+from latencykit.io.tools.jmh import FINER, of_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from latencykit.io.source import Data, ReadOptions, Source
+
+    _Line = tuple[int, str, re.Match[str] | None]
+    """Its number and text, and its cells if it is a row."""
+
+_HEADING = re.compile(
+    r"^Benchmark[ \t]+((?:\([^()\s]+\)[ \t]+)*)Mode((?:[ \t]+(?:Thr|Count|Cnt|Samples|Sec))*)"
+    r"[ \t]+(?:Score|Mean)((?:[ \t]+(?:Score|Mean))?[ \t]+[Ee]rror)?[ \t]+Units?[ \t]*$",
+    re.MULTILINE,
+)
+_MODE = "(?:thrpt|avgt|sample|ss)"
+_NUMBER = r"(?:\d[\d.,]*|NaN)(?=[ \t])"
+_CELLS = (
+    rf"(?P<mode>{_MODE})(?P<numbers>(?:[ \t]+{_NUMBER})*)"
+    # the signs are others where the encoding was mistaken
+    r"(?:[ \t]+(?:≈[ \t]*|[?\ufffd]{1,3}[ \t]+(?=(?:0|10[?\ufffd]+)[ \t]))(?P<rough>\S+))?"
+    rf"(?:[ \t]+(?P<sign>[^\d\s]{{1,3}})[ \t]*(?P<error>{_NUMBER}))?[ \t]+(?P<unit>[^\d\s]\S*)"
+)
+_ALONE = rf"^\S+[ \t]+{_MODE}[ \t]+[\d≈][^\n]*[ \t](?:ops?/\w+|\w+/op)[ \t]*$"
+_RESULT = re.compile(r'^Result(?: "([^"\n]{1,500})")?:', re.MULTILINE)
+_THREADS = re.compile(
+    r"^# Threads: (\d+) thread[^\n]*(?:\n#[^\n]*){0,3}?\n# Benchmark: (\S+)", re.MULTILINE
+)
+_ERROR = r"(?:[^\d\s]{1,3}\([\d.,]+%\)[ \t]+\S+[ \t]+)?"
+_SCORE = re.compile(
+    rf"^[ \t]*(?:mean =[ \t]*)?(\d[\d.,]*)[ \t]+{_ERROR}(\w+/\w+)(?:[ \t]|$)", re.MULTILINE
+)
+_POINT = re.compile(r"^[ \t]*p\(([\d.,]+)\) =[ \t]+(\d[\d.,]*)[ \t]+\w+/op", re.MULTILINE)
+# of comments, and of the logs of Maven, sbt and Ant
+_BEFORE = re.compile(r"^[ \t]*(?:\[\w+\]|\*(?!/)|//)?[ \t]*", re.MULTILINE)
+_PIPE = re.compile(r"(?<![^ \t\n])\|(?![^ \t\n])")
+_RULE = re.compile(r"[-+=|: \t]*$")
+_GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_END = re.compile(r"</|```|\*/")
+
+
+def bare(text: str) -> str:
+    """Return text without what stands before its lines, and without the pipes of a table."""
+    text = _BEFORE.sub("", plain(text))
+    return _PIPE.sub(" ", text) if "|" in text else text
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the table; of several, each with what is above it."""
+    text = bare(source.text())
+    lines = text.split("\n")
+    headings = [
+        (number, match)
+        for number, line in enumerate(lines, 1)
+        if line.startswith("Benchmark") and (match := _HEADING.match(line))
+    ]
+    if len(headings) > 1:
+        ends = [_end(_table(lines, *heading), heading[0]) for heading in headings[:-1]]
+        parts = pairwise([0, *ends, len(lines)])
+        raise SeveralDocuments([("\n".join(lines[begin:end]), begin) for begin, end in parts])
+    threads = _threads(text)
+    if headings:
+        rows = _rows(headings[0][1], _table(lines, *headings[0]), threads, source, options)
+    elif re.search(_ALONE, text, re.MULTILINE):
+        rows = _rows(None, _lines_alone(lines), threads, source, options)
+    else:
+        rows = _results(text, threads)
+    series = of_rows(rows, source, options)
+    if not (series or headings):
+        seen = "the table of results is missing"
+        raise source.corrupt(None, seen, "what JMH prints at its end", "did JMH run to its end?")
+    if series and not any(map(_is_known, series.values())):
+        raise source.corrupt(None, "the scores are too small to be printed", "numbers", FINER)
+    version = fact(text, r"^# JMH version: (\S+)", str)
+    return {name: data.with_run(version=version) for name, data in series.items()}
+
+
+def _threads(text: str) -> dict[str, int]:
+    """The threads of each benchmark by class and method, as a table shortens packages."""
+    each = {_method(name): int(number) for number, name in _THREADS.findall(text)}
+    stated = set(re.findall(r"^# Threads: (\d+) thread", text, re.MULTILINE))
+    return each | ({"": int(*stated)} if len(stated) == 1 else {})
+
+
+def _method(name: str) -> str:
+    return ".".join(name.partition(":")[0].split(".")[-2:])
+
+
+def _of(name: str, threads: Mapping[str, int]) -> int | None:
+    return threads.get(_method(name), threads.get(""))
+
+
+def _is_known(data: Data) -> bool:
+    return not is_summary(data) or bool(data.stats or data.reported_percentiles)
+
+
+def _parameters(heading: re.Match[str]) -> list[str]:
+    return re.findall(r"[^()\s]+", heading[1])
+
+
+def _table(lines: list[str], begin: int, heading: re.Match[str]) -> list[_Line]:
+    """The lines below a heading: those behind a gap only if they are rows."""
+    row = re.compile(rf"(\S+)((?:[ \t]+\S+){{{len(_parameters(heading))}}})[ \t]+{_CELLS}")
+    table: list[_Line] = []
+    gap = False
+    for number in range(begin, len(lines)):
+        line = lines[number]
+        if _RULE.match(line):
+            gap = True
+            continue
+        match = row.match(line)
+        if _END.match(line) or (match is None and gap and table) or _HEADING.match(line):
+            break
+        if match is not None or not gap:
+            table.append((number + 1, line, match))
+            gap = False
+    return table
+
+
+def _end(table: list[_Line], begin: int) -> int:
+    return table[-1][0] if table else begin
+
+
+def _lines_alone(lines: list[str]) -> list[_Line]:
+    """The rows of a table without a heading: they have no parameters."""
+    row = re.compile(rf"(\S+)()[ \t]+{_CELLS}")
+    like = re.compile(rf"\S+[ \t]+{_MODE}[ \t][^\n]*/")
+    return [
+        (number, line, row.match(line)) for number, line in enumerate(lines, 1) if like.match(line)
+    ]
+
+
+def _rows(
+    heading: re.Match[str] | None,
+    table: list[_Line],
+    threads: Mapping[str, int],
+    source: Source,
+    options: ReadOptions,
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows by the names of the CSV's columns."""
+    columns, names = ["Cnt"], list[str]()
+    if heading is not None:
+        columns, names = heading[2].split(), _parameters(heading)
+    cells = [cell for _, _, row in table if row for cell in _scores(row, columns)]
+    mark = _decimal_mark(cells)
+    for number, line, row in table:
+        facts = _facts(row, columns, mark) if row else None
+        if row is None or facts is None:
+            seen = f"{printable(line.strip(), 50)!r}"
+            refuse_line(source, options, number, seen, "a row of JMH's table")
+            continue
+        given = {f"Param: {name}": v for name, v in zip(names, row[2].split(), strict=True)}
+        yield (
+            number,
+            {"Benchmark": row[1], "Mode": row["mode"], "Unit": row["unit"]}
+            | given | {"Threads": _of(row[1], threads)} | facts,
+        )  # fmt: skip
+
+
+def _numbers(row: re.Match[str], columns: list[str]) -> list[str]:
+    """The numbers up to the score; older versions print no sign before the error."""
+    numbers = row["numbers"].split()
+    counted = len(numbers) > len(columns) + 1 or (len(numbers) > 1 and not numbers[0].isdigit())
+    return numbers[:-1] if counted and not row["sign"] else numbers
+
+
+def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
+    """The score and its error as they are printed."""
+    return [
+        *row["numbers"].split()[len(_numbers(row, columns)) - 1 :],
+        *filter(None, [row["error"]]),
+    ]
+
+
+def _facts(row: re.Match[str], columns: list[str], mark: str) -> dict[str, Any] | None:
+    """Count, score and threads of a row; None where there is no score."""
+    numbers, rough = _numbers(row, columns), row["rough"]
+    score = None if rough else _number(numbers.pop(), mark) if numbers else None
+    if rough == "0":
+        rough, score = None, "0"
+    known = dict(zip(reversed(columns), reversed(numbers), strict=False))
+    if (score is None and rough is None) or not all(map(str.isdigit, known.values())):
+        return None
+    count = next((known[name] for name in ("Cnt", "Samples", "Count") if name in known), None)
+    facts = {"Score": score, "Rough": rough, "Samples": count}
+    return facts | ({"Threads": known["Thr"]} if "Thr" in known else {})
+
+
+def _decimal_mark(cells: list[str]) -> str:
+    """The mark of decimals in a column, of which JMH prints three; "" where cells contradict."""
+    sure, likely = set[str](), set[str]()
+    for cell in cells:
+        marks = re.findall("[.,]", cell)
+        if len(marks) == 1:
+            (likely if _GROUPED.fullmatch(cell) else sure).add(marks[0])
+        elif marks:
+            sure.add(marks[-1] if len(set(marks)) > 1 else ",.".replace(marks[0], ""))
+    found = sure or likely or {"."}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _number(cell: str, mark: str) -> str | None:
+    """A number as Python writes it; None where its marks are not those of the column."""
+    group = ",.".replace(mark, "")
+    pattern = rf"(?:\d+|\d{{1,3}}(?:[{group}]\d{{3}})+)(?:[{mark}]\d+)?|NaN" if mark else r"\d+|NaN"
+    if not re.fullmatch(pattern, cell):
+        return None
+    return re.sub(f"[{group}]", "", cell).replace(mark or ".", ".")
+
+
+def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The results that stand above the table, by the names of the CSV's columns."""
+    results = [*_RESULT.finditer(text)]
+    line_at, before = line_numbers(text), 0
+    mark = _decimal_mark([cell for cell, _ in _SCORE.findall(text)])
+    ends = [*(result.start() for result in results[1:]), len(text)]
+    for result, end in zip(results, ends, strict=False):
+        above, before = text[before : result.start()], result.end()
+        score = _SCORE.search(text, result.end(), end)
+        name = result[1] or fact(above, r"^# Benchmark: (\S+)", str)
+        if score is None or name is None:
+            continue
+        given = fact(above, r"^# Parameters: \(([^\n]*)\)$", str) or ""
+        facts = {f"Param: {key}": value for key, value in re.findall(r"([\w.]+) = ([^,]+)", given)}
+        count = re.compile(r"^[ \t]*N = (\d+)", re.MULTILINE).search(text, result.end(), end)
+        facts |= {
+            "Threads": _of(name, threads),
+            "Mode": "sample" if count else "avgt",
+            "Unit": score[2],
+        }
+        line = line_at(score.start())
+        samples = count[1] if count else None
+        yield (
+            line,
+            facts | {"Benchmark": name, "Samples": samples, "Score": _number(score[1], mark)},
+        )
+        for percentile, value in _POINT.findall(text, result.end(), end) if count else ():
+            level = float(percentile.replace(",", ".")) / 100
+            point = {"Benchmark": f"{name}:p{level:.8g}", "Score": _number(value, mark)}
+            yield line, facts | point | {"Samples": samples}
+
+
+FORMATS = (
+    Format(
+        "jmh", "JMH (text)", "histogram", (".txt",),
+        has_match(
+            rf"^# JMH version: |{_HEADING.pattern}|{_ALONE}|{_RESULT.pattern}[ \t]*$", plain=bare
+        ),
+        read, example="java -jar benchmarks.jar -bm sample > out.txt",
+    ),
+)  # fmt: skip
