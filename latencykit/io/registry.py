@@ -88,7 +88,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "go-ycsb go-ycsb-json", " - takes(s): ", " - count: ", '"takes(s)"', "takes(s) |",
     ),
     "tools.gobench": ("go-bench go-bench-json", "ns/op", '"action":'),
-    "tools.google_benchmark": ("google-benchmark", '"real_time"'),
+    "tools.google_benchmark": (
+        "google-benchmark google-benchmark-csv google-benchmark-text",
+        '"real_time"', "name,iterations,real_time", " iterations",
+    ),
     "tools.h2load": ("h2load-log h2load", " started, ", r"^\d{15,17}\t"),
     "tools.hdr_base64": ("hdr-base64", "hist", "dhis", "\x1c\ufffd\ufffd", "\x0cr\x12"),
     "tools.hyperfine": (

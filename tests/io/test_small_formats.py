@@ -34,6 +34,42 @@ def test_google_skips_failed_ones_and_counts_them(read_text):
         read_text(google(bad))
 
 
+def test_google_aggregates_without_types_belong_to_their_benchmark(read_text):
+    """Older versions tell them by their names only, which a benchmark may have, too."""
+    old = {key: value for key, value in ROW.items() if key != "run_name"} | {"iterations": 9}
+    rows = [old | {"real_time": time} for time in (2.5, 3.5)]
+    rows += [
+        old | {"name": name} for name in ("a_mean", "a_stddev", "b_mean", "b_stddev", "c_mean")
+    ]
+    found = read_text(google(*rows))
+    assert list(found) == ["a", "b", "c_mean"]
+    assert (found["a"].max, found["b"].stats) == (3500, {"mean": 2500, "std": 2500})
+
+
+GOOGLE = """\
+-----------------------------------------------------
+Benchmark           Time             CPU   Iterations
+-----------------------------------------------------
+BM_a/threads:4   1.50 us         6.00 us         1000
+"""
+
+
+def test_google_prints_a_table(read_text):
+    (data,) = read_text(GOOGLE).values()
+    assert (data.mean, data.count, data.run.connections) == (1500, 1000, 4)
+    old = "Benchmark    Time(ns)    CPU(ns) Iterations\n------\nBM_a    1500    6000    1000  1.3MB/s\n"
+    (data,) = read_text(old).values()
+    assert (data.mean, data.count) == (1500, 1000)
+    # the heading is printed again for other counters; a name again is of another run
+    assert list(read_text(GOOGLE + GOOGLE.replace("BM_a", "BM_b"))) == [
+        "BM_a/threads:4",
+        "BM_b/threads:4",
+    ]
+    assert list(read_text(GOOGLE + GOOGLE)) == ["run 1 BM_a/threads:4", "run 2 BM_a/threads:4"]
+    with pytest.raises(CorruptInputError, match=r"out\.txt:8: 'BM_a"):
+        read_text(GOOGLE + GOOGLE.replace("1.50", "1.5x"))
+
+
 def test_artillery_one(read_text):
     report = {
         "timestamp": "2020-01-01T00:00:00.000Z", "scenariosCreated": 10, "scenariosCompleted": 9,

@@ -1,33 +1,54 @@
-"""Google Benchmark: its JSON. A repetition gives the mean of its iterations, not single calls."""
+"""Google Benchmark: its JSON, CSV and table.
+
+A repetition gives the mean of its iterations, not single calls.
+"""
 
 from __future__ import annotations
 
+import csv
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from latencykit._text import format_items
+from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of
-from latencykit.io.sniffing import has_json_keys
-from latencykit.io.source import Format
+from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, number_in
+from latencykit.io.sniffing import has_json_keys, has_match
+from latencykit.io.source import Format, SeveralDocuments, refuse_line
+from latencykit.io.text_reports import fact, line_numbers, plain
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from latencykit.io.source import Data, ReadOptions, Source
+
+    _Row = dict[str, Any]
+    """One object of the JSON's list ``benchmarks``."""
 
 _HINT = "Google Benchmark keeps means only; record single calls in an HdrHistogram to see the tail"
 _STATS = {"mean": "mean", "median": "median", "stddev": "std"}
+_AGGREGATE = re.compile(r"(.+)_(mean|median|stddev|cv|BigO|RMS)", re.DOTALL)
 _UNITS = ("ns", "us", "ms", "s")
+_HEADING = re.compile(
+    r"^Benchmark[ \t]+Time(?:\((\w+)\))?[ \t]+CPU(?:\(\w+\))?[ \t]+Iterations\b", re.MULTILINE
+)
+_CSV = re.compile("^name,iterations,real_time,cpu_time,time_unit\\b", re.MULTILINE)
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the real time of every benchmark: one value per repetition, or their statistics."""
     record = json_text.load(source, after_noise=True)
-    context: dict[str, Any] = record.get("context") or {}
-    rows: dict[str, list[dict[str, Any]]] = {}
+    rows = json_text.entry(record, "benchmarks", source, list)
+    return _series(rows, record.get("context") or {}, source)
+
+
+def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> dict[str, Data]:
+    rows: dict[str, list[_Row]] = {}
     failed: dict[str, int] = {}
-    for row in json_text.entry(record, "benchmarks", source, list):
+    for row in _with_types(found):
         name = str(row.get("run_name") or row.get("name"))
         if row.get("error_occurred") or row.get("skipped"):
             failed[name] = failed.get(name, 0) + 1
@@ -44,30 +65,120 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
             loop="closed", measure="service", corrected="none", unit=unit,
             connections=int(own[0].get("threads") or 1), failed=failed.get(name, 0),
         )  # fmt: skip
-        single = [row for row in own if row.get("run_type", "iteration") == "iteration"]
         if context.get("library_build_type") == "debug":
             run = run.with_notes("the benchmark library was built for debugging")
-        if not single:  # --benchmark_report_aggregates_only
-            stated = {
-                _STATS[kind]: row["real_time"]
-                for row in own
-                if (kind := row.get("aggregate_name")) in _STATS
-            }
-            series[name] = data_from_points({}, None, stated, run.with_notes(_HINT), unit)
-            continue
-        calls = int(single[0].get("iterations") or 1)
-        values = nanoseconds_of([float(row["real_time"]) for row in single], unit)
-        if len(values) == 1 and calls > 1:
-            stats = {"mean": float(values[0])}
-            series[name] = data_from_points({}, calls, stats, run.with_notes(_HINT))
-        else:
-            note = f"each value is the mean of {format_count(calls)} calls"
-            run = run.with_notes(note) if calls > 1 else run
-            series[name] = data_from_values(values, run)
+        series[name] = _data(own, run, unit)
     if failed and not series:
         seen = f"{format_items(sum(failed.values()), 'benchmark')} failed, and none gave a result"
         raise source.corrupt(None, seen, "a benchmark that ran", "see error_message in the file")
     return series
+
+
+def _with_types(rows: list[_Row]) -> list[_Row]:
+    """The rows with what older versions do not state: which of them are aggregates of others."""
+    names = {str(row.get("name")) for row in rows}
+    typed = []
+    for row in rows:
+        match = _AGGREGATE.fullmatch(str(row.get("name")))
+        if match and "run_type" not in row:
+            base, kind = match.groups()
+            if base in names or {f"{base}_mean", f"{base}_stddev"} <= names:
+                of = {"run_name": base, "run_type": "aggregate", "aggregate_name": kind}
+                row = row | of
+        typed.append(row)
+    return typed
+
+
+def _data(rows: list[_Row], run: Run, unit: str) -> Data:
+    """One benchmark: its repetitions, or the statistics of these."""
+    single = [row for row in rows if row.get("run_type", "iteration") == "iteration"]
+    if not single:  # --benchmark_report_aggregates_only
+        stated = {
+            _STATS[kind]: row["real_time"]
+            for row in rows
+            if (kind := row.get("aggregate_name")) in _STATS
+        }
+        return data_from_points({}, None, stated, run.with_notes(_HINT), unit)
+    calls = int(single[0].get("iterations") or 1)
+    values = nanoseconds_of([float(row["real_time"]) for row in single], unit)
+    if len(values) == 1 and calls > 1:
+        return data_from_points({}, calls, {"mean": float(values[0])}, run.with_notes(_HINT))
+    note = f"each value is the mean of {format_count(calls)} calls"
+    return data_from_values(values, run.with_notes(note) if calls > 1 else run)
+
+
+def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the same of the CSV."""
+    text = source.text()
+    headings = [match.start() for match in _CSV.finditer(text)]
+    if len(headings) > 1:
+        line_at, ends = line_numbers(text), pairwise([*headings, len(text)])
+        raise SeveralDocuments([(text[at:end], line_at(at) - 1) for at, end in ends])
+    before = text.count("\n", 0, headings[0]) if headings else 0
+    reader = csv.DictReader(text.splitlines()[before:])
+    rows = []
+    for row in reader:
+        failed = row["error_occurred"] == "true" if row.get("error_occurred") else False
+        fitted = re.search("_(?:BigO|RMS)$", row["name"]) and not row["iterations"]
+        if number_in(row["real_time"] or "") is None and not failed:
+            line = before + reader.line_num
+            refuse_line(source, options, line, "a row without a time", "a number")
+        elif not fitted:
+            rows.append({**_facts(row["name"]), **row, "error_occurred": failed})
+    return _series(rows, {}, source)
+
+
+def _facts(name: str) -> dict[str, Any]:
+    threads = re.search(r"/threads:(\d{1,9})(?:/|$|_)", name)
+    return {"threads": threads[1]} if threads else {}
+
+
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the same of the table that is printed; one that repeats names is of another run."""
+    text = plain(source.text())
+    lines = text.split("\n")
+    tables: list[list[tuple[int, _Row]]] = []
+    unit: str | None = None
+    for number, line in enumerate(lines, 1):
+        if line.startswith("Benchmark") and (heading := _HEADING.match(line)):
+            tables, unit = [*tables, []], heading[1]
+        elif tables and (row := _row(line.split(), unit)) is not None:
+            if row.get("real_time") is None and "error_occurred" not in row:
+                seen = f"{printable(line.strip(), 50)!r}"
+                refuse_line(source, options, number, seen, "a benchmark's times")
+            else:
+                tables[-1].append((number, row))
+    names = [{row["name"] for _, row in table} for table in tables]
+    if sum(map(len, names)) > len(set().union(*names)):
+        ends = [0, *(table[-1][0] for table in tables[:-1] if table), len(lines)]
+        parts = pairwise(ends)
+        raise SeveralDocuments([("\n".join(lines[begin:end]), begin) for begin, end in parts])
+    debug = re.search(r"^\*{3}WARNING\*{3} Library was built as DEBUG", text, re.MULTILINE)
+    context = {
+        "date": fact(text, r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)$", str),
+        "executable": fact(text, r"^Running (\S[^\n]*)$", str),
+        "library_build_type": "debug" if debug else None,
+    }
+    return _series([row for table in tables for _, row in table], context, source)
+
+
+def _row(words: list[str], unit: str | None) -> _Row | None:
+    """A row of the printed table as the JSON has it; None for another line."""
+    if words[1:2] in (["ERROR"], ["SKIPPED:"]):
+        return {"name": words[0], "error_occurred": True}
+    if unit is not None:  # of older versions, whose heading states it
+        words = [
+            word
+            for k, word in enumerate(words)
+            for word in ([word, unit] if k in (1, 2) else [word])
+        ]
+    places = (k for k in range(2, len(words) - 3) if words[k] == words[k + 2] in _UNITS)
+    at = next(places, None)
+    if at is None or not words[at + 3].isdigit():
+        return None
+    name, time = " ".join(words[: at - 1]), number_in(words[at - 1])
+    facts = {"real_time": time, "time_unit": words[at], "iterations": words[at + 3]}
+    return {"name": name} | facts | _facts(name)
 
 
 FORMATS = (
@@ -75,5 +186,13 @@ FORMATS = (
         "google-benchmark", "Google Benchmark (JSON)", "samples", (".json",),
         has_json_keys(("real_time", "cpu_time", "time_unit")), read,
         example="./bench --benchmark_repetitions=30 --benchmark_out=out.json",
+    ),
+    Format(
+        "google-benchmark-csv", "Google Benchmark (CSV)", "samples", (".csv",), has_match(_CSV),
+        read_csv, example="./bench --benchmark_out=out.csv --benchmark_out_format=csv",
+    ),
+    Format(
+        "google-benchmark-text", "Google Benchmark (text)", "samples", (".txt",),
+        has_match(_HEADING, plain=plain), read_text, example="./bench > out.txt",
     ),
 )  # fmt: skip

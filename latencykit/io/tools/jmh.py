@@ -150,7 +150,7 @@ def of_rows(
 ) -> dict[str, Data]:
     """Return the series of the rows of a table, by the names of the CSV's columns.
 
-    What is no number but an order of magnitude is in the column ``Rough``.
+    Of a score that is only an order of magnitude, that is in the column ``Rough``.
     """
     results: dict[tuple[str, str], dict[str, Any]] = {}
     latest: dict[tuple[str, str], tuple[str, str]] = {}

@@ -190,7 +190,7 @@ def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
 
 
 def _facts(row: re.Match[str], columns: list[str], mark: str) -> dict[str, Any] | None:
-    """Count, score and threads of a row; None where there is no score."""
+    """Count, score and threads of a row; None without a score."""
     numbers, rough = _numbers(row, columns), row["rough"]
     score = None if rough else _number(numbers.pop(), mark) if numbers else None
     if rough == "0":
