@@ -28,6 +28,31 @@ def test_several_runs_are_named_honestly(read_text):
     assert found["BenchmarkB"].percentile(99) == 7.5e6
 
 
+def test_reported_percentiles_are_those_of_each_run(read_text):
+    row = "BenchmarkA-8 \t 100\t 900 ns/op\t 500 p50-ns/op\t 2 p99_us\t 0.000003 p999-sec/op\t 4000 p100-ns\n"
+    (data,) = read_text(row).values()
+    assert (data.mean, data.count, data.max) == (900, 100, 4000)
+    assert data.reported_percentiles == {50: 500, 99: 2000, 99.9: 3000}
+    assert not any("prints means only" in note for note in data.run.notes)
+    found = read_text(row + row.replace("2 p99", "3 p99"))
+    assert {name: run.percentile(99) for name, run in found.items()} == {
+        "BenchmarkA-8 run 1": 2000,
+        "BenchmarkA-8 run 2": 3000,
+    }
+
+
+def test_percentiles_of_what_a_benchmark_measures_within(read_text):
+    row = "BenchmarkA-8 \t 1\t 900 ns/op\t 70 read-p95-ns/op\t 90 read-p99-ns/op\t 8 write_p99-us\t 3 step99-ns\n"
+    found = read_text(row)
+    assert list(found) == ["BenchmarkA-8", "BenchmarkA-8 read", "BenchmarkA-8 write"]
+    assert (found["BenchmarkA-8"].reported_percentiles, found["BenchmarkA-8"].count) == ({}, 1)
+    assert found["BenchmarkA-8 read"].reported_percentiles == {95: 70, 99: 90}
+    assert (found["BenchmarkA-8 write"].percentile(99), found["BenchmarkA-8 write"].count) == (
+        8000,
+        None,
+    )
+
+
 def test_events_join_a_split_result(read_text):
     events = [
         {"Action": "start", "Package": "p"},

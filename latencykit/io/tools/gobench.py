@@ -11,11 +11,11 @@ from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import nanoseconds
+from latencykit.io.build import nanoseconds, percentile_named, unit_in
+from latencykit.io.sanity_checks import stated
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
 from latencykit.io.text_reports import line_numbers
-from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,10 @@ _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _CPU = re.compile(r"^cpu: (.+)$", re.MULTILINE)
 _RESULT = re.compile(r"^(Benchmark\S*)[ \t]+(\d+)[ \t]+(.*\bns/op.*)$", re.MULTILINE)
 _METRIC = re.compile(r"(?:^|(?<=[ \t]))([\d.]+(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)[ \t]+(\S+)")
-_PERCENTILE = re.compile(r"p([\d.]+)[-_]?(ns|us|µs|ms|s)(?:/op)?")
+_PERCENTILE = re.compile(
+    r"(?:([^\n]*)(?<![A-Za-z0-9]))?(p\d{1,9}(?:[._]\d{1,9})?)[-_]?(ns|us|µs|ms|s|sec)(?:/op)?"
+)
+_RUN = Run(tool="go test -bench", loop="closed", measure="service", corrected="none", unit="ns")
 _HINT = (
     "go test -bench prints means only; for the distribution record each call in an HdrHistogram "
     'and write its .hlog, or report percentiles with b.ReportMetric(v, "p99-ns/op")'
@@ -86,28 +89,66 @@ def _by_package(
             seen = f"the result of {printable(row[1], 40)} is {printable(row[3].strip(), 40)!r}"
             refuse_line(source, options, line_at(row.start()), seen, "a number of ns/op")
         cpu = next(filter(None, (_CPU.search(text, *piece) for piece in pieces)), None)
+        notes = (f"cpu: {cpu[1]}",) if cpu else ()
         for name, results in runs.items():
             label = name if name not in series else f"{package}.{name}"
-            means = [metrics["ns/op"] for _, metrics in results]
-            stats = {"mean": nanoseconds(sum(means) / len(means), "ns")}
-            notes = [_HINT]
-            if len(results) > 1:
-                stats |= {"lowest mean of a run": min(means), "highest mean of a run": max(means)}
-                note = f"the mean of {len(results)} runs"
-                notes.insert(0, f"{note}; a run's mean says nothing of its slowest calls")
-            points: dict[float, float] = {}
-            for unit, value in results[0][1].items() if len(results) == 1 else ():
-                metric = _PERCENTILE.fullmatch(unit)
-                if metric and 0 < float(metric[1]) < 100:
-                    factor = NANOSECONDS[metric[2].replace("µ", "u")]
-                    points[float(metric[1])] = round(value * factor, 3)
-            if cpu:
-                notes.append(f"cpu: {cpu[1]}")
-            run = Run(
-                tool="go test -bench", loop="closed", measure="service", corrected="none",
-                unit="ns", notes=tuple(notes),
-            )  # fmt: skip
-            series[label] = Summary(stats, points, sum(number for number, _ in results), "ns", run)
+            series |= _benchmark(label, results, notes)
+    return series
+
+
+def _benchmark(
+    label: str, results: Sequence[tuple[int, dict[str, float]]], facts: tuple[str, ...]
+) -> dict[str, Data]:
+    """The runs of one benchmark as one summary; each its own where it reports percentiles."""
+    if any(map(_reported, (metrics for _, metrics in results))):
+        several = len(results) > 1
+        return {
+            name: data
+            for number, (count, metrics) in enumerate(results, 1)
+            for name, data in _with_percentiles(
+                f"{label} run {number}" if several else label,
+                count,
+                metrics,
+                _RUN.with_notes(*facts),
+            ).items()
+        }
+    means = [metrics["ns/op"] for _, metrics in results]
+    stats = {"mean": nanoseconds(sum(means) / len(means), "ns")}
+    notes = [_HINT, *facts]
+    if len(results) > 1:
+        stats |= {"lowest mean of a run": min(means), "highest mean of a run": max(means)}
+        note = f"the mean of {len(results)} runs"
+        notes.insert(0, f"{note}; a run's mean says nothing of its slowest calls")
+    count = sum(number for number, _ in results)
+    return {label: Summary(stats, {}, count, "ns", _RUN.with_notes(*notes))}
+
+
+def _reported(metrics: Mapping[str, float]) -> dict[str, dict[float, float]]:
+    """Percentiles that a benchmark reports itself (ns), by what stands before them."""
+    found: dict[str, dict[float, float]] = {}
+    for name, value in metrics.items():
+        metric = _PERCENTILE.fullmatch(name)
+        level = percentile_named(metric[2]) if metric else None
+        unit = unit_in(metric[3]) if metric else None
+        if metric and level is not None and unit and 0 < level <= 100:
+            points = found.setdefault((metric[1] or "").strip("-_./"), {})
+            points.setdefault(level, nanoseconds(value, unit))
+    return found
+
+
+def _with_percentiles(
+    label: str, count: int, metrics: Mapping[str, float], run: Run
+) -> dict[str, Data]:
+    """One run, and what it measured within: ``write-p99-ns`` is of the series "… write"."""
+    series: dict[str, Data] = {}
+    own_points: dict[str, dict[float, float]] = {"": {}}
+    for part, points in (own_points | _reported(metrics)).items():
+        stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
+        stats |= {"max": points[100.0]} if 100.0 in points else {}
+        inner = {level: value for level, value in points.items() if level < 100}
+        inner, stats, own = stated(inner, stats, run)
+        name = f"{label} {part}".rstrip()
+        series[name] = Summary(stats, inner, None if part else count, "ns", own)
     return series
 
 
