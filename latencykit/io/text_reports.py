@@ -46,7 +46,7 @@ def plain(text: str) -> str:
 
 
 # Before each line of a reply or a comment, of one container's output, of a CI server's log.
-_QUOTE = r"(?:>|#|//)[ \t]?"
+_QUOTE = r"(?:>|#|//[/!]?)[ \t]?"
 _CONTAINER = re.compile(r"[\w.-]{1,100}[ \t]+\|")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)"
 _ROUNDS = 3  # of quotes within quotes

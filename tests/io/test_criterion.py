@@ -55,6 +55,16 @@ def test_text_with_a_long_name(read_text):
     assert read_text(text)["a very long benchmark name"].mean == 9695.8
 
 
+def test_text_in_a_comment_of_rust(read_text):
+    text = "enum transfer    time:   [7.1 ms 7.2 ms 7.3 ms]\nchange: [-2% -1% -0%] (p = 0.00 < 0.05)\n\na long id\ntime:   [8.1 ms 8.2 ms 8.3 ms]\n"
+    for quote in ("", "//! ", "/// ", "//!     "):
+        found = read_text("".join(f"{quote}{line}\n" for line in text.splitlines()))
+        assert {name: data.mean for name, data in found.items()} == {
+            "enum transfer": 7.2e6,
+            "a long id": 8.2e6,
+        }
+
+
 def test_raw_csv(read_text):
     text = (
         "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n"

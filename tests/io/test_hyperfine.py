@@ -36,6 +36,13 @@ def test_text_of_one_run(read_text):
     assert (found.mean, found.count) == (1.002e9, 1)
 
 
+def test_text_of_the_first_versions_has_no_count(read_text):
+    text = "  Time (mean ± σ):     1.02 s ±  0.01 s    [User: 4.1 ms, System: 17.4 ms]\n \n  Range (min … max):   1.01 s …  1.05 s\n"
+    found = read_text(f"Benchmark #1: sleep 1\n\n{text}")["sleep 1"]
+    assert (found.count, found.min, found.max, found.mean) == (None, 1.01e9, 1.05e9, 1.02e9)
+    assert read_text(text)["out.txt"].max == 1.05e9  # pasted without its first line
+
+
 def test_a_corrupt_row(read_text):
     text = "command,mean,stddev,median,user,system,min,max\nx,0.1,,0.1,0,0,0.1,0.1\ny,fast,0,0,0,0,0,0\n"
     with pytest.raises(CorruptInputError, match=r"out\.csv:3: "):

@@ -33,10 +33,11 @@ _RAW = (
     "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
 )
 _TEXT = re.compile(
-    r"^(?:(?P<name>\S.{0,200}?)(?:[ \t]*\n)?)?[ \t]+time:[ \t]+"
+    r"^(?:(?P<name>\S.{0,200}?)?[ \t]+)?time:[ \t]+"
     r"\[(?P<low>[\d.]+ \S+) (?P<mid>[\d.]+ \S+) (?P<high>[\d.]+ \S+)\]",
     re.MULTILINE,
 )
+_LONGEST = 1000  # characters of an id on its own line
 _RUN = Run(
     tool="Criterion.rs", loop="closed", measure="service", corrected="none", connections=1,
     unit="ns", unit_from="format",
@@ -147,8 +148,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     text = plain(source.text())
     series: dict[str, Data] = {}
     for row in _TEXT.finditer(text):
-        before = text[: row.start()].rstrip().splitlines()
-        name = (row["name"] or (before[-1] if before else "")).strip()
+        above = text[max(0, row.start() - _LONGEST) : row.start()].rstrip().rpartition("\n")[2]
+        name = row["name"] or above.strip()
         interval = f"95 % confidence interval of the estimate: {row['low']} to {row['high']}"
         stats = {"mean": round(parse_duration(row["mid"]), 3)}
         run = _RUN.with_notes(_HINT, interval)

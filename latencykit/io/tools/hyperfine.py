@@ -36,8 +36,8 @@ _MD_ROW = re.compile(
 )
 _VALUE = r"([\d.]+ \S+)"
 _TEXT = re.compile(
-    rf"^Benchmark #?\d+: (.+)\n\s*Time \((?:mean ± σ|abs ≡)\): +{_VALUE}(?: ± +{_VALUE})?[^\n]*"
-    rf"(?:\n\s*Range \(min … max\): +{_VALUE} … +{_VALUE} +(\d+) runs)?",
+    rf"^(?:Benchmark #?\d+: (.+)\n\s*|[ \t]*)Time \((mean ± σ|abs ≡)\): +{_VALUE}(?: ± +{_VALUE})?"
+    rf"[^\n]*(?:\n\s*Range \(min … max\): +{_VALUE} … +{_VALUE}(?: +(\d+) runs)?)?",
     re.MULTILINE,
 )
 _RUN = Run(
@@ -109,13 +109,14 @@ def read_markdown(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the printed benchmarks, one summary per command."""
     series: dict[str, Data] = {}
-    for name, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
+    for name, kind, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         cells = {"mean": mean, "std": spread, "min": low, "max": high}
         stats = {key: parse_duration(cell) for key, cell in cells.items() if cell}
         unit = unit_in(mean.split()[1]) or mean.split()[1]
         run = _SUMMARIZED.replace(unit=unit, unit_from="file")
-        count = int(runs) if runs else 1
-        series[distinct(name.strip(), series)] = data_from_points({}, count, stats, run, "ns")
+        count = int(runs) if runs else 1 if kind == "abs ≡" else None  # older ones print none
+        label = distinct(name.strip(), series) if name or series else ""
+        series[label] = data_from_points({}, count, stats, run, "ns")
     return series
 
 
