@@ -140,6 +140,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "hdr percentiles:", " msgs/sec", "#runid,clientid", r"^\d+\.\d{6}$", "1/(1-percentile)",
         '"workload"',
     ),
+    "tools.named_results": ("named-results", '"unit'),
     "tools.nosqlbench": (
         "nosqlbench nosqlbench-log nosqlbench-csv nosqlbench-histostats",
         "99.9% <= ", ", name=", "duration_unit", "tag,interval_start",

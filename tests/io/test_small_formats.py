@@ -139,3 +139,33 @@ def test_totals_of_a_processor_never_fall(read_text):
         read_text(text)
     (data,) = read_text(head + row.format(1, 10) + row.format(2, 20), unit="us").values()
     assert (data.count, data.max) == (20, 3000)
+
+
+STATS = """\
+Total duration: 11.6 sec
+Total number of values: 60
+
+Minimum:         {0} us
+Median +- MAD:   4.25 us +- 0.05 us
+Mean +- std dev: 4.34 us +- 0.31 us
+Maximum:         6.02 us
+
+  0th percentile: {0} us (-5% of the mean) -- minimum
+ 50th percentile: 4.25 us (-2% of the mean) -- median
+ 95th percentile: 4.84 us (+12% of the mean)
+100th percentile: 6.02 us (+39% of the mean) -- maximum
+
+Number of outlier (out of 4.07 us..4.44 us): 9
+"""
+
+
+def test_pyperf_stats_of_one_file_and_of_several_benchmarks(read_text):
+    (data,) = read_text(STATS.format(4.12)).values()
+    assert (data.count, data.min, data.max, data.mean) == (60, 4120, 6020, 4340)
+    assert data.percentile(95) == 4840
+    text = f"add\n---\n\n{STATS.format(4.12)}\nmul\n---\n\n{STATS.format(4.0)}"
+    found = read_text(text)
+    assert {name: data.min for name, data in found.items()} == {"add": 4120, "mul": 4000}
+    # --stats of a run prints the mean once more; a run without it follows
+    text = f"{STATS.format(4.12)}\nMean +- std dev: 4.34 us +- 0.31 us\nMean +- std dev: 9 us +- 1 us\n"
+    assert [data.mean for data in read_text(text).values()] == [4340, 9000]

@@ -36,6 +36,7 @@ _PYPERF_MEAN = re.compile(
     re.MULTILINE,
 )
 _PYPERF_ROW = re.compile(rf"^ *(\d+)th percentile: +({_PYPERF_TIME}) \(", re.MULTILINE)
+_PYPERF_TITLE = r"([^\n]+)\n[-=]{3,}\n\s*\Z"
 _PYTEST_HEADER = re.compile(
     r"Name \(time in (?P<unit>ns|us|µs|ms|s)\) +(?P<columns>(?:Min|Max|Mean|StdDev|Median)\b.*)"
 )
@@ -106,13 +107,20 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
     line_at = line_numbers(text)
     series: dict[str, Data] = {}
     begin = 0
-    for mean in _PYPERF_MEAN.finditer(text):
-        report, start = text[begin : mean.end()], begin
-        begin = mean.end()
-        # With --stats, a line of that form stands amid the statistics, the final one below them.
-        if "Total duration: " in report and "percentile: " not in report:
-            begin = start
-            continue
+    means = [*_PYPERF_MEAN.finditer(text)]
+    ends = [*(mean.start() for mean in means[1:]), len(text)]
+    for mean, end in zip(means, ends, strict=False):
+        report, name = text[begin : mean.end()], mean["name"]
+        if "Total duration: " in report and "percentile: " not in report:  # amid the statistics
+            stop = text.find("Total duration: ", mean.end(), end)
+            if stop < 0 and end < len(text):
+                continue  # a run with --stats prints the mean once more, below them
+            first = text.index("Total duration: ", begin)
+            name = name or fact(text[max(0, first - 300) : first], _PYPERF_TITLE, str)
+            end = end if stop < 0 else stop
+            report, begin = text[begin:end], end
+        else:
+            begin = mean.end()
         line = line_at(mean.start())
         cells = {"mean": mean["mean"], "std": mean["std"]}
         rows = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
@@ -124,7 +132,7 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
             tool="pyperf", loop="closed", measure="service", corrected="none", connections=1,
             unit="ns", notes=("pyperf -o out.json keeps every value: the distribution",),
         )  # fmt: skip
-        name = distinct(mean["name"] or "", series) if mean["name"] or series else ""
+        name = distinct(name or "", series) if name or series else ""
         series[name] = data_from_points(points, count, stats, run)
     return series
 
