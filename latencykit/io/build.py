@@ -54,6 +54,7 @@ _UNITS = {
 _NUMBER = re.compile(
     r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)\s*", re.IGNORECASE
 )
+_GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 FINE = 10_000.0
 """Nanoseconds below which whole ones would round by more than 0.005 %."""
 
@@ -277,6 +278,31 @@ def number_in(text: str, most: float = 1e15) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value < most else None
+
+
+def decimal_mark(cells: Iterable[str]) -> str:
+    """Return the mark of decimals in a column: ``.`` or ``,``; "" where its cells contradict.
+
+    Of cells such as 1,234 alone it is the comma: the tool is one that prints decimals.
+    """
+    sure, likely = set[str](), set[str]()
+    for cell in cells:
+        marks = re.findall("[.,]", cell)
+        if len(marks) == 1:
+            (likely if _GROUPED.fullmatch(cell) else sure).add(marks[0])
+        elif marks:
+            sure.add(marks[-1] if len(set(marks)) > 1 else ",.".replace(marks[0], ""))
+    found = sure or likely or {"."}
+    return found.pop() if len(found) == 1 else ""
+
+
+def plain_number(cell: str, mark: str) -> str | None:
+    """Return a number as Python writes it; None where its marks are not those of the column."""
+    group = ",.".replace(mark, "")
+    pattern = rf"(?:\d+|\d{{1,3}}(?:[{group}]\d{{3}})+)(?:[{mark}]\d+)?|NaN" if mark else r"\d+|NaN"
+    if not re.fullmatch(pattern, cell):
+        return None
+    return re.sub(f"[{group}]", "", cell).replace(mark or ".", ".")
 
 
 def numbers_of(texts: Iterable[str]) -> NDArray[np.float64]:

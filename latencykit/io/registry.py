@@ -41,6 +41,9 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.artillery": ("artillery", '"aggregate"'),
     "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
+    "tools.benchmarkdotnet": (
+        "benchmarkdotnet benchmarkdotnet-json", "method", '"hostenvironmentinfo"',
+    ),
     "tools.bombardier": ("bombardier-json bombardier", '"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("bpftrace bpftrace-json bcc", "\n@", "\r@", "^@", '{"type":', ": count"),
     "tools.cassandra": (
@@ -52,8 +55,9 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "h[", '":"a', '": "a', r"^(?:.*[^A-Za-z0-9+/=])?A[A-Za-z0-9+/]{7,}={0,2}[\"'\]},;\s]*$",
     ),
     "tools.criterion": (
-        "criterion criterion-sample criterion-estimates criterion-csv criterion-text",
+        "criterion criterion-sample criterion-estimates criterion-csv criterion-text cargo-bench",
         '"sampling_mode"', '"confidence_interval"', "sample_measured_value", "time: ", "time:\t",
+        " ... bench: ",
     ),
     "tools.cyclictest": (
         "cyclictest rtla cyclictest-verbose cyclictest-json",

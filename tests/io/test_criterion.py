@@ -65,6 +65,16 @@ def test_text_in_a_comment_of_rust(read_text):
         }
 
 
+def test_libtest_prints_medians_and_criterion_its_estimate(read_text):
+    row = "test a ... bench:      18,149 ns/iter (+/- 755)\ntest b ... bench:    9 MB/s (+/- 1)\n"
+    seen = []
+    (data,) = read_text(row, report=seen.append).values()
+    assert (data.reported_percentiles, data.stats) == ({50: 18149}, {})
+    assert "b is in MB" in seen[0]
+    (data,) = read_text(f"Gnuplot not found, using plotters backend\n{row}").values()
+    assert (data.reported_percentiles, data.stats) == ({}, {"mean": 18149})
+
+
 def test_raw_csv(read_text):
     text = (
         "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n"

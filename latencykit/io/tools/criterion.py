@@ -1,4 +1,4 @@
-"""Criterion.rs: ``target/criterion``, ``sample.json``, ``estimates.json``, ``raw.csv``, its text.
+"""Rust's benchmarks: what Criterion.rs writes and prints, and what ``cargo bench`` does itself.
 
 A sample is a batch: ``times`` are nanoseconds per batch, ``iters`` the calls in it.
 ``change/estimates.json`` contains ratios.
@@ -17,7 +17,7 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import json_text
-from latencykit.io.build import data_from_values, distinct, nanoseconds_of
+from latencykit.io.build import data_from_values, distinct, nanoseconds, nanoseconds_of
 from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
 from latencykit.io.source import Confidence, Format, Source
 from latencykit.io.text_reports import plain
@@ -33,7 +33,7 @@ _RAW = (
     "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
 )
 _TEXT = re.compile(
-    r"^(?:(?P<name>\S.{0,200}?)?[ \t]+)?time:[ \t]+"
+    r"^(?:(?P<name>\S(?:.{0,200}?\S)??)?[ \t]+)?time:[ \t]+"
     r"\[(?P<low>[\d.]+ \S+) (?P<mid>[\d.]+ \S+) (?P<high>[\d.]+ \S+)\]",
     re.MULTILINE,
 )
@@ -157,6 +157,31 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return series
 
 
+_LIBTEST = re.compile(
+    r"^test (\S[^\n]{0,500}?) \.\.\. bench: +(\d[\d,]*(?:\.\d+)?) (\w+)/(?:iter|s)\b", re.MULTILINE
+)
+_MEDIAN = "ns/iter of cargo bench is the median of batches of calls, each the mean of its calls"
+
+
+def read_libtest(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the benchmarks of ``#[bench]``; Criterion.rs prints its estimate in the same form."""
+    text = plain(source.text())
+    estimates = re.search(r"^(?:Gnuplot|Benchmarking) |Criterion\.rs", text, re.MULTILINE)
+    series: dict[str, Data] = {}
+    for name, cell, unit in _LIBTEST.findall(text):
+        if unit not in NANOSECONDS:
+            options.report(f"{source.shown}: {name} is in {unit}, not in a unit of time; left out")
+            continue
+        value = nanoseconds(cell.replace(",", ""), unit)
+        label = distinct(name.strip(), series)
+        if estimates:
+            series[label] = Summary({"mean": value}, {}, None, "ns", _RUN.with_notes(_HINT))
+        else:
+            run = _RUN.replace(tool="cargo bench").with_notes(_MEDIAN)
+            series[label] = Summary({}, {50.0: value}, None, "ns", run)
+    return series
+
+
 FORMATS = (
     Format(
         "criterion", "Criterion.rs (directory)", "samples", (), sniff_directory, read_directory,
@@ -181,5 +206,10 @@ FORMATS = (
         "criterion-text", "Criterion.rs (text)", "summary", (".txt",),
         has_match(_TEXT, confidence=Confidence.LIKELY), read_text,
         example="cargo bench > bench.txt",
+    ),
+    Format(
+        "cargo-bench", "cargo bench (libtest)", "summary", (".txt",),
+        has_match(_LIBTEST, plain=plain), read_libtest, unit="ns",
+        example="cargo +nightly bench > bench.txt",
     ),
 )  # fmt: skip

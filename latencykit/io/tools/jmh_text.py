@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
 from latencykit.core import is_summary
+from latencykit.io.build import decimal_mark, plain_number
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, SeveralDocuments, refuse_line
 from latencykit.io.text_reports import fact, line_numbers, plain
@@ -52,7 +53,6 @@ _POINT = re.compile(r"^[ \t]*p\(([\d.,]+)\) =[ \t]+(\d[\d.,]*)[ \t]+\w+/op", re.
 _BEFORE = re.compile(r"^[ \t]*(?:\[\w+\]|\*(?!/)|//)?[ \t]*", re.MULTILINE)
 _PIPE = re.compile(r"(?<![^ \t\n])\|(?![^ \t\n])")
 _RULE = re.compile(r"[-+=|: \t]*$")
-_GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _END = re.compile(r"</|```|\*/")
 
 
@@ -159,7 +159,7 @@ def _rows(
     if heading is not None:
         columns, names = heading[2].split(), _parameters(heading)
     cells = [cell for _, _, row in table if row for cell in _scores(row, columns)]
-    mark = _decimal_mark(cells)
+    mark = decimal_mark(cells)
     for number, line, row in table:
         facts = _facts(row, columns, mark) if row else None
         if row is None or facts is None:
@@ -192,7 +192,7 @@ def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
 def _facts(row: re.Match[str], columns: list[str], mark: str) -> dict[str, Any] | None:
     """Count, score and threads of a row; None without a score."""
     numbers, rough = _numbers(row, columns), row["rough"]
-    score = None if rough else _number(numbers.pop(), mark) if numbers else None
+    score = None if rough else plain_number(numbers.pop(), mark) if numbers else None
     if rough == "0":
         rough, score = None, "0"
     known = dict(zip(reversed(columns), reversed(numbers), strict=False))
@@ -203,33 +203,11 @@ def _facts(row: re.Match[str], columns: list[str], mark: str) -> dict[str, Any] 
     return facts | ({"Threads": known["Thr"]} if "Thr" in known else {})
 
 
-def _decimal_mark(cells: list[str]) -> str:
-    """The mark of decimals in a column, of which JMH prints three; "" where cells contradict."""
-    sure, likely = set[str](), set[str]()
-    for cell in cells:
-        marks = re.findall("[.,]", cell)
-        if len(marks) == 1:
-            (likely if _GROUPED.fullmatch(cell) else sure).add(marks[0])
-        elif marks:
-            sure.add(marks[-1] if len(set(marks)) > 1 else ",.".replace(marks[0], ""))
-    found = sure or likely or {"."}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _number(cell: str, mark: str) -> str | None:
-    """A number as Python writes it; None where its marks are not those of the column."""
-    group = ",.".replace(mark, "")
-    pattern = rf"(?:\d+|\d{{1,3}}(?:[{group}]\d{{3}})+)(?:[{mark}]\d+)?|NaN" if mark else r"\d+|NaN"
-    if not re.fullmatch(pattern, cell):
-        return None
-    return re.sub(f"[{group}]", "", cell).replace(mark or ".", ".")
-
-
 def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The results that stand above the table, by the names of the CSV's columns."""
     results = [*_RESULT.finditer(text)]
     line_at, before = line_numbers(text), 0
-    mark = _decimal_mark([cell for cell, _ in _SCORE.findall(text)])
+    mark = decimal_mark([cell for cell, _ in _SCORE.findall(text)])
     ends = [*(result.start() for result in results[1:]), len(text)]
     for result, end in zip(results, ends, strict=False):
         above, before = text[before : result.start()], result.end()
@@ -249,11 +227,11 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
         samples = count[1] if count else None
         yield (
             line,
-            facts | {"Benchmark": name, "Samples": samples, "Score": _number(score[1], mark)},
+            facts | {"Benchmark": name, "Samples": samples, "Score": plain_number(score[1], mark)},
         )
         for percentile, value in _POINT.findall(text, result.end(), end) if count else ():
             level = float(percentile.replace(",", ".")) / 100
-            point = {"Benchmark": f"{name}:p{level:.8g}", "Score": _number(value, mark)}
+            point = {"Benchmark": f"{name}:p{level:.8g}", "Score": plain_number(value, mark)}
             yield line, facts | point | {"Samples": samples}
 
 

@@ -1,0 +1,221 @@
+"""BenchmarkDotNet: its tables (Markdown, console, CSV) and its JSON.
+
+A value is an iteration's: the mean of its calls. So are the percentiles of the columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from latencykit._text import format_items
+from latencykit.core.run import Run
+from latencykit.errors import InvalidArgumentError
+from latencykit.io import json_text
+from latencykit.io.build import (
+    STATISTIC_WORDS,
+    data_from_points,
+    data_from_values,
+    decimal_mark,
+    distinct,
+    nanoseconds_of,
+    percentile_named,
+    plain_number,
+)
+from latencykit.io.sniffing import has_json_keys
+from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.text_reports import fact, plain
+from latencykit.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from latencykit._typing import JSONObject
+    from latencykit.io.source import Data, Head, ReadOptions, Source
+
+_WORDS = STATISTIC_WORDS | {"q1": 25.0, "q3": 75.0}
+_OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
+_UNIT = re.compile(r" ?\[(\S+)\]$")
+_CELL = re.compile(r"(\d[\d.,]*) ?(\S*)")
+_ABSENT = ("", "-", "?", "NA")
+_VERSION = r"BenchmarkDotNet(?:=| )v?(\d[\w.+-]*)"
+_LONGEST = 5000  # characters of a row
+_NOTE = "the statistics are of iterations, each the mean of many calls"
+_EACH = "each value is of an iteration: the mean of its calls"
+_RUN = Run(
+    tool="BenchmarkDotNet", loop="closed", measure="service", corrected="none", connections=1,
+)  # fmt: skip
+
+
+class _Table(NamedTuple):
+    """The cells of a table's heading, and of the rows below it with their line numbers."""
+
+    heading: list[str]
+    rows: list[tuple[int, list[str]]]
+
+
+def _tables(text: str) -> Iterator[_Table]:
+    table: _Table | None = None
+    mark = ""
+    for number, line in enumerate(plain(text).split("\n"), 1):
+        if "Method" in line and "Mean" in line and len(line) < _LONGEST:
+            mark = max("|,;\t", key=line.count)
+            heading = _cells(line, mark)
+            if _is_heading(heading):
+                if table is not None:
+                    yield table
+                table = _Table(heading, [])
+                continue
+        if table is not None and mark in line and len(line) < _LONGEST:
+            cells = _cells(line, mark)
+            if any(cell.strip("-: ") for cell in cells):
+                table.rows.append((number, cells))
+        elif table is not None:
+            yield table
+            table = None
+    if table is not None:
+        yield table
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    if mark != "|":
+        return next(csv.reader([line], delimiter=mark), [])
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip(" *`\t") for cell in inner.split("|")] if "|" in inner else []
+
+
+def _is_heading(cells: list[str]) -> bool:
+    names = {_UNIT.sub("", cell) for cell in cells}
+    return {"Method", "Mean"} <= names and not _OWN.isdisjoint(names)
+
+
+def _mean_at(heading: list[str]) -> int:
+    return next(k for k, name in enumerate(heading) if _UNIT.sub("", name) == "Mean")
+
+
+def sniff_table(head: Head) -> Confidence:
+    """Recognise methods with their means, which have units."""
+    if "Method" not in head.text or "Mean" not in head.text:
+        return Confidence.NO
+    for heading, rows in _tables(head.text):
+        at = _mean_at(heading)
+        means = [_CELL.fullmatch(cells[at]) for _, cells in rows if len(cells) > at]
+        if any(match and (match[2] or _UNIT.search(heading[at])) for match in means):
+            return Confidence.CERTAIN
+    return Confidence.NO
+
+
+def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read one summary per row, named by its method and by the columns that vary."""
+    text = source.text()
+    run = _RUN.with_notes(_NOTE).replace(version=fact(text, _VERSION, str))
+    series: dict[str, Data] = {}
+    for heading, rows in _tables(text):
+        complete = [cells for _, cells in rows if len(cells) == len(heading)]
+        first = _mean_at(heading)
+        names = [
+            (k, "" if heading[k] == "Method" else f"{heading[k]}=")
+            for k in range(first)
+            if heading[k] == "Method" or len({cells[k] for cells in complete}) > 1
+        ]
+        columns = {k: kind for k, name in enumerate(heading) if (kind := _kind(name)) is not None}
+        numbers = (_CELL.fullmatch(cells[k]) for cells in complete for k in columns)
+        mark = decimal_mark(match[1] for match in numbers if match)
+        for number, cells in rows:
+            try:
+                values = _values(cells, heading, columns, mark)
+            except InvalidArgumentError as error:
+                refuse_line(source, options, number, str(error), "times such as 7.735 us")
+                continue
+            label = distinct(" ".join(f"{prefix}{cells[k]}" for k, prefix in names), series)
+            if values:
+                series[label] = _summary(values, run)
+            else:
+                options.report(f"{source.shown}: {label} has no result; left out")
+    return series
+
+
+def _values(
+    cells: list[str], heading: list[str], columns: Mapping[int, float | str], mark: str
+) -> dict[float | str, float]:
+    """The statistics of a row (ns)."""
+    if len(cells) != len(heading):
+        raise InvalidArgumentError(f"{len(cells)} cells below a heading of {len(heading)}")
+    return {
+        kind: _duration(cells[k], heading[k], mark)
+        for k, kind in columns.items()
+        if cells[k] not in _ABSENT
+    }
+
+
+def _kind(heading: str) -> float | str | None:
+    """The statistic of a column: a percentile, a word, or neither."""
+    name = _UNIT.sub("", heading).lower()
+    level = percentile_named(name)
+    kind = _WORDS.get(name) if level is None else level
+    return None if kind == "count" else kind
+
+
+def _duration(cell: str, heading: str, mark: str) -> float:
+    """A cell in ns; its unit is in it, or in the heading."""
+    match, unit = _CELL.fullmatch(cell), _UNIT.search(heading)
+    number = plain_number(match[1], mark) if match else None
+    if match is None or number is None:
+        raise InvalidArgumentError(f"{cell!r} cannot be read as a time")
+    return round(parse_duration(number + (match[2] or (unit[1] if unit else ""))), 3)
+
+
+def _summary(values: Mapping[float | str, float], run: Run) -> Data:
+    points = {level: value for level, value in values.items() if isinstance(level, float)}
+    stats = {name: value for name, value in values.items() if isinstance(name, str)}
+    return data_from_points(points, None, stats, run)
+
+
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read every benchmark: each iteration's value, else the statistics of these."""
+    record = json_text.load(source)
+    version = (record.get("HostEnvironmentInfo") or {}).get("BenchmarkDotNetVersion")
+    run = _RUN.replace(version=version, unit="ns", unit_from="format")
+    series: dict[str, Data] = {}
+    failed = 0
+    rows = json_text.entry(record, "Benchmarks", source, list)
+    names = Counter(str(row.get("FullName")) for row in rows)
+    for row in rows:
+        statistics: JSONObject | None = row.get("Statistics")
+        if not statistics:
+            failed += 1
+            continue
+        name = str(row.get("FullName"))
+        jobs = name == "None" or names[name] > 1  # DisplayInfo names the job, too
+        label = distinct(str(row.get("DisplayInfo")) if jobs else name, series)
+        values = statistics.get("OriginalValues")
+        if values:
+            series[label] = data_from_values(nanoseconds_of(values, "ns"), run.with_notes(_EACH))
+            continue
+        found = statistics | (statistics.get("Percentiles") or {})
+        found["std"] = found.get("StandardDeviation")
+        known = {
+            kind: float(value)
+            for key, value in found.items()
+            if (kind := _kind(key)) is not None and isinstance(value, (int, float))
+        }
+        series[label] = _summary(known, run.with_notes(_NOTE))
+    if failed:
+        options.report(f"{source.shown}: {format_items(failed, 'benchmark')} without a result")
+    return series
+
+
+FORMATS = (
+    Format(
+        "benchmarkdotnet", "BenchmarkDotNet (Markdown, text, CSV)", "summary",
+        (".md", ".txt", ".csv"), sniff_table, read_table,
+        example="dotnet run -c Release -- --exporters github csv",
+    ),
+    Format(
+        "benchmarkdotnet-json", "BenchmarkDotNet (JSON)", "samples", (".json",),
+        has_json_keys(("HostEnvironmentInfo", "Benchmarks")), read_json, unit="ns",
+        example="dotnet run -c Release -- --exporters json",
+    ),
+)  # fmt: skip
