@@ -35,7 +35,7 @@ def test_google_skips_failed_ones_and_counts_them(read_text):
 
 
 def test_google_aggregates_without_types_belong_to_their_benchmark(read_text):
-    """Older versions tell them by their names only, which a benchmark may have, too."""
+    """In older versions only their names show it, and a benchmark may have such a name, too."""
     old = {key: value for key, value in ROW.items() if key != "run_name"} | {"iterations": 9}
     rows = [old | {"real_time": time} for time in (2.5, 3.5)]
     rows += [

@@ -211,11 +211,13 @@ FORMATS = (
     Format(
         "benchmarkdotnet", "BenchmarkDotNet (Markdown, text, CSV)", "summary",
         (".md", ".txt", ".csv"), sniff_table, read_table,
-        example="dotnet run -c Release -- --exporters github csv",
+        example="dotnet run -c Release -- --exporters github   "
+        "# writes BenchmarkDotNet.Artifacts/results/NAME-report-github.md",
     ),
     Format(
         "benchmarkdotnet-json", "BenchmarkDotNet (JSON)", "samples", (".json",),
         has_json_keys(("HostEnvironmentInfo", "Benchmarks")), read_json, unit="ns",
-        example="dotnet run -c Release -- --exporters json",
+        example="dotnet run -c Release -- --exporters json   "
+        "# writes BenchmarkDotNet.Artifacts/results/NAME-report-full-compressed.json",
     ),
 )  # fmt: skip

@@ -117,6 +117,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 FORMATS = (
     Format(
         "named-results", "a JSON list of benchmarks with their values and units", "summary",
-        (".json",), sniff, read, example="github-action-benchmark: tool: customSmallerIsBetter",
+        (".json",), sniff, read,
+        example="./bench --json > out.json   # github-action-benchmark: customSmallerIsBetter",
     ),
 )  # fmt: skip
