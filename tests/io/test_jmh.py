@@ -141,6 +141,12 @@ def test_columns_of_all_versions_and_marks_of_decimals(read_text, heading, row, 
     assert means(read_text(f"Benchmark {heading}\nA.run {row}\n")) == {"A.run": expected}
 
 
+def test_thousands_with_blanks_are_not_guessed(read_text):
+    for row in ("avgt 5 10 512.959 ± 2.1 ns/op", "avgt 5 10 512.959 ns/op"):
+        with pytest.raises(CorruptInputError, match=r"out\.txt:2: 'A\.run"):
+            read_text(f"Benchmark Mode Cnt Score Error Units\nA.run {row}\n")
+
+
 def test_marks_of_decimals_are_those_of_the_column(read_text):
     rows = "A.short avgt 5 937.815 ± 4.736 ns/op\nA.long avgt 5 10,512 ± 3.1 ns/op\n"
     found = read_text("Benchmark Mode Cnt Score Error Units\n" + rows)
@@ -171,6 +177,12 @@ A.walk                             1   avgt    5     8.000 ±  0.123   ns/op
         lambda text: "".join(f"[INFO] {line}\n" for line in text.splitlines()) + "[INFO] ----\n",
         lambda text: "/**\n" + "".join(f" * {line}\n" for line in text.splitlines()) + " */\n",
         lambda text: "class A {\n" + "".join(f"  // {line}\n" for line in text.splitlines()),
+        lambda text: (
+            "".join(f"|{'|'.join(line.split())}|\n" if line else "\n" for line in text.splitlines())
+            .replace("|", " | ")
+            .replace("Units |\n", "Units |\n |---|---|\n")
+        ),
+        lambda text: f"$ java -jar b.jar\n{text}$ cat avgt\n",
         lambda text: f"<pre>\n{text}</pre>\nThe sample is small.\n",
         lambda text: f"# Results\n\n```\n{text}```\nand avgt is the mode\n",
         lambda text: text.replace(" (n) ", "|(n)|").replace("|", " | ").replace("Units", "Units |"),

@@ -159,7 +159,9 @@ def of_rows(
         try:
             name, kind, rough = row["Benchmark"], _unit(row["Unit"]), row.get("Rough")
             score = 0.0 if rough else float(row["Score"].replace(",", "."))
-            threads, samples = (row[key] and int(row[key]) for key in ("Threads", "Samples"))
+            threads, samples = (
+                None if row[key] is None else int(row[key]) for key in ("Threads", "Samples")
+            )
             part = _PERCENTILE_ROW.match(name)
             whole = kind is not None or (not part and (":" in name or "/" in row["Unit"]))
         except (ValueError, AttributeError, TypeError, KeyError):

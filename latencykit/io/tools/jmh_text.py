@@ -50,10 +50,10 @@ _SCORE = re.compile(
 )
 _POINT = re.compile(r"^[ \t]*p\(([\d.,]+)\) =[ \t]+(\d[\d.,]*)[ \t]+\w+/op", re.MULTILINE)
 # of comments, and of the logs of Maven, sbt and Ant
-_BEFORE = re.compile(r"^[ \t]*(?:\[\w+\]|\*(?!/)|//)?[ \t]*", re.MULTILINE)
+_BEFORE = re.compile(r"^[ \t]*(?:\[\w+\]|\*(?!/)|//)?[ \t|]*", re.MULTILINE)
 _PIPE = re.compile(r"(?<![^ \t\n])\|(?![^ \t\n])")
 _RULE = re.compile(r"[-+=|: \t]*$")
-_END = re.compile(r"</|```|\*/")
+_END = re.compile(r"</|```|\*/|\$(?: |$)")
 
 
 def bare(text: str) -> str:
@@ -177,8 +177,10 @@ def _rows(
 def _numbers(row: re.Match[str], columns: list[str]) -> list[str]:
     """The numbers up to the score; older versions print no sign before the error."""
     numbers = row["numbers"].split()
-    counted = len(numbers) > len(columns) + 1 or (len(numbers) > 1 and not numbers[0].isdigit())
-    return numbers[:-1] if counted and not row["sign"] else numbers
+    if row["sign"] or len(numbers) < 2 or numbers[-2].isdigit():
+        return numbers
+    more = len(numbers) > len(columns) + 1 or not numbers[0].isdigit()
+    return numbers[:-1] if more else numbers
 
 
 def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
@@ -192,6 +194,8 @@ def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
 def _facts(row: re.Match[str], columns: list[str], mark: str) -> dict[str, Any] | None:
     """Count, score and threads of a row; None without a score."""
     numbers, rough = _numbers(row, columns), row["rough"]
+    if len(numbers) > len(columns) + 1:  # thousands with blanks, or another table
+        return None
     score = None if rough else plain_number(numbers.pop(), mark) if numbers else None
     if rough == "0":
         rough, score = None, "0"
