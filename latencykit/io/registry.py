@@ -145,6 +145,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"workload"',
     ),
     "tools.named_results": ("named-results", '"unit'),
+    "tools.nighthawk": (
+        "nighthawk nighthawk-text",
+        '"pstdev"', "nighthawk - a layer 7", "\n    statistics:",
+    ),
     "tools.nosqlbench": (
         "nosqlbench nosqlbench-log nosqlbench-csv nosqlbench-histostats",
         "99.9% <= ", ", name=", "duration_unit", "tag,interval_start",

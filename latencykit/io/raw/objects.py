@@ -43,13 +43,17 @@ def _noticed(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
+_REPORT = ("statistics", "percentiles", "histogram", "histograms", "counters")
+"""Keys above the results of many requests: a duration beside them is how long a run took."""
 _SAMPLE = 400
 _TYPED = 100  # lines from which the types of columns are inferred
 
 
 def _has_latency(record: object) -> bool:
     """True if an object names a latency, or a bucket and its count."""
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or any(
+        isinstance(record.get(key), dict | list) for key in _REPORT
+    ):
         return False
     columns = json_text.flat(record)
     return bool(latency_columns(columns)[0] or start_and_end(columns)) or looks_aggregated(columns)

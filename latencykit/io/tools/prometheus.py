@@ -100,6 +100,8 @@ def unit_of(
         return named.pop(), "format"
     if "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
         return None
+    if name.startswith("nighthawk_"):
+        return "us", "format"
     in_text = unit_said(described)
     if in_text is not None:
         return in_text, "file"
