@@ -399,6 +399,36 @@ def histogram_of_both(
     )
 
 
+def of_all_requests(
+    points: Mapping[float, float],
+    count: int | None,
+    failed: int,
+    stats: Mapping[str, float],
+    run: Run,
+) -> Histogram | Summary:
+    """Return what a report of any program amounts to, whose count has the failed requests in it.
+
+    Such a report does not say whether their times are among its values. Without a good request it
+    has no latencies.
+    """
+    if not failed:
+        return data_from_points(points, count, stats, run)
+    word = "request" if failed == 1 else "requests"
+    note = f"the report does not say whether the times of {failed:,} failed {word} are in it"
+    run = run.replace(failed=failed)
+    if count is not None and count <= failed:
+        return Summary({}, {}, 0, base_unit(run.unit), run)
+    good = None if count is None else count - failed
+    return data_from_points(points, good, stats, run.with_notes(note))
+
+
+def some_answered(series: dict[str, Data], source: Source) -> dict[str, Data]:
+    """Return the series, of which one has an answered request at least; see `of_all_requests`."""
+    if series and all(isinstance(data, Summary) and data.count == 0 for data in series.values()):
+        raise nothing_answered(source, next(iter(series.values())).run)
+    return series
+
+
 def nothing_answered(source: Source, run: Run) -> CorruptInputError:
     """Return the error for a run without a good request, which has no latencies."""
     numbers = (run.failed, run.timeouts, run.dropped, run.unfinished)

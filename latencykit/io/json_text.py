@@ -183,11 +183,14 @@ def values(
         yield from value if isinstance(value, list) else [value]
 
 
-def documents(source: Source) -> tuple[list[JSONObject], tuple[str, ...]]:
-    """Return the objects of a file, in lists or not; and a note if the last of several is cut."""
+def documents(source: Source, text: str | None = None) -> tuple[list[JSONObject], tuple[str, ...]]:
+    """Return the objects of a file, in lists or not; and a note if the last of several is cut.
+
+    They are in `text` if it is given.
+    """
     notes: list[str] = []
     cut = "the last report is truncated; it was left out"
-    found = values(plain(source.text()), source, notes, cut)
+    found = values(plain(source.text()) if text is None else text, source, notes, cut)
     return [entry({"object": row}, "object", source) for row in found], tuple(notes)
 
 

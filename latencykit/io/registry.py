@@ -124,12 +124,12 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.llm": (
         (
-            "vllm sglang guidellm aiperf aiperf-json genai-perf inference-perf "
-            "inference-perf-summary llmperf llmperf-summary"
+            "vllm sglang serving-benchmark guidellm aiperf aiperf-json genai-perf "
+            "inference-perf inference-perf-summary llmperf llmperf-summary"
         ),
         '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"', '"random_range_ratio"', '"metadata"',
         '"request_latency"', '"time_to_first_token"', '"experiments"', '"end_time"', '"successes"',
-        '"ttft_s"', '"results_ttft_s',
+        '"ttft_s"', '"results_ttft_s', " serving benchmark result ",
     ),
     "tools.locust": (
         "locust-csv locust-history locust-failures locust-json locust",
@@ -145,6 +145,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"workload"',
     ),
     "tools.named_results": ("named-results", '"unit'),
+    "tools.mlperf": ("mlperf", "mlperf results summary"),
     "tools.nighthawk": (
         "nighthawk nighthawk-text",
         '"pstdev"', "nighthawk - a layer 7", "\n    statistics:",

@@ -99,3 +99,47 @@ def test_rows_by_time_are_refused(read_text):
 def test_a_table_without_bars_at_its_edges_keeps_its_first_column(read_text):
     found = read_text("op | p50 (ms) | p90 (ms) | p99 (ms)\nget | 1 | 2 | 3\nput | 4 | 5 | 6\n")
     assert list(found) == ["get", "put"]
+
+
+def test_a_row_per_statistic_is_turned(read_text):
+    found = read_text(
+        "| Metric | Old | New |\n|---|---|---|\n| Throughput | 9 req/s | 12 req/s |\n"
+        "| Average latency | 3 ms | 2 ms |\n| p50 | 2 ms | 1 ms |\n| P99 | 1.2 s | 9 ms |\n"
+    )
+    assert {name: (one.percentile(99), one.mean) for name, one in found.items()} == {
+        "Old": (1.2e9, 3e6), "New": (9e6, 2e6),
+    }  # fmt: skip
+
+
+def test_headings_may_name_several_latencies(read_text):
+    found = read_text(
+        "| size | n | TTFT p50 (ms) | TTFT p99 (ms) | E2E p50 (s) | E2E Max (s) | speed |\n"
+        "|---|---|---|---|---|---|---|\n| 16 | 80 | 5 | 9 | 1 | 2 | 3.1x |\n| 32 | 90 | 6 | 8 | 3 | 4 | 2x |\n"
+    )
+    assert list(found) == ["16 TTFT", "16 E2E", "32 TTFT", "32 E2E"]
+    assert (found["32 E2E"].percentile(50), found["32 E2E"].max, found["32 E2E"].count) == (
+        3e9,
+        4e9,
+        90,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Metric,avg,max,p99,p50\nTTFT (us),30,90,80,20\nOutput Length,261,298,296,257\n",
+        "  LLM\n┏━━━━┳━━━━┓\n┃ Statistic ┃ avg ┃ max ┃ p99 ┃ p50 ┃\n┡━━━━╇━━━━┩\n│ TTFT (us) │ 30 │ 90 │ 80 │ 20 │\n│ tokens │ 331 │ 414 │ 412 │ 330 │\n└────┴────┘\n",
+    ],
+)
+def test_the_unit_may_stand_in_the_rows_name(read_text, text):
+    ((name, found),) = read_text(text).items()
+    assert (name, found.percentile(99), found.mean) == ("TTFT", 80e3, 30e3)
+
+
+def test_errors_beside_the_count_are_failures(read_text):
+    text = "| op | requests | errors | p50 (ms) | p90 (ms) | p99 (ms) |\n|-|-|-|-|-|-|\n| a | 1,000 | 3 | 1 | 2 | 3 |\n"
+    found = read_text(text + "| b | 50 | 50 | 1 | 2 | 3 |\n")
+    assert (found["a"].requests, found["a"].run.failed) == (997, 3)
+    assert (found["b"].count, found["b"].run.failed, found["b"].reported_percentiles) == (0, 50, {})
+    with pytest.raises(CorruptInputError, match="50 failed"):
+        read_text(text.partition("| a")[0] + "| b | 50 | 50 | 1 | 2 | 3 |\n")

@@ -254,3 +254,21 @@ def test_inference_perf_of_a_request_that_did_not_end(read_text):
         assert requests_of(found, "ttft") == [20_000_000]
         assert requests_of(found, "tpot") == [15_000_000]
         assert found["e2el"].histogram().run.failed == 1
+
+
+def test_lines_of_a_log_between_the_runs_are_left_out(read_text):
+    run = {"mean_ttft_ms": 20.0, "p99_ttft_ms": 30.0, "mean_e2e_latency_ms": 90.0, "completed": 9}
+    lines = [json.dumps(run | {"max_concurrency": n}) for n in (8, 16)]
+    found = read_text(f"max_prefill:8192\n{lines[0]}\n\n[2026-05-01 10:00:00] done\n{lines[1]}\n")
+    assert list(found) == [f"concurrency {n} {name}" for n in (8, 16) for name in ("ttft", "e2el")]
+
+
+def test_a_latency_type_of_zeros_was_not_measured(read_text):
+    found = read_text(json.dumps(VLLM | {key: 0.0 for key in VLLM if "itl" in key}))
+    assert list(found) == ["ttft"]
+
+
+def test_a_report_without_a_good_request_is_refused(read_text):
+    text = "============ Serving Benchmark Result ============\nSuccessful requests:  0\nFailed requests:  7\nMean TTFT (ms):  0.0\n"
+    with pytest.raises(CorruptInputError, match="7 failed"):
+        read_text(text)

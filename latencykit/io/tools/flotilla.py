@@ -15,9 +15,10 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import (
     STATISTIC_WORDS,
-    data_from_points,
     distinct,
+    of_all_requests,
     percentile_named,
+    some_answered,
     unit_in,
 )
 from latencykit.io.sniffing import certain
@@ -31,19 +32,29 @@ if TYPE_CHECKING:
     from latencykit.core.run import UnitFrom
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
-_RULE = re.compile(r"^[\s|+\-=:─│┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝]*$")
-_BARS = re.compile(r"[|│║]")
+_RULE = re.compile(r"^[\s|+\-=:─━│┃┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝┏┓┗┛┡┩╇┳┻┣┫╋┠┨┯┷┿╀╁╂]*$")
+_BARS = re.compile(r"[|│┃║]")
 _UNIT = re.compile(
-    r"[(\[]\s*(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|_(ns|us|ms|s)$", re.IGNORECASE
+    r"[(\[]\s*(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|[_ ](ns|us|µs|μs|ms|s)$", re.IGNORECASE
 )
 _WORDS = STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
+_FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|count)")
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
-_NUMBER = re.compile(r"-?[\d.,]+ ?%?")
+_NUMBER = re.compile(r"-?[\d.,]+ ?[%x×]?")
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
+_BETWEEN = "a table of percentiles: between them nothing is known"
 _HINT = "Flotilla prints quartiles only; tylertreat/bench writes a full distribution"
+
+
+class _Column(NamedTuple):
+    """What the heading of a column says: whose statistic, which one, and its unit."""
+
+    whose: str
+    kind: float | str | None
+    unit: str | None
 
 
 class _Table(NamedTuple):
@@ -51,8 +62,16 @@ class _Table(NamedTuple):
 
     line: int
     heading: list[str]
-    kinds: list[float | str | None]
+    columns: list[_Column]
     rows: list[tuple[int, list[str]]]
+
+    def of(self, whose: str) -> list[_Column]:
+        """The columns of one system or latency type; those of the others say nothing."""
+        shared = _Column("", None, None)
+        return [
+            column if column.whose == whose or column.kind in ("count", "failed") else shared
+            for column in self.columns
+        ]
 
 
 def sniff_flotilla(head: Head) -> Confidence:
@@ -63,7 +82,7 @@ def sniff_flotilla(head: Head) -> Confidence:
 def sniff_table(head: Head) -> Confidence:
     """Recognise a table with two percentiles or more."""
     tables = list(_tables(head.text))
-    if any(_has_percentiles(table) and not _is_flotilla(table) for table in tables):
+    if any(table.rows and not _is_flotilla(table) for table in tables):
         return Confidence.LIKELY
     return Confidence.NO
 
@@ -72,36 +91,61 @@ def _is_flotilla(table: _Table) -> bool:
     return {cell.lower() for cell in table.heading} >= _FLOTILLA
 
 
-def _has_percentiles(table: _Table) -> bool:
-    return sum(isinstance(kind, float) for kind in table.kinds) >= 2 and bool(table.rows)
+def _percentiles(columns: list[_Column]) -> list[int]:
+    """Return which columns are percentiles."""
+    return [k for k, column in enumerate(columns) if isinstance(column.kind, float)]
 
 
 def _tables(text: str) -> Iterator[_Table]:
-    """Every table whose heading names a percentile, and the rows below with as many cells."""
-    text = plain(text)
-    mark = _mark(text.lstrip("\ufeff\n").partition("\n")[0])
+    """Every table whose heading names percentiles, and those whose first column does, turned."""
     table: _Table | None = None
-    for number, line in enumerate(text.split("\n"), 1):
-        bare, cells = line.strip(), list[str]()
-        if len(bare) <= 2000 and mark:
-            cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
-        elif len(bare) <= 2000 and _BARS.search(bare):
-            inner = bare.removeprefix("|").removeprefix("│").removeprefix("║")
-            cells = _BARS.split(re.sub(r"[|│║]$", "", inner))
-            cells = [cell.strip(" *`\t") for cell in cells]
-        if table is not None and bare and _RULE.match(line):
-            continue
+    others: list[tuple[int, list[str]]] = []  # rows of as many cells, below no such heading
+    for number, cells in (*_rows(plain(text)), (0, [])):
         if table is not None and len(cells) == len(table.heading):
             table.rows.append((number, cells))
             continue
         if table is not None:
             yield table
             table = None
-        kinds = [_kind(cell) for cell in cells]
-        if len(cells) > 2 and any(isinstance(kind, float) for kind in kinds):
-            table = _Table(number, cells, kinds, [])
-    if table is not None:
-        yield table
+        if others and len(others[-1][1]) != len(cells):
+            yield from _turned(others)
+            others = []
+        columns = [_column(cell) for cell in cells]
+        if len(cells) > 2 and len(_percentiles(columns)) > 1:
+            table, others = _Table(number, cells, columns, []), []
+        elif cells:
+            others.append((number, cells))
+
+
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The number and the cells of each line but rules; no cells where it is none of a table."""
+    mark = _mark(text.lstrip("\ufeff\n").partition("\n")[0])
+    for number, line in enumerate(text.split("\n"), 1):
+        bare, cells = line.strip(), list[str]()
+        if bare and _RULE.match(line):
+            continue
+        if len(bare) <= 2000 and mark:
+            cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
+        elif len(bare) <= 2000 and _BARS.search(bare):
+            inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
+            cells = [cell.strip(" *`\t") for cell in _BARS.split(inner)]
+        yield number, cells
+
+
+def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
+    """A table of one statistic per row and one system per column, as one of a row per system."""
+    (_, systems), *below = rows
+    named = [(number, cells, _column(cells[0])) for number, cells in below]
+    found = [row for row in named if row[2].kind is not None]
+    columns = [column for *_, column in found]
+    if len(_percentiles(columns)) > 1 and not any(column.whose for column in columns):
+        heading = [systems[0], *(cells[0] for _, cells, _ in found)]
+        turned = [
+            (found[0][0], [name, *(cells[k] for _, cells, _ in found)])
+            for k, name in enumerate(systems)
+            if k
+        ]
+        yield _Table(rows[0][0], heading, [_Column("", None, None), *columns], turned)
 
 
 def _mark(first: str) -> str:
@@ -115,13 +159,26 @@ def _mark(first: str) -> str:
     return mark if heading and not any(map(_TIME.match, cells)) else ""
 
 
-def _kind(cell: str) -> float | str | None:
-    """The percentile or the statistic of a heading, or neither."""
+def _column(cell: str) -> _Column:
+    """What a heading says: ``p99 (ms)``, ``Max latency``, or whose as well: ``TTFT p99 (ms)``."""
+    stated = _UNIT.search(cell)
+    unit = unit_in(stated[1] or stated[2]) if stated else None
     bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
+    for whose, name in (("", bare), *([bare.rsplit(None, 1)] if " " in bare else [])):
+        if (kind := _kind(name)) is not None and not (whose and isinstance(kind, str)):
+            return _Column(whose, kind, unit)
+        if whose and kind in ("mean", "min", "max", "std"):
+            return _Column(whose, kind, unit)
+    return _Column("", None, unit)
+
+
+def _kind(name: str) -> float | str | None:
+    """The percentile or the statistic of a name, or neither."""
+    bare = re.sub(r"^latency\s+|\s+latency$", "", name.lower())
     p = percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None
-    return _WORDS.get(re.sub(r"^latency\s+|\s+latency$", "", bare.lower()))
+    return "failed" if _FAILED.fullmatch(bare) else _WORDS.get(bare)
 
 
 def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -141,7 +198,7 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
                 failed += 1
                 continue
             name = distinct(f"consumer {row['consumer']} ({row['node']})", series)
-            series[name] = _data(table, number, cells, unit, run, source)
+            series[name] = _data(table.columns, number, cells, run, source)
     if not failed:
         return series
     note = f"{format_items(failed, 'further consumer')} failed and received nothing"
@@ -149,52 +206,84 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read one series per row."""
-    note = "a table of percentiles: between them nothing is known"
+    """Read one series per row, and per system where the headings name several."""
     series: dict[str, Data] = {}
-    unit_from: UnitFrom
-    for table in filter(_has_percentiles, _tables(source.text())):
-        # The unit: in each of the cells, in the headings, or from the options.
-        columns = [k for k, kind in enumerate(table.kinds) if isinstance(kind, float)]
-        shown = [row[k] for _, row in table.rows for k in columns if row[k] not in _NOTHING]
-        stated = {match[1] or match[2] for cell in table.heading if (match := _UNIT.search(cell))}
+    for table in _tables(source.text()):
+        if not table.rows:
+            continue
         jmeter = any(map(_LINE.search, table.heading))
-        if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
-            unit, unit_from = "ns", "file"
-        elif jmeter:
-            unit, unit_from = options.resolve_unit("ms")
-        elif len(stated) == 1:
-            unit, unit_from = options.resolve_unit(unit_in(stated.pop()) or "ns", "file")
-        elif options.unit is not None:
-            unit, unit_from = options.unit, "option"
-        else:
-            seen = "the table does not say the unit of its numbers"
-            raise source.corrupt(table.line, seen, "p50 (ms)", "--unit (unit=) says it")
-        tool = "JMeter" if jmeter else None
-        run = Run(tool=tool, unit=unit, unit_from=unit_from, notes=(note,))
-        others = [k for k, kind in enumerate(table.kinds) if kind is None]
-        words = [k for k in others if not all(_NUMBER.fullmatch(row[k]) for _, row in table.rows)]
-        labels = words or others[:1]
-        for number, cells in table.rows:
-            name = " ".join(cells[k] for k in labels if cells[k]) or f"line {number}"
-            series[distinct(name, series)] = _data(table, number, cells, unit, run, source)
-    return series
+        columns = [table.columns[k] for k in _percentiles(table.columns)]
+        labels = _labels(table)
+        titles = [" ".join(cells[k] for k in labels) for _, cells in table.rows]
+        per_row = [_UNIT.search(title) for title in titles]  # `Request latency (ms)`
+        for (number, cells), title, said in zip(table.rows, titles, per_row, strict=True):
+            if any(per_row) and not said:
+                continue  # of tokens or the like
+            if said:
+                title = _UNIT.sub("", title).strip()
+            for whose in dict.fromkeys(column.whose for column in columns):
+                own = table.of(whose)
+                stated = said and unit_in(said[1] or said[2])
+                run = _run(own, cells, stated, table.line, options, source, jmeter=jmeter)
+                name = " ".join(filter(None, [title or f"line {number}", whose]))
+                series[distinct(name, series)] = _data(own, number, cells, run, source)
+    return some_answered(series, source)
 
 
-def _data(
-    table: _Table, number: int, cells: list[str], unit: str, run: Run, source: Source
-) -> Data:
-    """One row: percentiles, statistics and a count as far as they are there."""
+def _labels(table: _Table) -> list[int]:
+    """Which columns name the rows: those of words, else those of numbers that tell them apart."""
+    first = min(_percentiles(table.columns))
+    others = [k for k, column in enumerate(table.columns) if column.kind is None]
+    cells = {k: [row[k] for _, row in table.rows] for k in others}
+    words = [k for k in others if not all(map(_NUMBER.fullmatch, cells[k]))]
+    unlike = [k for k in others if k < first and len(set(cells[k])) > 1]
+    return words or unlike or others[:1]
+
+
+def _run(
+    columns: list[_Column],
+    cells: list[str],
+    stated: str | None,
+    line: int,
+    options: ReadOptions,
+    source: Source,
+    *,
+    jmeter: bool,
+) -> Run:
+    """The run of a row, with the unit in its cells, its name, the headings, or the options."""
+    places = _percentiles(columns)
+    shown = [cells[k] for k in places if cells[k] not in _NOTHING]
+    units = {unit for k in places if (unit := columns[k].unit)}
+    unit_from: UnitFrom
+    if all(re.search(r"[A-Za-zµμ]$", cell) for cell in shown):
+        unit, unit_from = "ns", "file"
+    elif jmeter:
+        unit, unit_from = options.resolve_unit("ms")
+    elif stated or units:
+        unit, unit_from = options.resolve_unit(stated or min(units), "file")
+    elif options.unit is not None:
+        unit, unit_from = options.unit, "option"
+    else:
+        seen = "the table does not say the unit of its numbers"
+        raise source.corrupt(line, seen, "p50 (ms)", "--unit (unit=) says it")
+    tool = "JMeter" if jmeter else None
+    return Run(tool=tool, unit=unit, unit_from=unit_from, notes=(_BETWEEN,))
+
+
+def _data(columns: list[_Column], number: int, cells: list[str], run: Run, source: Source) -> Data:
+    """One row: percentiles, statistics and counts as far as they are there."""
     points: dict[float, float] = {}
     stats: dict[str, float] = {}
-    count: int | None = None
-    for kind, cell in zip(table.kinds, cells, strict=True):
+    counts: dict[str, int] = {}
+    for column, cell in zip(columns, cells, strict=True):
+        kind, unit = column.kind, run.unit if run.unit_from == "option" else column.unit or run.unit
         if kind is None or cell in _NOTHING:
             continue
         text = cell.replace(",", "")
         try:
-            if kind == "count":
-                count = int(float(text))
+            if kind == "count" or (kind == "failed" and text.isdigit()):
+                counts[kind] = int(float(text))
+            if kind in ("count", "failed"):
                 continue
             timed = unit in NANOSECONDS
             value = round(parse_duration(text, unit), 3) if timed else float(text)
@@ -205,7 +294,7 @@ def _data(
             points[kind] = value
         else:
             stats[kind] = value
-    return data_from_points(points, count, stats, run)
+    return of_all_requests(points, counts.get("count"), counts.get("failed", 0), stats, run)
 
 
 FORMATS = (

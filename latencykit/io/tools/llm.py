@@ -32,6 +32,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Format
+from latencykit.io.text_reports import blocks, line_numbers, plain
 from latencykit.io.timestamps import epoch_seconds
 
 if TYPE_CHECKING:
@@ -146,22 +147,73 @@ _HINTS = {
     "SGLang": "--output-details keeps every request: the distribution",
 }
 _MEANS = {"e2e_latency": "e2el"}
-_SNIFF_SGLANG = has_json_keys(
+_SGLANG = has_json_keys(
     ("request_rate", "max_concurrency", "random_range_ratio"),
     ("mean_ttft_ms", "mean_e2e_latency_ms"),
 )
+_OBJECT = re.compile(r'^\{[^\n]*"mean_ttft_ms"', re.MULTILINE)
+_TITLE = re.compile(r"^=+ Serving Benchmark Result =+[ \t]*$", re.MULTILINE)
+_FACTS = {
+    "Backend": "backend", "Successful requests": "completed", "Failed requests": "failed",
+    "Benchmark duration (s)": "duration", "Request throughput (req/s)": "request_throughput",
+    "Traffic request rate": "request_rate", "Request rate configured (RPS)": "request_rate",
+    "Max request concurrency": "max_concurrency", "Maximum request concurrency": "max_concurrency",
+}  # fmt: skip
+_FACT = re.compile(r"^([A-Z][^:\n]{1,60}?):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
+_CELL = re.compile(
+    r"^(Mean|Median|Std|Min|Max|P[\d.]{1,8}) (TTFT|TPOT|ITL|E2EL|E2E Latency) \(ms\):[ \t]+"
+    r"([\d.]{1,20})[ \t]*$",
+    re.MULTILINE,
+)
+
+
+def sniff_sglang(head: Head) -> Confidence:
+    """Recognise the keys of a result, and a line of them among those of a log."""
+    line = _OBJECT.search(head.text)
+    return certain(_SGLANG(head) or (line and '"mean_e2e_latency_ms"' in head.text[line.start() :]))
 
 
 def sniff_vllm(head: Head) -> Confidence:
     """Recognise the keys of a result that is not SGLang's."""
     own = ("request_throughput", "mean_ttft_ms"), ("num_prompts", "request_rate", "completed")
-    known = any(has_keys(head, *keys) for keys in own)
-    return certain(known and not _SNIFF_SGLANG(head))
+    known = _OBJECT.search(head.text) or any(has_keys(head, *keys) for keys in own)
+    return certain(known and not sniff_sglang(head))
 
 
 def _runs(tool: str, source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Every run of a file: single requests where they were saved, else means and percentiles."""
-    records, notes = json_text.documents(source)
+    text = plain(source.text())
+    if _OBJECT.search(text) and not re.match(r"\s*\[\s*\{", text):  # lines of a log, too
+        text = "\n".join(line if line.startswith('{"') else "" for line in text.split("\n"))
+    records, notes = json_text.documents(source, text)
+    return _series(records, tool, notes, source)
+
+
+def read_report(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the report of every run as the JSON that the tools save of it."""
+    text = plain(source.text())
+    records: list[JSONObject] = []
+    for title, end in blocks(text, _TITLE):
+        body = text[title.end() : end]
+        record: JSONObject = {
+            _FACTS[name]: value for name, value in _FACT.findall(body) if name in _FACTS
+        }
+        for stat, metric, value in _CELL.findall(body):
+            record[f"{stat}_{metric.replace(' ', '_')}_ms".lower()] = float(value)
+        if "completed" not in record:
+            line = line_numbers(text)(title.start())
+            raise source.corrupt(line, "this report is cut", "the number of successful requests")
+        if not re.fullmatch(r"\d+", record.get("max_concurrency", "0")):
+            del record["max_concurrency"]  # "not set"
+        records.append(record)
+    sglang = any(record.get("backend", "").startswith("sglang") for record in records)
+    return _series(records, "SGLang" if sglang else "vLLM", (), source)
+
+
+def _series(
+    records: Sequence[JSONObject], tool: str, notes: tuple[str, ...], source: Source
+) -> dict[str, Data]:
+    """The series of every run, named after its rate or its number of connections."""
     everything: dict[str, Data] = {}
     run = Run()
     for number, record in enumerate(records, 1):
@@ -204,6 +256,8 @@ def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[di
             continue
         end = f"_{stem}_ms"
         cells = {k.removesuffix(end): v for k, v in record.items() if k.endswith(end)}
+        if not any(cells.values()):
+            continue  # not measured: the tokens were not streamed
         # A token has its own number of intervals.
         count = None if name == "itl" else int(completed or 0)
         series[name] = _from_statistics(
@@ -630,9 +684,14 @@ FORMATS = (
         example="vllm bench serve --save-result --save-detailed --result-filename run.json …",
     ),
     Format(
-        "sglang", "SGLang serving benchmark (JSONL)", "samples", (".jsonl",), _SNIFF_SGLANG,
+        "sglang", "SGLang serving benchmark (JSONL)", "samples", (".jsonl",), sniff_sglang,
         partial(_runs, "SGLang"),
         example="python -m sglang.bench_serving --output-details --output-file run.jsonl …",
+    ),
+    Format(
+        "serving-benchmark", "vLLM and SGLang serving benchmark (text)", "summary", (".txt",),
+        has_match(_TITLE), read_report, unit="ms",
+        example="vllm bench serve --percentile-metrics ttft,tpot,itl,e2el … > serve.txt",
     ),
     Format(
         "guidellm", "GuideLLM (JSON)", "samples", (".json",),
