@@ -119,7 +119,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
             return entry  # it cannot be anything else
         asked.append((confidence, entry))
     sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
-    if _unquoted(source, sure):
+    if _unquoted(source, sure, Confidence.LIKELY):
         return detect(source)
     if not sure:
         others = [
@@ -130,6 +130,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         asked += [(_sniffed(entry, source, broken), entry) for entry in others]
     if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
         asked += [(_sniffed(entry, source, broken), entry) for entry in registry.last_resort()]
+        if not asked[-1][0] and _unquoted(source, set(), Confidence.GENERIC):
+            return detect(source)
     best = max(confidence for confidence, _ in asked)
     claims = {entry.name: confidence for confidence, entry in asked if confidence}
     claims.pop("hlog", None)  # by its name only
@@ -165,8 +167,11 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     )
 
 
-def _unquoted(source: Source, sure: set[str]) -> bool:
-    """Leave out what stands before every line of a small text if readers know it then, too."""
+def _unquoted(source: Source, sure: set[str], least: Confidence) -> bool:
+    """Leave out what stands before every line of a small text if readers know it then, too.
+
+    With the `least` confidence GENERIC, the format that is asked last may be the one.
+    """
     from latencykit.io.text_reports import unquoted
 
     head = source.head
@@ -174,10 +179,11 @@ def _unquoted(source: Source, sure: set[str]) -> bool:
     if text is None or "\ufffd" in text:
         return False
     vars(source)["head"] = replace(head, data=text.encode())  # a small file is read from it
+    last = registry.last_resort() if least is Confidence.GENERIC else ()
     known = {
         entry.name
-        for entry in registry.candidates(source.head)
-        if entry.name != "hlog" and _sniffed(entry, source, []) > Confidence.GENERIC
+        for entry in (*registry.candidates(source.head), *last)
+        if entry.name != "hlog" and _sniffed(entry, source, []) >= least
     }
     if known and sure <= known:
         return True
@@ -222,14 +228,13 @@ def _check_text(source: Source) -> None:
         raise source.corrupt(None, seen, "the output of a tool", "was the tool's run recorded?")
     begin = data[:400]
     wide = (
-        begin[:2] in (b"\xff\xfe", b"\xfe\xff")
+        begin[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
         or begin[1::2].count(0) == len(begin) // 2
         or begin[::2].count(0) * 2 == len(begin)
     )
     if wide and any(begin):
-        raise source.corrupt(
-            1, "the text is UTF-16 or UTF-32", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8"
-        )
+        hint = "convert it: iconv -f UTF-16 -t UTF-8, or `Out-File -Encoding utf8` in PowerShell"
+        raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", hint)
 
 
 def read_source(

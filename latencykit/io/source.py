@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -131,6 +132,7 @@ def refuse_rows(
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _MESSAGES = "zstd messages"
+_UTF_16 = "UTF-16"
 _PIECE = 1 << 16
 # the decoder returns all that a piece contains, which is much if it is a bomb
 _ZSTD_PIECE = 1 << 9
@@ -142,7 +144,10 @@ def compression(begin: bytes) -> str | None:
     """Return ``gzip``, ``xz``, ``bzip2`` or ``zstd`` by the first bytes, or None.
 
     OpenTelemetry's collector compresses each message separately, after a length of four bytes.
+    Text as PowerShell writes it with ``>`` is decoded in the same way: UTF-16 with its mark.
     """
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff") and begin[2:4] != b"\0\0":  # that is UTF-32
+        return _UTF_16
     if begin[4:8] in _MAGIC and begin[:1] == b"\0":
         return _MESSAGES
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
@@ -168,6 +173,8 @@ def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
         import bz2
 
         make = bz2.BZ2Decompressor
+    elif kind == _UTF_16:
+        make = _Utf16
     else:
         try:
             import zstandard
@@ -176,6 +183,19 @@ def _codec(kind: str) -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
         make = zstandard.ZstdDecompressor(max_window_size=window).decompressobj
         errors.append(zstandard.ZstdError)
     return make, tuple(errors)
+
+
+class _Utf16:
+    """Text of UTF-16 as UTF-8, by the methods of a decompressor."""
+
+    eof, unused_data = False, b""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+
+    def decompress(self, piece: bytes, _: int = 0) -> bytes:
+        """Return a piece as UTF-8, as far as its characters are complete."""
+        return self._decoder.decode(piece).encode("utf-8", "replace")
 
 
 class Unpacked(io.RawIOBase):
@@ -228,7 +248,7 @@ class Unpacked(io.RawIOBase):
         if not piece and not self._full:
             piece = self._raw.read(_ZSTD_PIECE if self._kind == "zstd" else _PIECE)
             if not piece:
-                self._source.cut = True
+                self._source.cut |= self._kind != _UTF_16
                 return False
         self._held = b""
         try:
@@ -682,10 +702,6 @@ class Source:
     def text(self) -> str:
         r"""Return all text: UTF-8 without byte order mark, line ends as ``\n``, others escaped."""
         data = self.bytes()
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise CorruptInputError(
-                self.shown, 1, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8"
-            )
         return data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").replace("\r\n", "\n")
 
     def corrupt(

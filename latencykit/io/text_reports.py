@@ -49,6 +49,11 @@ def plain(text: str) -> str:
 _QUOTE = r"(?:>|#|//[/!]?)[ \t]?"
 _CONTAINER = re.compile(r"[\w.-]{1,100}[ \t]+\|")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)"
+_BRACKETED = r"\[[^\]\[\n]{0,60}\d\d:\d\d:\d\d[^\]\[\n]{0,60}\][ \t]?"
+_SYSLOG = (
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [^\s:\[]{1,100}(?:\[\d{1,9}\])?:(?: |$)"
+)
+_LEVEL = r"\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|debug|info|warn|error)\b ?\]?:?(?:[ \t]|$)"
 _ROUNDS = 3  # of quotes within quotes
 
 
@@ -59,7 +64,8 @@ def unquoted(text: str) -> str | None:
         bare = dedent(bare)
         filled = [line for line in bare.split("\n") if line.strip()]
         name = _CONTAINER.match(filled[0]) if filled else None
-        for quote in (_QUOTE, _STAMP, *([rf"{re.escape(name[0])}[ \t]?"] if name else [])):
+        quotes = (_QUOTE, _STAMP, _BRACKETED, _SYSLOG, _LEVEL)
+        for quote in (*quotes, *([rf"{re.escape(name[0])}[ \t]?"] if name else [])):
             pattern = re.compile(quote)
             if filled and all(map(pattern.match, filled)):
                 bare = "\n".join(pattern.sub("", line, count=1) for line in bare.split("\n"))

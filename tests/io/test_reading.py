@@ -226,7 +226,10 @@ def test_a_quoted_report_reads_like_the_report(name, tmp_path):
     (original, *_) = sorted((Path(__file__).parents[1] / "data" / "formats" / name).rglob("*.txt"))
     lines, quoted = original.read_text().splitlines(), tmp_path / original.name
     expected = lk.read_all(original)
-    for quote in ("    ", "> ", "# ", "load-1  | ", "2026-05-01T10:00:%02d.1234567Z "):
+    for quote in (
+        "    ", "> ", "# ", "load-1  | ", "2026-05-01T10:00:%02d.1234567Z ",
+        "[2026-05-01 10:00:%02d] ", "May 01 10:00:%02d host bench[12]: ", "[INFO] ",
+    ):  # fmt: skip
         text = (quote % (k % 60) if "%" in quote else quote for k in range(len(lines)))
         quoted.write_text(
             "\n".join(f"{a}{b}".rstrip() for a, b in zip(text, lines, strict=True)) + "\n"
@@ -266,7 +269,17 @@ def test_foreign_bytes_stay_in_the_text(file):
     assert text.encode("utf-8", "surrogateescape") == b"caf\xe9\n"
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_text_that_powershell_wrote_is_read(file, mark):
+    """Its ``>`` writes UTF-16, of any size, with a mark."""
+    rows = "start_ns,latency_ns\r\n" + "1,2\r\n" * 20_000
+    path = file(mark + rows.encode("utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"))
+    data = lk.read(path)
+    assert (data.run.format, len(data)) == ("csv", 20_000)
+    assert not any("truncated" in note for note in data.run.notes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32"])
 def test_wide_encodings_are_named(file, encoding):
     path = file("start_ns,latency_ns\n1,2\n".encode(encoding))
     with pytest.raises(LatencyKitError, match="the text is UTF-16 or UTF-32; expected UTF-8"):

@@ -45,6 +45,10 @@ def _noticed(pairs: list[tuple[str, object]]) -> dict[str, object]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
 _REPORT = ("statistics", "percentiles", "histogram", "histograms", "counters")
 """Keys above the results of many requests: a duration beside them is how long a run took."""
+_LIST = re.compile(
+    r'\[\s*(?:-?[\d.]{1,40}(?:[eE][-+]?\d{1,3})?|NaN|null|"[\d.]{1,40} ?[a-zµ]+")\s*(?:,|\]?\s*$)'
+)
+"""The first entry of a list: not that of a log, ``[2026-05-01 12:34:56] …``."""
 _SAMPLE = 400
 _TYPED = 100  # lines from which the types of columns are inferred
 
@@ -82,9 +86,7 @@ def sniff_document(head: Head) -> Confidence:
     """Recognise a list of numbers, a list of objects that name a latency, or named columns."""
     text = head.text.lstrip()
     if text[:1] == "[":
-        fits = bool(re.match(r'\[\s*(?:-?[\d.]|"[\d.]+ ?[a-zµ]+")', text)) or _has_latency(
-            _first_value(text, _begin(text, 1))
-        )
+        fits = _LIST.match(text) is not None or _has_latency(_first_value(text, _begin(text, 1)))
     elif text[:1] == "{" and sniff_lines(head) == Confidence.NO:
         lists = list(re.finditer(r'"([^"\\]{1,80})"\s*:\s*\[\s*', text[:20_000]))
         names = [match[1] for match in lists]
