@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import base_unit, distinct
+from latencykit.io.build import base_unit, distinct, of_all_requests, some_answered
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
@@ -40,7 +40,10 @@ _PERCENTILE = (
     r"(?<![a-z0-9])p\s?\(?(?P<p>\d{1,5}(?:[._]\d+)?)\)?(?![a-z0-9])"
     r"|(?<![\w.,/-])(?P<share>\d{1,3}(?:\.\d+)?)\s?(?:%|pct\b|'?(?:st|nd|rd|th)\b)"
 )
-_WORD = r"(?<![a-z0-9])(?P<word>mean|average|avg|median|med|minimum|min|maximum|max)(?![a-z0-9])"
+_WORD = (
+    r"(?<![a-z0-9])(?P<word>mean|average|avg|median|med|minimum|min|maximum|max|fastest|slowest"
+    r"|best|worst)(?![a-z0-9])"
+)
 # The statistic's name, further words of it, its unit (``p99_ms``, ``p99 (us)``), and the value.
 _STATISTIC = re.compile(
     rf"(?:{_PERCENTILE}|{_WORD})"
@@ -64,12 +67,24 @@ _SPREAD = re.compile(r"st(?:an)?d", re.IGNORECASE)
 _BRACKETS = re.compile(rf"[(\[](?P<hint>{_UNIT})[)\]]|in (?P<words>{_UNIT})\b", re.IGNORECASE)
 # What may stand beside statistics: notes in parentheses, and pairs such as ``stddev=1.2ms``.
 _ASIDE = re.compile(r"\([^()]*\)|\[[^][]*\]|\b[a-z_][\w-]*\s*[:= ]\s*[\d.,]+\w*", re.IGNORECASE)
+_PAIR = re.compile(r"\b[a-z_][\w-]*=[\d.,]+\w*", re.IGNORECASE)
+# Requests and what became of them: ``Failed requests  2``, ``errors=2``, ``82 total samples``.
 _COUNT = re.compile(
-    r"(?<![a-z0-9])(?:requests?|samples?|count)[\"']?\s*(?:[:=|]|\.{2,}\s*:?|\s)\s*[\"']?"
-    r"(\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/])"
-    r"|(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+) (?:requests|samples|records)\b",
+    r"(?<![a-z0-9])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
+    r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|errors?|failures?"
+    r"|failed|success(?:es)?|replies|[45]xx)(?: considered)?"
+    r"[\"']?\s*(?:[:=|]|\.{2,}\s*:?|\s)\s*[\"']?(?:total )?"
+    r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/]| ?[a-z]{1,9}/)"
+    r"|(?<![\w.])(?P<before>\d{1,3}(?:,\d{3})+|\d+) (?:total )?(?:requests|reqs|samples|records)\b"
+    r"(?! \d)",
     re.IGNORECASE,
 )
+_BAD = re.compile(r"fail|error|[45]xx", re.IGNORECASE)
+_GOOD = re.compile(r"succe|replies", re.IGNORECASE)
+_LIMIT_OF = re.compile(r"max|target", re.IGNORECASE)
+# A count in parentheses is a note on a heading: ``Wakeup Latencies (82 total samples)``.
+_NOTED = re.compile(r"\(\d[\d,]* (?:total )?(?:requests|reqs|samples|records)\)", re.IGNORECASE)
+_LOG_LEVEL = re.compile(r"TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR")
 # The unit in a key above the statistics: ``latency_ms``, ``latencyMs``, ``latency (ms)``.
 _KEY_UNIT = re.compile(
     rf"(?:^|[\s_.(\[-])(?P<hint>(?i:{_UNIT}))[)\]]?$|(?<=[a-z])(?P<camel>[NUM]s|Seconds)$"
@@ -81,9 +96,23 @@ _LATENCY = re.compile(r"latenc|response", re.IGNORECASE)
 _TIME = re.compile(rf"{_LATENCY.pattern}|time|duration", re.IGNORECASE)
 _SPELLINGS: dict[str, str | float] = {
     "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "median": 50.0,
-    "med": 50.0,
+    "med": 50.0, "fastest": "min", "slowest": "max", "best": "min", "worst": "max",
 }  # fmt: skip
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|_")  # between the words of a key
 _MOST_WORDS = 5  # of a label
+
+
+class _Fact(NamedTuple):
+    """A number of requests, and the line that states it."""
+
+    line: int
+    what: str
+    number: int
+
+    @property
+    def counts(self) -> bool:
+        """True if it counts requests that were answered, or all of them."""
+        return self.what in ("good", "count")
 
 
 @dataclass
@@ -92,9 +121,15 @@ class _Group:
 
     label: str
     heading: str
+    first: int = 0
+    last: int = 0
+    """Its lines."""
     stats: dict[str | float, tuple[float, str]] = field(default_factory=dict)
     percentiles: dict[str | float, tuple[float, str]] = field(default_factory=dict)
-    count: int = 0
+    count: int | None = None
+    answered: bool = False
+    """Whether the count is that of the good requests alone."""
+    failed: int | None = None
     median: str = ""
     further: str = ""
 
@@ -149,13 +184,15 @@ def _statistics(
     if re.search(r"\w", _ASIDE.sub("", " ".join(rest))):
         return None
     words = [
-        word for word in re.findall(r"[\w./-]*[^\W_][\w./-]*", label) if not re.search(r"\d", word)
+        word
+        for word in re.findall(r"[\w./-]*[^\W_][\w./-]*", _PAIR.sub("", label))
+        if not re.search(r"\d", word)
     ]
     if len(words) > _MOST_WORDS:
         return None
-    unit = _BRACKETS.search(label) or _BRACKETS.search(context)
+    unit = _BRACKETS.search(label) or _BRACKETS.search(re.split(r"\s\d", context)[0])
     default = "" if unit is None else _UNITS[(unit["hint"] or unit["words"]).lower()]
-    name = " ".join(word.strip("._-/") for word in words)
+    name = " ".join(bare for word in words if not _LOG_LEVEL.fullmatch(bare := word.strip("._-/:")))
     stats = []
     for match in matches:
         stated = _UNITS.get((match["unit"] or match["hint"] or "").lower(), default)
@@ -191,23 +228,23 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
     groups: list[_Group] = []
     latest: dict[str, _Group] = {}
     periodic: dict[str, bool] = {}
+    facts: list[_Fact] = []
     heading = before = ""
-    prose = lines = pending = 0
-    for line in text.splitlines():
+    prose = lines = 0
+    for number, line in enumerate(text.splitlines()):
         if not line.strip():
             continue
         row = _row_below(before, line) if before else None
         taken = _statistics(row or line[:2000], heading)
         before = line if _NAME_ONLY.search(line) else ""
-        count = _COUNT.search(line[:2000])
-        number = int((count[1] or count[2]).replace(",", "")) if count else 0
+        found = _facts(line if taken is None else _NOTED.sub("", line), number)
+        facts += found
         if taken is None:
-            prose += bool(_STATISTIC.search(line[:2000]))
-            heading = heading if before or count else line.strip()[:200]
-            if groups and not groups[-1].count:
-                groups[-1].count = number
-            else:
-                pending = pending or number
+            prose += bool(_STATISTIC.search(line[:2000])) and not _NOT_A_TIME.search(line)
+            noted = _NOTED.search(line) is not None
+            heading = line.strip()[:200] if not before and (noted or not found) else heading
+            if noted:
+                latest.clear()  # its counts are those of a block of its own
             continue
         lines += 1
         label, stats = taken
@@ -225,14 +262,58 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
             apart = not same and periodic.get(label, False)
             if group is None or known is None or name in known or apart:
                 periodic[label] = group is not None and group.heading == heading
-                group = latest[label] = _Group(label, heading, count=pending)
+                group = latest[label] = _Group(label, heading, number)
                 groups.append(group)
-                pending = 0
-            group.count, group.further = group.count or number, further
+            group.last, group.further = number, further
             (group.stats if isinstance(name, str) else group.percentiles)[name] = value, unit
             if name == 50.0:
                 group.median = spelling
-    return [group for group in groups if group.accepted] if prose < lines else []
+    return _counted([group for group in groups if group.accepted], facts) if prose < lines else []
+
+
+def _facts(line: str, number: int) -> list[_Fact]:
+    """Return what a line says about the numbers of requests: all, good ones, failed ones."""
+    facts = []
+    for match in _COUNT.finditer(line[:2000]):
+        said = f"{match['kind'] or ''} {match['what'] or ''}".lower()
+        if _LIMIT_OF.search(said):
+            continue
+        what = "failed" if _BAD.search(said) else "good" if _GOOD.search(said) else "count"
+        value = int((match["number"] or match["before"]).replace(",", ""))
+        facts.append(_Fact(number, said.strip() if "xx" in said else what, value))
+    return facts
+
+
+def _counted(groups: list[_Group], facts: list[_Fact]) -> list[_Group]:
+    """Give each group the numbers nearest to it: on its lines, above them, else below them."""
+    ends = [(-1, -1), *((group.first, group.last) for group in groups), (1 << 60, 0)]
+    used: set[_Fact] = set()
+    for group, (_, before), (after, _) in zip(groups, ends, ends[2:], strict=False):
+        own = [fact for fact in facts if group.first <= fact.line <= group.last]
+        above = [fact for fact in facts if before < fact.line < group.first]
+        below = [fact for fact in facts if group.last < fact.line < after]
+        for counts in (True, False):
+            kinds = [
+                [fact for fact in some if fact.counts is counts and fact not in used]
+                for some in (own, above[::-1], below)
+            ]
+            nearest = next(filter(None, kinds), [])
+            used.update(nearest if nearest is kinds[2] else ())
+            if nearest:
+                _take(group, nearest, counts=counts)
+    return groups
+
+
+def _take(group: _Group, facts: list[_Fact], *, counts: bool) -> None:
+    """Take the first facts: a line's good requests rather than all of them, statuses together."""
+    if not counts:
+        statuses = {fact.what: fact.number for fact in reversed(facts)}
+        failed = statuses.pop("failed", None)
+        group.failed = sum(statuses.values()) if failed is None else failed
+        return
+    line = [fact for fact in facts if fact.line == facts[0].line]
+    best = next((fact for fact in line if fact.what == "good"), line[0])
+    group.count, group.answered = best.number, best.what == "good"
 
 
 def _unit_around(value: dict[str, object], path: str, unit: str) -> str:
@@ -265,28 +346,39 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
             numeric = not isinstance(item, str) and _NAME_ONLY.fullmatch(name)
             lines.append(f"{name}: {item}{unit if numeric else ''}")
     groups = _groups("\n".join(lines), unrepeated=True)
+    facts = _facts("\n".join(_WORDS.sub(" ", line) for line in lines), 0)
     for group in groups:
-        if count := _COUNT.search("\n".join(lines)):
-            group.count = int((count[1] or count[2]).replace(",", ""))
         group.heading = path
-        yield group
+    inner = []
     for key, item in value.items():
-        yield from _json_groups(item, f"{path}.{key}".lstrip("."), depth + 1, unit)
+        own = item.get("name") if isinstance(item, dict) else None
+        below = own if isinstance(own, str) else f"{path}.{key}".lstrip(".")
+        inner.append(list(_json_groups(item, below, depth + 1, unit)))
+    inner = [some for some in inner if some]
+    if not groups and len(inner) == 1 and len(inner[0]) == 1 and inner[0][0].count is None:
+        yield from _counted([_at_line(inner[0][0], 0)], facts)
+        return
+    for group in groups:
+        yield from _counted([_at_line(group, 0)], facts)
+    for some in inner:
+        yield from some
 
 
-def _all_groups(text: str, *, document: bool) -> list[_Group]:
+def _at_line(group: _Group, line: int) -> _Group:
+    group.first = group.last = line
+    return group
+
+
+def _all_groups(text: str) -> list[_Group]:
     """Return the groups of a text or of a JSON document, those of latencies first."""
-    if document:
+    groups = None
+    if text.lstrip()[:1] in ("{", "["):
         try:
             groups = list(_json_groups(json.loads(text)))
         except (ValueError, RecursionError):
-            groups = []
-    else:
-        text = plain(text)
-        groups = _groups(text)
-        counts = [int((a or b).replace(",", "")) for a, b in _COUNT.findall(text)]
-        for group in groups if len(groups) == 1 else ():
-            group.count = group.count or next(iter(counts), 0)
+            groups = [] if text.lstrip()[:1] == "{" else None  # ``[2026-05-01 …] text``
+    if groups is None:
+        groups = _groups(plain(text))
     named: dict[tuple[str, str], list[_Group]] = {}
     for group in groups:
         named.setdefault((group.heading, group.label), []).append(group)
@@ -294,13 +386,14 @@ def _all_groups(text: str, *, document: bool) -> list[_Group]:
     for same in named.values():
         # Reports of intervals and one of the complete run: it has all their requests. Where that
         # is not known, none stands for the others.
-        largest = max(reversed(same), key=lambda group: group.count)
-        rest = sum(group.count for group in same) - largest.count
+        counts = [group.count or 0 for group in same]
+        largest = max(reversed(same), key=lambda group: group.count or 0)
+        most = max(counts)
         alike = all(
             (group.stats, group.percentiles) == (largest.stats, largest.percentiles)
             for group in same
         )
-        total = len(same) > 2 and abs(largest.count - rest) < 0.01 * largest.count
+        total = len(same) > 2 and abs(2 * most - sum(counts)) < 0.01 * most
         chosen += [largest] if alike or total else same
     return sorted(chosen, key=lambda group: not _LATENCY.search(f"{group.heading} {group.label}"))
 
@@ -310,25 +403,34 @@ def sniff(head: Head) -> Confidence:
     if head.is_dir:
         return Confidence.NO
     text = head.text if head.whole else "\n".join(head.lines)
-    document = head.whole and text.lstrip()[:1] in ("{", "[")
-    return Confidence.GENERIC if _all_groups(text, document=document) else Confidence.NO
+    return Confidence.GENERIC if _all_groups(text) else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read each group of statistics as a series."""
     text = source.text()
-    groups = _all_groups(text, document=text.lstrip()[:1] in ("{", "["))
+    groups = _all_groups(text)
     if not groups:
         raise source.corrupt(
             None, "no line has percentiles and a short label", "lines such as 'p99: 1234 us'"
         )
+    names = [_titled(group) for group in groups]
+    repeated = len({group.label for group in groups}) < len(groups) and len(set(names)) > 1
     series: dict[str, Data] = {}
-    for group in groups:
-        heading = group.heading.strip(" .:=-#*")
-        heading = "" if re.search(r"\d", heading) and " " in heading else heading[:100]
-        name = (group.label or heading) if len(groups) > 1 else ""
+    for group, title in zip(groups, names, strict=True):
+        name = f"{title} {group.label}".strip() if repeated else group.label or title
+        name = name if len(groups) > 1 else ""
         series[distinct(name, series)] = _data(group, options)
-    return series
+    return some_answered(series, source)
+
+
+def _titled(group: _Group) -> str:
+    """Return the words of a heading, without notes behind them; none of a fact with its number."""
+    heading = group.heading.strip(" .:=-#*")
+    if re.search(r"\d", heading) and " " in heading:
+        heading = re.split(r" [(\[]|[.,;] ", heading)[0].rstrip(" :")
+        heading = "" if re.search(r"\d", heading) else heading
+    return heading[:100]
 
 
 def _data(group: _Group, options: ReadOptions) -> Data:
@@ -351,6 +453,12 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     if 100.0 in percentiles:
         stats["max"] = percentiles[100.0]
     unit = base_unit(usual)
+    if group.answered:
+        run = run.replace(failed=group.failed or 0)
+        if group.failed and not group.count:
+            return Summary({}, {}, 0, unit, run)
+    elif group.failed:
+        return of_all_requests(percentiles, group.count, group.failed, stats, run)
     if group.count and len(percentiles) > 2:
         return Histogram.from_percentiles(
             list(percentiles), list(percentiles.values()), group.count, reported_stats=stats,

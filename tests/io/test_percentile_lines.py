@@ -207,3 +207,84 @@ def test_the_unit_above_numbers_in_json_is_theirs(text, tmp_path) -> None:
 )
 def test_other_words_above_numbers_in_json_set_no_unit(text, tmp_path) -> None:
     assert read(text, tmp_path).run.unit_from == "assumed"
+
+
+@pytest.mark.parametrize(
+    ("said", "good", "failed"),
+    [
+        ("Requests: 1,000\nErrors: 37 (3.7%)\n", 963, 37),
+        ("Total Req....: 1000\nFailed Req...: 3\n", 997, 3),
+        ("Successful requests   8\nFailed requests   2\n", 8, 2),
+        ("Completed requests: 500\nTotal errors: 10\n", 490, 10),
+        ("Count  969\n  2xx  776\n  4xx  190\n  5xx  3\n", 776, 193),
+        ("requests 100 replies 90\nMax requests: 5000\nErrors: total 10 timeouts 10\n", 90, 10),
+    ],
+)
+def test_errors_beside_the_count_are_failures_of_the_run(said, good, failed, tmp_path) -> None:
+    rows = "p50: 1 ms\np90: 2 ms\np99: 3 ms\n"
+    for text in (said + rows, rows + said):
+        data = read(text, tmp_path)
+        assert (data.requests, data.run.failed) == (good, failed), text
+    line = read("stats count=1000 errors=2 p50=1ms p90=2ms p99=3ms\n", tmp_path)
+    assert (line.requests, line.run.failed) == (998, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Total: requests 100 replies 0\nConnection time [ms]: min 0.0 avg 0.0 max 0.0 median 0.0\n",
+        "requests: 100\nerrors: 100\np50: 1 ms\np99: 3 ms\n",
+        '{"totalRequests": 100, "totalErrors": 100, "percentiles": {"50": 6, "99": 9}}',
+    ],
+)
+def test_without_a_good_request_there_are_no_latencies(text, tmp_path) -> None:
+    """Zeros, or the times of failures alone, would meet any limit."""
+    with pytest.raises(LatencyKitError, match="no request was answered"):
+        read(text + "Errors: total 100 client-timo 100\n" * ("replies" in text), tmp_path)
+
+
+def test_blocks_have_the_names_and_counts_nearest_to_them(tmp_path) -> None:
+    path = tmp_path / "out.txt"
+    block = "        {0}th: 5   (9 samples)\n        90.0th: 7   (8 samples)\n      * 99.0th: 8   (2 samples)\n"
+    path.write_text(
+        "2026-05-01 10:00:00 ./bench -r 30\n"
+        "Wakeup Latencies percentiles (usec) runtime 10 (s) (820 total samples)\n"
+        + block.format("50.0")
+        + "Request Latencies percentiles (usec) runtime 10 (s) (830 total samples)\n"
+        + block.format("50.0")
+        + "RPS percentiles (requests) runtime 10 (s) (3 total samples)\n"
+        + block.format("20.0")
+    )
+    found = {name: data.requests for name, data in lk.read_all(path).items()}
+    assert found == {"Wakeup Latencies percentiles": 820, "Request Latencies percentiles": 830}
+    path.write_text(
+        "total requests: 99\n\nwrites:\ncount: 40\np50: 1 ms\np90: 2 ms\np99: 3 ms\n"
+        "\nreads:\ncount: 50\np50: 1 ms\np90: 2 ms\np99: 4 ms\n"
+    )
+    assert {name: data.requests for name, data in lk.read_all(path).items()} == {
+        "writes": 40, "reads": 50,
+    }  # fmt: skip
+
+
+def test_sections_tell_equal_labels_apart(tmp_path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text(
+        "== Sequential ==\n Latencies - P50: 2ms, P99: 3ms\n"
+        "== Concurrent (8 threads) ==\n Latencies - P50: 4ms, P99: 9ms\n"
+    )
+    assert list(lk.read_all(path)) == ["Sequential Latencies", "Concurrent Latencies"]
+
+
+def test_counts_beside_an_object_of_percentiles_are_its(tmp_path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text(
+        '{"results": ['
+        '{"name": "a", "latency": {"p50_ms": 1, "p90_ms": 2, "p99_ms": 3}, "requests": 100, "errors": 3},'
+        '{"name": "b", "latency": {"p50_ms": 1, "p90_ms": 2, "p99_ms": 4}, "requests": 200, "errors": 0}]}'
+    )
+    found = lk.read_all(path)
+    assert [(data.requests, data.run.failed) for data in found.values()] == [(97, 3), (200, 0)]
+    path.write_text(
+        '{"requests": 9, "a": {"p50_ms": 1, "p99_ms": 2}, "b": {"p50_ms": 1, "p99_ms": 3}}'
+    )
+    assert all(data.count is None for data in lk.read_all(path).values())

@@ -42,6 +42,7 @@ _FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|c
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]+ ?[%x×]?")
+_VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
@@ -138,7 +139,9 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
     named = [(number, cells, _column(cells[0])) for number, cells in below]
     found = [row for row in named if row[2].kind is not None]
     columns = [column for *_, column in found]
-    if len(_percentiles(columns)) > 1 and not any(column.whose for column in columns):
+    values = all(_VALUE.fullmatch(cell) for _, cells, _ in found for cell in cells[1:])
+    fits = len(systems) > 2 and values and len(_percentiles(columns)) > 1
+    if fits and not any(column.whose for column in columns):
         heading = [systems[0], *(cells[0] for _, cells, _ in found)]
         turned = [
             (found[0][0], [name, *(cells[k] for _, cells, _ in found)])
