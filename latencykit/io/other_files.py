@@ -194,12 +194,14 @@ def hint_for(head: Head, path: str, *, readable: bool) -> str | None:
     known = ((kind, hint) for begin, kind, hint in _MAGIC if re.match(begin, data, re.DOTALL))
     kind, hint = next(known, ("", ""))
     if not kind and b"\0" not in data:
-        text = "\n".join(head.lines[:_FIRST]) if readable else head.text
+        begin = "\n".join(head.lines[:_FIRST])
+        text = begin if readable else head.text
         table = _JSON if re.match(r"\s*(?:\{|\[\s*\{)", text) else _TEXT
         for pattern, name, advice in table:
             if readable and advice is _FAILED:
                 continue  # what was measured before that counts
-            if (match := re.search(pattern, text, re.MULTILINE | re.IGNORECASE)) is not None:
+            part = begin if advice is _AVERAGES else text  # prose may show such a table below
+            if (match := re.search(pattern, part, re.MULTILINE | re.IGNORECASE)) is not None:
                 detail = printable(match.groupdict().get("what") or "", 40)
                 kind, hint = name.format(what=detail), advice
                 break

@@ -190,3 +190,10 @@ def test_no_text_takes_long(begin, piece):
     head = Head("x", (begin + piece * 65536)[:65535].encode())
     hint = hint_for(head, "x", readable=False)
     assert hint is None or hint.startswith("this is ")
+
+
+def test_a_table_that_prose_shows_further_down_is_not_the_file() -> None:
+    prose = "what follows is visible in iostat:\n" + "more\n" * 12
+    table = "avg-cpu:  %user  %idle\n           0.12  99.75\n"
+    assert hint_for(Head("x.txt", (prose + table).encode()), "x.txt", readable=False) is None
+    assert hint_for(Head("x.txt", table.encode()), "x.txt", readable=False) is not None

@@ -62,6 +62,8 @@ _STATUS = re.compile(r"^\s*\[(\d+)\]\s+(\d+) responses")
 _ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
 _TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
 _UNFINISHED = re.compile(r"aborted due to deadline", re.IGNORECASE)
+# etcd's benchmark prints hey's report without the replies by status.
+_ETCD = re.compile(r"^\s*Stddev:", re.MULTILINE)
 _GOOD = "Response time distribution (2xx only)"
 
 
@@ -126,7 +128,7 @@ def parse_report(part: Section) -> HeyReport:
             at = first.start() if first else None
             raise part.corrupt(at, f"the summary has no {name}", "a duration", "run the tool anew")
     spans = {heading[1]: (heading.end(), end) for heading, end in blocks(text, _HEADING)}
-    cut = "Status code distribution" not in spans
+    cut = "Status code distribution" not in spans and _ETCD.search(text) is None
 
     def rows_under(*names: str, like: re.Pattern[str], strict: bool = True) -> list[re.Match[str]]:
         """Rows of the first of these blocks that is there, without a truncated last line."""
@@ -244,6 +246,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             expected_interval=round(1e9 / each, 3) if each else None,
             timeout=flags["t"] * 1e9 if "t" in flags else None,
         )
+        if _ETCD.search(part.text):
+            run = run.replace(tool="etcd benchmark", loop="unknown", connections=None)
         timeout = run.timeout or _TIMEOUT
         series[name] = data_from_report(parse_report(part), run, source, timeout)
     return series
