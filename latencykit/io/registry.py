@@ -46,6 +46,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     ),
     "tools.bombardier": ("bombardier-json bombardier", '"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("bpftrace bpftrace-json bcc", "\n@", "\r@", "^@", '{"type":', ": count"),
+    "tools.brokers": (
+        "kafka-end-to-end rabbitmq-perf-test pulsar-perf",
+        "percentiles: 50th = ", "/75th/95th/99th", "latency: mean:",
+    ),
     "tools.cassandra": (
         "cassandra-stress scylla-bench latte",
         "total ops,", "latency 99.9th percentile", "total ops:", "partition count:", '"workload"',
@@ -187,6 +191,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "pyperf pytest-benchmark pyperf-text pytest-benchmark-text",
         '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
     ),
+    "tools.rally": ("rally", "percentile latency", "percentile service time"),
     "tools.redis": (
         "memtier-json memtier redis-benchmark redis-benchmark-csv",
         '"run information"', "all stats", "aggregated average results",

@@ -1,0 +1,112 @@
+"""Message brokers' own tools: Kafka's EndToEndLatency, RabbitMQ's PerfTest, pulsar-perf.
+
+PerfTest and pulsar-perf print a line every few seconds. Percentiles of intervals do not add up, so
+each line is a series of its own; where there is a line of the complete run, it is the only one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from latencykit.core.run import Run
+from latencykit.io.build import data_from_points, distinct, unit_in
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format
+from latencykit.io.text_reports import fact, plain
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Source
+
+_KAFKA = re.compile(
+    r"^Avg latency: ([\d.]{1,20}) ms\s{1,9}Percentiles: 50th = (\d{1,9}), 99th = (\d{1,9}), "
+    r"99\.9th = (\d{1,9})[ \t]*$",
+    re.MULTILINE,
+)
+_CUT = "EndToEndLatency cuts its percentiles to whole milliseconds"
+_RABBIT = re.compile(
+    r"^id: [^,\n]{1,200}, (?:time: ?([\d.]{1,20})s?, )?[^\n]{0,400}?min/median/75th/95th/99th"
+    r"[^\n]*",
+    re.MULTILINE,
+)
+# The letter µ is lost where the terminal had no such.
+_FIVE = re.compile(
+    r"((?:(?:message|consumer|confirm) )?latency)(?: min/median/75th/95th/99th)?:?[ ,]{1,3}"
+    r"((?:[\d.]{1,20}(?:/|, )){4}[\d.]{1,20}) (ms|microseconds|[^\sm]?s)\b"
+)
+_LEVELS = (0.0, 50.0, 75.0, 95.0, 99.0)
+_PULSAR = re.compile(
+    r"^(\S{1,40})[^\n]{0,300}? (Aggregated latency stats|Throughput (?:produced|received))"
+    r"[^\n]{0,300}?[Ll]atency: mean: *([\d.]{1,20}) ms - "
+    r"((?:(?:med|[\d.]{1,9}pct|Max): *[\d.]{1,20}(?: - )?){1,20})",
+    re.MULTILINE,
+)
+_PAIR = re.compile(r"(med|[\d.]+pct|Max): *([\d.]+)")
+
+
+def read_kafka(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the mean and the percentiles; a message is sent when the one before has come back."""
+    series: dict[str, Data] = {}
+    run = Run(
+        tool="Kafka EndToEndLatency", loop="closed", measure="service", corrected="none",
+        unit="ms", unit_from="format", notes=(_CUT,),
+    )  # fmt: skip
+    for mean, *cells in _KAFKA.findall(plain(source.text())):
+        points = dict(zip((50.0, 99.0, 99.9), map(float, cells), strict=True))
+        name = f"run {len(series) + 1}" if series else ""
+        series[name] = data_from_points(points, None, {"mean": float(mean)}, run, "ms")
+    return series
+
+
+def read_rabbit(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the latencies of consumers and of confirms, of the run or of every interval."""
+    lines = list(_RABBIT.finditer(plain(source.text())))
+    totals = [line for line in lines if line[1] is None]
+    series: dict[str, Data] = {}
+    for line in totals or lines:
+        for what, cells, unit in _FIVE.findall(line[0]):
+            values = map(float, re.split(r"/|, ", cells))
+            points = dict(zip(_LEVELS, values, strict=True))
+            stated = unit_in(unit) or "us"
+            run = Run(tool="RabbitMQ PerfTest", unit=stated, unit_from="file")
+            name = what if line[1] is None else f"{line[1]} s {what}"
+            series[distinct(name, series)] = data_from_points(points, None, {}, run, stated)
+    return series
+
+
+def read_pulsar(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the aggregated latencies of the run, or those of every interval."""
+    text = plain(source.text())
+    lines = list(_PULSAR.finditer(text))
+    totals = [line for line in lines if line[2].startswith("Aggregated")]
+    count = fact(text, r"Aggregated throughput stats --- (\d{1,18}) records", int)
+    series: dict[str, Data] = {}
+    for line in totals or lines:
+        cells = {name: float(value) for name, value in _PAIR.findall(line[4])}
+        points = {
+            50.0 if name == "med" else float(name.removesuffix("pct")): value
+            for name, value in cells.items()
+            if name != "Max"
+        }
+        run = Run(tool="pulsar-perf", unit="ms", unit_from="file")
+        stats = {"mean": float(line[3]), "max": cells.get("Max")}
+        total = count if len(totals) == 1 else None
+        name = "" if len(totals or lines) == 1 else line[1]
+        series[distinct(name, series)] = data_from_points(points, total, stats, run, "ms")
+    return series
+
+
+FORMATS = (
+    Format(
+        "kafka-end-to-end", "Kafka EndToEndLatency", "summary", (".txt",), has_match(_KAFKA),
+        read_kafka, unit="ms", example="kafka-e2e-latency.sh HOST:9092 topic 10000 1 20 > out.txt",
+    ),
+    Format(
+        "rabbitmq-perf-test", "RabbitMQ PerfTest (text)", "summary", (".txt",),
+        has_match(_RABBIT, _FIVE), read_rabbit, example="perf-test -x 1 -y 2 -z 60 > out.txt",
+    ),
+    Format(
+        "pulsar-perf", "pulsar-perf (log)", "histogram", (".log", ".txt"), has_match(_PULSAR),
+        read_pulsar, example="pulsar-perf produce -r 1000 topic > out.log",
+    ),
+)  # fmt: skip

@@ -1,0 +1,67 @@
+"""Rally and OpenSearch Benchmark: the table of metrics at the end of a race, or as CSV.
+
+A latency counts from the moment that the schedule of the task asked for the request, so waiting
+time is in it; the service time counts from the send. The number of requests is not in the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from latencykit.core.run import Run
+from latencykit.io.build import data_from_points, unit_in
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format
+from latencykit.io.text_reports import plain
+
+if TYPE_CHECKING:
+    from latencykit.io.source import Data, ReadOptions, Source
+
+_BEGIN = r"^[ \t]{0,9}(?:\|[ \t]{0,99})?"
+_NEXT = r"[ \t]{0,99}[|,]"
+_ROW = re.compile(
+    rf"{_BEGIN}(?:([\d.]{{1,12}})(?:st|nd|rd|th) percentile (latency|service time|processing time)"
+    rf"|error rate){_NEXT}([^|,\n]{{0,200}})[|,][ \t]{{0,99}}([\d.]{{1,30}}){_NEXT}[ \t]{{0,99}}"
+    r"(\S{1,9})",
+    re.MULTILINE,
+)
+_LATENCY = (
+    rf"{_BEGIN}[\d.]{{1,12}}th percentile (?:latency|service time){_NEXT}[^|,\n]{{0,200}}[|,]"
+)
+
+
+def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every task's latency, service time and processing time."""
+    points: defaultdict[tuple[str, str], dict[float, float]] = defaultdict(dict)
+    errors: dict[str, str] = {}
+    units: dict[tuple[str, str], str] = {}
+    for level, what, cell, value, unit in _ROW.findall(plain(source.text())):
+        task = cell.strip()
+        if not level:
+            errors[task] = value
+        elif unit_in(unit):
+            points[task, what][float(level)] = float(value)
+            units[task, what] = unit_in(unit) or ""
+    series: dict[str, Data] = {}
+    for (task, what), values in points.items():
+        response = what == "latency"
+        run = Run(
+            tool="Rally", measure="response" if response else "service", unit=units[task, what],
+            corrected="schedule" if response else "none", unit_from="file",
+        )  # fmt: skip
+        if float(errors.get(task, 0)):
+            run = run.replace(failures_known=False)
+            run = run.with_notes(f"{errors[task]} % of its requests failed, of a number not stated")
+        series[f"{task} {what}".strip()] = data_from_points(values, None, {}, run, run.unit)
+    return series
+
+
+FORMATS = (
+    Format(
+        "rally", "Rally and OpenSearch Benchmark (table, CSV)", "summary",
+        (".txt", ".md", ".csv"), has_match(_LATENCY), read,
+        example="esrally race --track=geonames --report-file=rally.md",
+    ),
+)  # fmt: skip
