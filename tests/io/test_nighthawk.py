@@ -1,4 +1,4 @@
-"""Nighthawk: what its outputs say about a run, and that a run's length is no latency."""
+"""Nighthawk: what its outputs say about a run, whose length is not a latency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_rates_and_connections_are_those_of_all_workers(data) -> None:
     assert any("8 failed requests" in note for note in run.notes)
 
 
-def test_how_long_a_run_took_is_no_latency(tmp_path) -> None:
+def test_how_long_a_run_took_is_not_a_latency(tmp_path) -> None:
     """It was read as the time of one request."""
     path = tmp_path / "out.json"
     run = {"name": "global", "counters": [{"name": "sent", "value": 9}], "duration": "10s"}

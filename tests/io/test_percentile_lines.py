@@ -237,7 +237,7 @@ def test_errors_beside_the_count_are_failures_of_the_run(said, good, failed, tmp
         '{"totalRequests": 100, "totalErrors": 100, "percentiles": {"50": 6, "99": 9}}',
     ],
 )
-def test_without_a_good_request_there_are_no_latencies(text, tmp_path) -> None:
+def test_a_report_without_a_good_request_is_refused(text, tmp_path) -> None:
     """Zeros, or the times of failures alone, would meet any limit."""
     with pytest.raises(LatencyKitError, match="no request was answered"):
         read(text + "Errors: total 100 client-timo 100\n" * ("replies" in text), tmp_path)

@@ -234,7 +234,7 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _labels(table: _Table) -> list[int]:
-    """Which columns name the rows: those of words, else those of numbers that tell them apart."""
+    """Which columns name the rows: those of words, else those of numbers that distinguish them."""
     first = min(_percentiles(table.columns))
     others = [k for k, column in enumerate(table.columns) if column.kind is None]
     cells = {k: [row[k] for _, row in table.rows] for k in others}
