@@ -8,7 +8,9 @@ takes no prose: a line has statistics and a short label, and nothing else.
 from __future__ import annotations
 
 import json
+import math
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,8 +62,11 @@ _BEFORE = re.compile(
     r"(?: latency| percentile)?(?=\s*(?:[,;.]|$))",
     re.IGNORECASE,
 )
-# ``Max time (s): 20`` is how long a run was to last.
-_LIMIT = re.compile(r"m(?:ax|in)\w*[ _-]time(?![ _-]per)", re.IGNORECASE)
+# ``Max time (s): 20`` is how long a run was to last, ``Max requests: 5000`` is its number.
+_LIMIT = re.compile(
+    r"m(?:ax|in)\w*[ _-](?:time(?![ _-]per)|requests(?![ _-](?:time|duration|latency)))",
+    re.IGNORECASE,
+)
 _NAME_ONLY = re.compile(rf"{_PERCENTILE}|{_WORD}", re.IGNORECASE)
 _SPREAD = re.compile(r"st(?:an)?d", re.IGNORECASE)
 _BRACKETS = re.compile(rf"[(\[](?P<hint>{_UNIT})[)\]]|in (?P<words>{_UNIT})\b", re.IGNORECASE)
@@ -121,9 +126,7 @@ class _Group:
 
     label: str
     heading: str
-    first: int = 0
-    last: int = 0
-    """Its lines."""
+    lines: list[int] = field(default_factory=lambda: [0])
     stats: dict[str | float, tuple[float, str]] = field(default_factory=dict)
     percentiles: dict[str | float, tuple[float, str]] = field(default_factory=dict)
     count: int | None = None
@@ -262,9 +265,10 @@ def _groups(text: str, *, unrepeated: bool = False) -> list[_Group]:
             apart = not same and periodic.get(label, False)
             if group is None or known is None or name in known or apart:
                 periodic[label] = group is not None and group.heading == heading
-                group = latest[label] = _Group(label, heading, number)
+                group = latest[label] = _Group(label, heading, [number])
                 groups.append(group)
-            group.last, group.further = number, further
+            group.further = further
+            group.lines += [number] * (group.lines[-1] < number)
             (group.stats if isinstance(name, str) else group.percentiles)[name] = value, unit
             if name == 50.0:
                 group.median = spelling
@@ -286,21 +290,26 @@ def _facts(line: str, number: int) -> list[_Fact]:
 
 def _counted(groups: list[_Group], facts: list[_Fact]) -> list[_Group]:
     """Give each group the numbers nearest to it: on its lines, above them, else below them."""
-    ends = [(-1, -1), *((group.first, group.last) for group in groups), (1 << 60, 0)]
-    used: set[_Fact] = set()
-    for group, (_, before), (after, _) in zip(groups, ends, ends[2:], strict=False):
-        own = [fact for fact in facts if group.first <= fact.line <= group.last]
-        above = [fact for fact in facts if before < fact.line < group.first]
-        below = [fact for fact in facts if group.last < fact.line < after]
+    lines = [fact.line for fact in facts]  # ascending
+    used: set[int] = set()
+    end = 0
+    for k, group in enumerate(groups):
+        own = set(group.lines)
+        first = bisect_left(lines, group.lines[0])
+        after = groups[k + 1].lines[0] if k + 1 < len(groups) else math.inf
+        rest = range(first, bisect_left(lines, after))
+        places = [
+            [at for at in rest if lines[at] in own],
+            [at for at in range(first - 1, end - 1, -1) if at not in used],
+            [at for at in rest if lines[at] not in own],
+        ]
+        end = max(end, bisect_left(lines, group.lines[-1] + 1))
         for counts in (True, False):
-            kinds = [
-                [fact for fact in some if fact.counts is counts and fact not in used]
-                for some in (own, above[::-1], below)
-            ]
-            nearest = next(filter(None, kinds), [])
-            used.update(nearest if nearest is kinds[2] else ())
+            some = [[at for at in part if facts[at].counts is counts] for part in places]
+            nearest = next(filter(None, some), [])
+            used.update(nearest if nearest is some[2] else ())
             if nearest:
-                _take(group, nearest, counts=counts)
+                _take(group, [facts[at] for at in nearest], counts=counts)
     return groups
 
 
@@ -333,7 +342,9 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
     """Yield a group for each object that has percentiles among its keys."""
     if isinstance(value, list):
         for item in value[:1000] if depth < 20 else ():
-            yield from _json_groups(item, path, depth + 1, unit)
+            name = item.get("name") if isinstance(item, dict) else None
+            own = name if isinstance(name, str) else path
+            yield from _json_groups(item, own, depth + 1, unit)
     if not isinstance(value, dict) or depth >= 20:
         return
     inside = "percentile" in path.lower()
@@ -348,25 +359,19 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
     groups = _groups("\n".join(lines), unrepeated=True)
     facts = _facts("\n".join(_WORDS.sub(" ", line) for line in lines), 0)
     for group in groups:
-        group.heading = path
-    inner = []
-    for key, item in value.items():
-        own = item.get("name") if isinstance(item, dict) else None
-        below = own if isinstance(own, str) else f"{path}.{key}".lstrip(".")
-        inner.append(list(_json_groups(item, below, depth + 1, unit)))
-    inner = [some for some in inner if some]
+        group.heading, group.lines = path, [0]  # that of the facts
+    below = (
+        list(_json_groups(item, f"{path}.{key}".lstrip("."), depth + 1, unit))
+        for key, item in value.items()
+    )
+    inner = list(filter(None, below))
     if not groups and len(inner) == 1 and len(inner[0]) == 1 and inner[0][0].count is None:
-        yield from _counted([_at_line(inner[0][0], 0)], facts)
+        yield from _counted(inner[0], facts)
         return
     for group in groups:
-        yield from _counted([_at_line(group, 0)], facts)
+        yield from _counted([group], facts)
     for some in inner:
         yield from some
-
-
-def _at_line(group: _Group, line: int) -> _Group:
-    group.first = group.last = line
-    return group
 
 
 def _all_groups(text: str) -> list[_Group]:
