@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from contextlib import contextmanager
 
@@ -12,7 +13,12 @@ import pytest
 from latencykit.core import kernel
 from latencykit.core.histogram import Histogram
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
+from latencykit.errors import (
+    CorruptInputError,
+    InvalidArgumentError,
+    LatencyKitError,
+    UnknownFormatError,
+)
 from latencykit.io import rows as table_rows
 from latencykit.io.raw import build_samples as gather
 from latencykit.io.raw import cells as names
@@ -663,3 +669,11 @@ def test_other_messages_and_a_cut_line_are_left_out_of_pairs(read_text):
 def test_pairs_of_statistics_are_not_requests(read_text):
     found = read_text("run=1 p50=2ms p99=9ms duration=10s\nrun=2 p50=2ms p99=8ms duration=10s\n")
     assert [data.percentile(99) for data in found.values()] == [9 * MS, 8 * MS]
+
+
+@pytest.mark.parametrize("run", ["op=a samples=12", "op=a conns=2", "size=3", "p99=3ms op=a"])
+def test_pairs_about_runs_are_not_requests(read_text, run):
+    assert only(read_text("op=a took=8s\nop=b took=2s\n")).duration.tolist() == [8e9, 2e9]
+    text = f"{run} took=8s\n{run} took=2s\n"
+    with contextlib.suppress(UnknownFormatError):
+        assert all(not isinstance(data, Samples) for data in read_text(text).values())

@@ -14,10 +14,12 @@ import numpy as np
 from latencykit._text import format_items, printable
 from latencykit._threads import in_order, jobs
 from latencykit.io import json_text, logfmt, percentile_lines
+from latencykit.io.build import word_set
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
-from latencykit.io.raw.cells import are_statistics, latency_columns, start_and_end
+from latencykit.io.raw.cells import are_statistics, latency_columns, roles_of, start_and_end
 from latencykit.io.raw.columns import looked_at, plan_of
+from latencykit.io.raw.outcomes import candidate
 from latencykit.io.rows import Table, cells_of, line_chunks
 from latencykit.io.source import Confidence, Format, refuse_rows
 
@@ -238,12 +240,25 @@ def _at(record: Mapping[str, object], column: str, path: list[str]) -> object:
 
 
 def sniff_pairs(head: Head) -> Confidence:
-    """Recognise lines of ``key=value``, most of which have the same keys and name a latency."""
+    """Recognise lines of ``key=value``: the same keys in most of them, of a request.
+
+    A request has a time, a name or an outcome beside its latency; a run has settings or counts.
+    """
     rows = [logfmt.pairs(line) for line in head.lines[:_SAMPLE] if line.strip()]
     keys = dict.fromkeys(chain.from_iterable(rows))
     often = [key for key in keys if sum(key in row for row in rows) > 0.5 * len(rows)]
-    fits = len(rows) > 1 and len(often) > 1 and not are_statistics(keys)
-    return Confidence.GENERIC if fits and _has_latency(dict.fromkeys(often)) else Confidence.NO
+    of_a_run = are_statistics(keys) or looks_aggregated(keys) or not _SETTINGS.isdisjoint(keys)
+    if len(rows) < 2 or of_a_run or not (latency_columns(often)[0] or start_and_end(often)):
+        return Confidence.NO
+    own = {part.column for part in latency_columns(often)[0]}
+    beside = [key for key in often if key not in own]
+    fits = roles_of(beside, "") or any(map(candidate, beside))
+    return Confidence.GENERIC if fits else Confidence.NO
+
+
+_SETTINGS = word_set(
+    "rate rps qps conns connections threads concurrency workers clients users vus iterations seed"
+)
 
 
 def read_pairs(source: Source, options: ReadOptions) -> dict[str, Data]:
