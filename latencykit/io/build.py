@@ -429,6 +429,11 @@ def some_answered(series: dict[str, Data], source: Source) -> dict[str, Data]:
     return series
 
 
+def unanswered(run: Run) -> Summary:
+    """Return what is known of a run without a good request; `reading` refuses it if it is alone."""
+    return Summary({}, {}, 0, base_unit(run.unit), run)
+
+
 def nothing_answered(source: Source, run: Run) -> CorruptInputError:
     """Return the error for a run without a good request, which has no latencies."""
     numbers = (run.failed, run.timeouts, run.dropped, run.unfinished)

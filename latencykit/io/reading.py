@@ -260,6 +260,11 @@ def read_source(
     if not any(
         not is_summary(data) or data.stats or data.reported_percentiles for data in series.values()
     ):
+        failed = [data.run for data in series.values() if is_summary(data) and data.count == 0]
+        if failed:
+            from latencykit.io.build import nothing_answered
+
+            raise nothing_answered(source, max(failed, key=lambda run: run.failed + run.timeouts))
         raise CorruptInputError(
             source.shown, None, f"this {chosen.title} contains no latencies", "at least one", ""
         )

@@ -160,3 +160,24 @@ def test_text_that_is_cut_or_has_no_good_call(read_text):
         read_text(TEXT[: TEXT.index("> 0.025")])
     with pytest.raises(CorruptInputError, match="300 failed"):
         read_text(TEXT.replace("Code 200", "Code 503").replace("Error cases : no data\n", ""))
+
+
+def test_failed_calls_without_their_histogram_are_counted_once(read_text):
+    text = TEXT.replace("Error cases : no data\n", "").replace(
+        "Code 200 : 300 (100.0 %)", "Code 200 : 210 (70.0 %)\nCode 503 : 90 (30.0 %)"
+    )
+    found = read_text(text)["out.txt"]
+    assert (found.count, found.run.failed, found.percentile(50)) == (210, 90, 4_675_000)
+    bare = json.loads(record(RetCodes={"200": "900", "503": "100"}))
+    del bare["ErrorsDurationHistogram"], bare["RunType"], bare["DurationHistogram"]["Percentiles"]
+    found = read_text(json.dumps(bare), "out.json")["out.json"]
+    assert (found.count, found.run.failed, found.percentile(90)) == (900, 100, 2e6)
+
+
+def test_copies_of_several_runs_that_lack_lines(read_text):
+    last = "All done {} calls (plus 0 warmup) {} ms avg, 98.7 qps\n"
+    first = "Code 200 : 300 (100.0 %)\n" + last.format(300, 7.5)
+    second = "Code 200 : 10 (20.0 %)\nCode 503 : 40 (80.0 %)\n" + last.format(50, 30)
+    found = read_text(f"{first}\n{second}Code 503 : 5 (100.0 %)\n{last.format(5, 3)}```\n")
+    assert [(one.count, one.run.failed) for one in found.values()] == [(300, 0), (10, 40), (0, 5)]
+    assert [one.stats.get("mean") for one in found.values()] == [7.5e6, 30e6, None]

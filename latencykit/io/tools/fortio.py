@@ -23,18 +23,17 @@ from latencykit.io.build import (
     in_nanoseconds,
     mixed_note,
     nanoseconds,
-    nothing_answered,
+    unanswered,
 )
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import command_of, plain, section_runs
+from latencykit.io.text_reports import Section, command_of, plain, text_of_run
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
     from latencykit.io.source import Data, ReadOptions, Source
-    from latencykit.io.text_reports import Section
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 
@@ -58,7 +57,7 @@ def _result(record: JSONObject, source: Source) -> Data:
     total = json_text.entry(record, "DurationHistogram", source)
     failures = record.get("ErrorsDurationHistogram") or {}
     failed = int(failures.get("Count") or 0)
-    if not failures and record.get("RunType") == "HTTP":  # a version without their histogram
+    if not failures and record.get("RunType", "HTTP") == "HTTP":  # without their histogram
         codes = {str(code): int(count) for code, count in (record.get("RetCodes") or {}).items()}
         failed = sum(
             count
@@ -67,7 +66,7 @@ def _result(record: JSONObject, source: Source) -> Data:
         )
     run, calls = _run(record, failed), int(total.get("Count") or 0)
     if calls <= failed:
-        raise nothing_answered(source, run)
+        return unanswered(run)
     buckets = _buckets(total)
     if buckets and sum(count for _, _, count in buckets) != calls:
         seen = f"the buckets do not contain {calls:,} calls"
@@ -77,12 +76,11 @@ def _result(record: JSONObject, source: Source) -> Data:
     rows = total.get("Percentiles") or ()
     points = in_nanoseconds({float(row["Percentile"]): row["Value"] for row in rows}, "s")
     mixed = run.with_notes(*mixed_note(failed, "failed calls"))
-    if not buckets:  # fortio -quiet prints percentiles only
-        return data_from_points(points, calls - failed, stats, mixed)
     good = _without(buckets, _buckets(failures)) if failed else None
-    if good is None:
-        run = mixed
-    else:
+    if not buckets or (failed and good is None):  # fortio -quiet prints percentiles only
+        points = points or _percentiles(buckets, calls)
+        return data_from_points(points, calls - failed, stats, mixed)
+    if good is not None:
         note = "fortio's percentiles include failed calls; these are of the good ones' histogram"
         run, buckets, points = run.with_notes(note), good, {}
         stats = _stats_without(total, failures, calls - failed)
@@ -115,6 +113,12 @@ def _buckets(histogram: JSONObject) -> Buckets:
         (nanoseconds(row["Start"], "s"), nanoseconds(row["End"], "s"), int(row["Count"]))
         for row in histogram.get("Data") or ()
     ]
+
+
+def _percentiles(buckets: Buckets, calls: int) -> dict[float, float]:
+    """The upper end of each bucket, by the share of calls up to it."""
+    ranks = np.cumsum([count for _, _, count in buckets])
+    return {100.0 * rank / calls: high for rank, (_, high, _) in zip(ranks, buckets, strict=True)}
 
 
 def _without(buckets: Buckets, failures: Buckets) -> Buckets | None:
@@ -176,20 +180,20 @@ _DONE = re.compile(
     rf"^All done (\d+) calls \(plus \d+ warmup\) {_NUMBER} ms avg, (\S+) qps", re.MULTILINE
 )
 _JSON = re.compile(r'^\{\s*"RunType"', re.MULTILINE)
+# Copies lack lines: a run ends with its last one at the latest, unless its JSON follows.
+_RUNS = re.compile(rf"\A|(?<= qps)[ \t]*$(?!\s*\{{)|{_BEGIN.pattern}", re.MULTILINE)
+_RESULT = re.compile(rf"^Aggregated Function Time : count |{_DONE.pattern}", re.MULTILINE)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every run."""
-    series: dict[str, Data] = {}
-    for name, part in section_runs(source, _BEGIN).items():
-        begin = _JSON.search(part.text)
-        if begin is None:
-            record = _record(part)
-        else:
-            record = json_text.parse(part.text, source, begin.start(), whole=False)
-        command = command_of(part.text, "fortio")
-        series[name] = _result(record, source).with_run(command=command)
-    return series
+    """Read a run."""
+    part = Section(text_of_run(source, _RUNS, _RESULT), 1, source)
+    begin = _JSON.search(part.text)
+    if begin is None:
+        record = _record(part)
+    else:
+        record = json_text.parse(part.text, source, begin.start(), whole=False)
+    return {"": _result(record, source).with_run(command=command_of(part.text, "fortio"))}
 
 
 def _record(part: Section) -> JSONObject:
@@ -247,7 +251,7 @@ FORMATS = (
     Format(
         "fortio-text", "fortio (text)", "histogram", (".txt",),
         has_match(
-            rf"{_BEGIN.pattern}|^Aggregated Function Time : count |{_DONE.pattern}", plain=plain
+            rf"{_BEGIN.pattern}|{_RESULT.pattern}", plain=plain
         ),
         read_text, unit="s",
         example="fortio load -qps 200 -c 4 -t 30s -p 50,90,99,99.9 http://127.0.0.1:8080/ "
