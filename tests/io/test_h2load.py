@@ -100,3 +100,11 @@ def test_before_version_1_6_no_timeouts_are_counted(read_text):
     )
     (data,) = read_text(text).values()
     assert (data.max, data.run.failed, data.run.timeouts) == (25.3e6, 10, 0)
+
+
+def test_runs_without_their_first_lines_or_blanks(read_text):
+    bare = TEXT[TEXT.index("finished in") :]
+    found = read_text(f"### one\n{bare}\n### two\n{bare.replace('                 ', '')}")
+    whole = read_text(TEXT)["out.txt"]
+    assert list(found) == ["run 1", "run 2"]
+    assert all((one.count, one.stats) == (whole.count, whole.stats) for one in found.values())

@@ -216,3 +216,29 @@ def test_wrk2_that_got_no_answer_says_so(read_text):
     )
     with pytest.raises(CorruptInputError, match="no request was answered"):
         read_text(nothing)
+
+
+def test_failed_requests_in_the_histogram_of_wrk2_are_counted_once(read_text):
+    refused = "  Non-2xx or 3xx responses: {}\nRequests/sec"
+    some = read_text(WRK2.replace("Requests/sec", refused.format(198)))["corrected"]
+    assert (some.count, some.run.failed, some.percentile(50)) == (11_000, 198, 2.375e6)
+    none = read_text(WRK2.replace("Requests/sec", refused.format(11_198)))["corrected"]
+    assert (none.count, none.run.failed) == (0, 11_198)
+
+
+def test_runs_without_their_first_line_and_one_that_failed(read_text):
+    bare = WRK[WRK.index("  Thread Stats") :]
+    failed = bare.replace("Requests/sec", "  Non-2xx or 3xx responses: 44838\nRequests/sec")
+    found = read_text(f"## one\n{bare}\n## two\n{failed}")
+    assert [(name, one.count, one.run.failed) for name, one in found.items()] == [
+        ("run 1", 44_838, 0),
+        ("run 2", 0, 44_838),
+    ]
+    assert list(read_text(f"{WRK}\n{bare}")) == ["http://127.0.0.1:18080/", "run 2"]
+
+
+@pytest.mark.parametrize("text", [WRK, WRK2])
+def test_a_copy_without_leading_blanks(read_text, text):
+    flat = re.sub(r"(?m)^ +| +(?= )", "", text)
+    (found,), (whole,) = read_text(flat).values(), read_text(text).values()
+    assert found == whole

@@ -13,20 +13,21 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import (
     data_from_points,
     mixed_note,
-    nothing_answered,
     percentiles_in,
+    unanswered,
     without_negative,
 )
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import durations, plain, section_runs
+from latencykit.io.text_reports import durations, plain, text_of_run
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-_BEGIN = re.compile(r"^starting benchmark\.\.\.", re.MULTILINE)
+_BEGIN = "starting benchmark..."
+_RUN = rf"^(?:{re.escape(_BEGIN)}|finished in |requests: \d+ total, )"
 _LINE = re.compile(r"\d{15,17}\t(?:-1|\d{1,3})\t-?\d+")
 _TOTALS = re.compile(
     r"^requests: \d+ total, (\d+) started, (\d+) done, (\d+) succeeded, (\d+) failed, "
@@ -34,7 +35,7 @@ _TOTALS = re.compile(
     re.MULTILINE,
 )
 _TABLE = re.compile(
-    r"^ +(min +max +.*?)\s*$\n(?:.*\n)*?^(?:time for request|request *): *(.+?)\s*$", re.MULTILINE
+    r"^ *(min +max +.*?)\s*$\n(?:.*\n)*?^(?:time for request|request *): *(.+?)\s*$", re.MULTILINE
 )
 _TITLES = {"min": "min", "max": "max", "mean": "mean", "sd": "std"}
 _HINT = "h2load --log-file=FILE contains every request, and so the full distribution"
@@ -68,39 +69,35 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the statistics of requests of every run; since 1.66 with percentiles."""
-    series: dict[str, Data] = {}
-    for name, part in section_runs(source, _BEGIN).items():
-        text = part.text
-        totals, table = _TOTALS.search(text), _TABLE.search(text)
-        if totals is None:
-            seen, expected = "the closing line of totals is missing", "requests: … total, … started"
-            raise source.corrupt(None, seen, expected, "did the run end?")
-        started, done, good, failed, late = (int(number or 0) for number in totals.groups())
-        clients = re.findall(r"^spawning thread #\d+: (\d+) total client", text, re.MULTILINE)
-        ended = re.search(r"^finished in (\S+), ([\d.]+) req/s", text, re.MULTILINE)
-        try:
-            seconds = parse_duration(ended[1]) / 1e9 if ended else None
-        except InvalidArgumentError:
-            seconds = None
-        run = Run(
-            tool="h2load", loop="closed", measure="service", corrected="none", duration=seconds,
-            connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
-            failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
-        )  # fmt: skip
-        if table is None or not good:
-            raise nothing_answered(source, run)
-        titles = [
-            title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()
-        ]
-        cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))
-        values = durations(cells, source, "1.64ms")
-        stats = {_TITLES[title]: value for title, value in values.items() if title in _TITLES}
-        points = {50.0: values["median"]} if "median" in values else {}
-        points |= percentiles_in(values)
-        run = run.with_notes(_HINT, *mixed_note(max(done - good, 0)))
-        series[name] = data_from_points(points, good, stats, run)
-    return series
+    """Read the statistics of requests of a run; since 1.66 with percentiles."""
+    text = text_of_run(source, _RUN, _TOTALS)
+    totals, table = _TOTALS.search(text), _TABLE.search(text)
+    if totals is None:
+        seen, expected = "the closing line of totals is missing", "requests: … total, … started"
+        raise source.corrupt(None, seen, expected, "did the run end?")
+    started, done, good, failed, late = (int(number or 0) for number in totals.groups())
+    begun = text[max(text.rfind(_BEGIN, 0, totals.start()), 0) : totals.start()]
+    clients = re.findall(r"^spawning thread #\d+: (\d+) total client", begun, re.MULTILINE)
+    ended = re.search(r"^finished in (\S+), ([\d.]+) req/s", text, re.MULTILINE)
+    try:
+        seconds = parse_duration(ended[1]) / 1e9 if ended else None
+    except InvalidArgumentError:
+        seconds = None
+    run = Run(
+        tool="h2load", loop="closed", measure="service", corrected="none", duration=seconds,
+        connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
+        failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
+    )  # fmt: skip
+    if table is None or not good:
+        return {"": unanswered(run)}
+    titles = [title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()]
+    cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))
+    values = durations(cells, source, "1.64ms")
+    stats = {_TITLES[title]: value for title, value in values.items() if title in _TITLES}
+    points = {50.0: values["median"]} if "median" in values else {}
+    points |= percentiles_in(values)
+    run = run.with_notes(_HINT, *mixed_note(max(done - good, 0)))
+    return {"": data_from_points(points, good, stats, run)}
 
 
 FORMATS = (

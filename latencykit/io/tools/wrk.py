@@ -27,7 +27,7 @@ from latencykit.io.build import (
     in_nanoseconds,
     mixed_note,
     nanoseconds_of,
-    nothing_answered,
+    unanswered,
 )
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.sniffing import has_match
@@ -41,8 +41,13 @@ if TYPE_CHECKING:
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"
-_HEADER = re.compile(r"^ +Thread Stats +Avg +Stdev +(Max|99%) +\+/- Stdev", re.MULTILINE)
-_STATS = re.compile(rf"^ +Latency +{_DURATION} +{_DURATION} +{_DURATION}(?:\s|$)", re.MULTILINE)
+_HEADER = re.compile(r"^ *Thread Stats +Avg +Stdev +(Max|99%) +\+/- Stdev", re.MULTILINE)
+_RUN = re.compile(  # the first line is missing in some copies
+    rf"{_BEGIN.pattern}(?:[^\n]*\n(?!{_BEGIN.pattern}))*?{_HEADER.pattern}"
+    rf"|{_BEGIN.pattern}|{_HEADER.pattern}",
+    re.MULTILINE,
+)
+_STATS = re.compile(rf"^ *Latency +{_DURATION} +{_DURATION} +{_DURATION}(?:\s|$)", re.MULTILINE)
 _TITLE = re.compile(r"^ *Latency Distribution *$", re.MULTILINE)
 _POINT = re.compile(rf"^ *([\d.]+)% +{_DURATION} *$")
 _CLOSING = re.compile(rf"^ *(\d+) requests in +{_DURATION}, ", re.MULTILINE)
@@ -57,7 +62,7 @@ _SPECTRUM = re.compile(
 _DETAILS = re.compile(r"^ *Detailed Percentile spectrum: *$", re.MULTILINE)
 _FOOTER = re.compile(r"^#\[Buckets.*$|^-{20,}", re.MULTILINE)
 _RATE = re.compile(r" (?:-R *|--rate[ =])(\d+(?:\.\d+)?)([kKmM]?)\b")
-_OF_WRK2 = r"\(HdrHistogram - |^ +Thread calibration: "
+_OF_WRK2 = r"\(HdrHistogram - |^ *Thread calibration: "
 _KINDS: dict[str, dict[str, Any]] = {
     "corrected": {"measure": "response", "corrected": "schedule"},
     "uncorrected": {"measure": "service", "corrected": "none", "loop": "paced"},
@@ -68,10 +73,12 @@ _WRK2_HINT = "wrk2 --latency prints the distribution"
 
 def _named_runs(source: Source) -> list[tuple[Section, str]]:
     """Return the runs in a file: one is named after the file, several after their URLs."""
-    parts = sections(source, _BEGIN)
+    parts = sections(source, _RUN)
     if len(parts) == 1:
         return [(parts[0], "")]
-    return [(part, fact(part.text, _BEGIN, str) or "run") for part in parts]
+    urls = [fact(part.text, _BEGIN, str) for part in parts]
+    names = [url or f"run {number}" for number, url in enumerate(urls, 1)]
+    return list(zip(parts, names, strict=True))
 
 
 def _ns_of(text: str) -> float:
@@ -120,7 +127,10 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
             run = run.with_notes(f"{late}: what took longer than {limit} is not among the values")
         count = None if requests is None else requests - mixed - run.timeouts
         if count is not None and count <= 0:
-            raise nothing_answered(part.source, run)
+            if not mixed:
+                series[distinct(name, series)] = unanswered(run)
+                continue
+            count = 0  # the values are those of the failed ones
         title, points = _TITLE.search(part.text), dict[float, float]()
         if title:
             closing = _CLOSING.search(part.text)  # without it, the last line may be truncated, too
@@ -147,7 +157,8 @@ def read_wrk2(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def _spectra(part: Section) -> dict[str, Data]:
     """The spectra of a run; without ``--latency`` the statistics, of the corrected values."""
-    run, stats, requests, _ = _report_of(part)
+    run, stats, requests, mixed = _report_of(part)
+    good = max(requests - mixed, 0) if mixed and requests is not None else None
     rate = _RATE.search(run.command or "")
     factor = {"": 1.0, "k": 1e3, "m": 1e6}[rate[2].lower()] if rate else 0.0
     run = run.replace(tool="wrk2", loop="open", rate=float(rate[1]) * factor if rate else None)
@@ -178,24 +189,29 @@ def _spectra(part: Section) -> dict[str, Data]:
             series[kind] = data_from_points(points, None, {} if top is None else {"max": top}, own)
         else:
             until = text.find("\n", footer.start()) if footer else end
-            series[kind] = _detailed(part, details.end(), until if until > 0 else end, points, own)
+            stop = until if until > 0 else end
+            series[kind] = _detailed(part, (details.end(), stop), points, own, good)
     if series:
         return series
+    run = run.replace(**_KINDS["corrected"])
     if requests == 0:
-        raise nothing_answered(part.source, run)
-    run = run.replace(**_KINDS["corrected"]).with_notes(_WRK2_HINT)
-    return {"corrected": data_from_points({}, requests, stats, run)}
+        return {"corrected": unanswered(run)}
+    count = requests if good is None else good
+    return {"corrected": data_from_points({}, count, stats, run.with_notes(_WRK2_HINT))}
 
 
 def _detailed(
-    part: Section, start: int, end: int, points: dict[float, float], run: Run
-) -> Histogram:
-    """The histogram between the rows of the details (ms), and the percentiles of the table."""
+    part: Section, span: tuple[int, int], points: dict[float, float], run: Run, good: int | None
+) -> Data:
+    """The histogram between the rows of the details (ms), and the percentiles of the table.
+
+    Where failed requests are among the values, only the number of `good` ones is known.
+    """
 
     def fail(number: int | None, seen: str, expected: str) -> Exception:
         return part.source.corrupt(number, seen, expected, "run wrk2 anew")
 
-    lines = part.lines(start, end)
+    lines = part.lines(*span)
     rows = ((number, line) for number, line in lines if not line.startswith("----"))
     spectrum = parse_spectrum(rows, fail)
     for label, name in (("#[Mean", "mean"), ("#[Max", "max")):
@@ -203,14 +219,17 @@ def _detailed(
         if at is not None and name not in spectrum.reported_stats:
             raise fail(at, f"the {name} is corrupt", f"{label} = a number")
     if not spectrum.counts or not spectrum.counts[-1]:
-        raise nothing_answered(part.source, run)
+        return unanswered(run)
     highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
         seen = "values and counts do not both ascend"
-        raise fail(part.line_at(start), seen, "rows in ascending order")
+        raise fail(part.line_at(span[0]), seen, "rows in ascending order")
     stats = in_nanoseconds(spectrum.reported_stats, "ms")
     # The footer's maximum is the lower end of its bucket.
     stats |= {"min": float(highs[0]), "max": max(stats.get("max", 0.0), float(highs[-1]))}
+    if good is not None:
+        shares = (100.0 * cumulative / cumulative[-1]).tolist()
+        return data_from_points(dict(zip(shares, highs.tolist(), strict=True)), good, stats, run)
     counts = np.diff(cumulative, prepend=0).tolist()
     return histogram_of_both(points, highs.tolist(), counts, stats, run)
 
