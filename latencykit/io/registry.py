@@ -90,7 +90,7 @@ _FORMATS: dict[str, tuple[str, ...]] = {
     "tools.gatling": ("gatling gatling-stats", "run\t", "request\t", "\0", '"numberofrequests"'),
     "tools.ghz": (
         "ghz-json ghz-csv ghz",
-        '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:\t",
+        '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:",
     ),
     "tools.go_tpc": (
         "go-ycsb go-ycsb-json", " - takes(s): ", " - count: ", '"takes(s)"', "takes(s) |",
@@ -111,8 +111,8 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "hyperfoil.io/run-schema", '"percentileresponsetime"', "phase,metric,start",
     ),
     "tools.jmeter": (
-        "jmeter-csv jmeter-xml jmeter-summary",
-        "timestamp", "<testresults", r"^\d{13},\d+,", "/s avg: ",
+        "jmeter-csv jmeter-xml jmeter-statistics jmeter-summary",
+        "timestamp", "<testresults", r"^\d{13},\d+,", "/s avg: ", '"pct1restime"',
     ),
     "tools.jmh": (
         "jmh-json jmh-csv", '"primarymetric"', '"jmhversion"', '"benchmark"',

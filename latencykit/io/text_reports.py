@@ -73,19 +73,28 @@ def unquoted(text: str) -> str | None:
     return None if bare == text else bare
 
 
+# What follows a table without a blank line: the end of a page's block, a prompt of a copied
+# terminal, the next heading; and a rule, which some tables contain.
+_CLOSING = (
+    r"[ \t]*(?:```|~~~|</?[a-z]|\{%)|(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)"
+    r"|[A-Z][a-z]+(?: [a-z]+){0,4}:[ \t]*$"
+)
+_END = re.compile(_CLOSING)
+_END_OF_ROWS = re.compile(rf"^(?:{_CLOSING}|[ \t]*[-=_*]{{3,}}[ \t]*$)", re.MULTILINE)
+_CLOSED = re.compile(r"(?:</\w{1,20}>)+[ \t]*$")
+
+
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:
-    r"""Yield number and text of the lines from the last heading line to a blank one."""
+    r"""Yield number and text of the lines from the last heading line to the end of its block."""
     lines = text.split("\n")
     begin = next(
-        (k for k in range(len(lines) - 1, -1, -1) if lines[k].startswith(heading)), len(lines)
+        (k for k in range(len(lines) - 1, -1, -1) if lines[k].lstrip().startswith(heading)),
+        len(lines),
     )
     for number, line in enumerate(lines[begin + 1 :], begin + 2):
-        if not line.strip():
+        if not line.strip() or _END.match(line):
             return
         yield number, line
-
-
-_PROMPT = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯])(?: |$)", re.MULTILINE)
 
 
 def line_numbers(text: str) -> Callable[[int], int]:
@@ -147,9 +156,9 @@ class Section:
     ) -> list[re.Match[str]]:
         """Return the match of every line between two positions; others are corrupt."""
         matches = []
-        prompt = _PROMPT.search(self.text, start, end)  # of a copied terminal, below the table
-        for number, line in self.lines(start, prompt.start() if prompt else end):
-            match = pattern.match(line)
+        below_it = _END_OF_ROWS.search(self.text, start, end)
+        for number, line in self.lines(start, below_it.start() if below_it else end):
+            match = pattern.match(_CLOSED.sub("", line))
             if match is None:
                 raise self.source.corrupt(
                     number, f"{printable(line.strip(), 50)!r}", expected, "run the tool anew"

@@ -154,3 +154,18 @@ def test_the_prompt_below_the_report_is_not_corruption(read_text):
         read_text(TEXT + "user@host:~/bench$ exit\n")["out.txt"].count
         == read_text(TEXT)["out.txt"].count
     )
+
+
+def test_a_run_that_failed_completely_has_no_good_request(read_text):
+    text = TEXT.replace("Failed requests:", "Non-2xx responses:      25605\nFailed requests:")
+    found = read_text(text)["out.txt"]
+    assert (found.count, found.run.failed) == (0, 25605)
+    assert list(read_text(TEXT + text)) == ["run 1", "run 2"]
+
+
+@pytest.mark.parametrize("end", ["```\n", "</pre>\n<h3>Next</h3>\n", "----------\nNext run\n"])
+def test_what_follows_the_table_without_a_blank_line(read_text, end):
+    found = read_text(TEXT.rstrip() + "\n" + end)["out.txt"]
+    assert found.percentile(99) == read_text(TEXT)["out.txt"].percentile(99)
+    inside = TEXT.rstrip().replace("(longest request)", "(last request)</pre>")
+    assert read_text(inside + "\n")["out.txt"].max == found.max

@@ -124,3 +124,19 @@ def test_several_runs_in_one_file(read_text):
     assert [(one.count, one.run.failed, one.run.notes) for one in found.values()] == [
         (once.count, once.run.failed, once.run.notes)
     ] * 2
+
+
+def test_json_of_several_runs_with_text_between(read_text):
+    failed = record(req2xx=0, others=1800, errors=[("timeout", 1800)])
+    found = read_text(f"### one\n```json\n{record()}\n```\n### two\n{failed}\n")
+    assert [(one.count, one.run.timeouts) for one in found.values()] == [(1800, 0), (0, 1800)]
+
+
+def test_text_without_blanks_and_with_a_second_distribution(read_text):
+    whole = read_text(TEXT)["out.txt"]
+    flat = "\n".join(map(str.strip, TEXT.split("\n")))
+    assert read_text(flat)["out.txt"] == whole
+    begin, end = TEXT.index("  Latency Distribution"), TEXT.index("  HTTP codes")
+    good = TEXT[begin:end].replace("Distribution", "Distribution (2xx)").replace("1.", "0.")
+    total = TEXT[begin:end].replace("Distribution", "Distribution (Total)")
+    assert read_text(TEXT[:begin] + total + good + TEXT[end:])["out.txt"] == whole

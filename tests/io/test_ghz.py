@@ -129,3 +129,22 @@ def test_nothing_was_answered(read_text):
 def test_a_corrupt_summary(read_text):
     with pytest.raises(CorruptInputError, match="summary cannot be read"):
         read_text(TEXT.replace("Slowest:\t468.43 ms", "Slowest:\t4x8.43 ms"))
+
+
+def test_copies_with_blanks_for_tabs_and_without_blank_lines(read_text):
+    whole = read_text(TEXT)["out.txt"]
+    assert read_text(TEXT.expandtabs(4).rstrip() + "\n```\n")["out.txt"] == whole
+    flat = "\n".join(line.strip() for line in TEXT.split("\n") if line.strip())
+    assert read_text(flat)["out.txt"] == whole
+
+
+def test_several_runs(read_text):
+    failed = TEXT[: TEXT.index("Response time")] + "Status code distribution:\n  [Unavailable]   9 responses\n"
+    found = read_text(f"{TEXT}\n### two\n{failed}")
+    assert [(one.count, one.run.failed) for one in found.values()] == [(393, 7), (0, 9)]
+
+
+def test_more_calls_than_details(read_text):
+    found = read_text(TEXT.replace("[OK]            393", "[OK]   1000393"))["out.txt"]
+    assert (found.count, found.percentile(50)) == (1_000_393, 2.05e6)
+    assert any("393 of 1,000,393 calls" in note for note in found.run.notes)

@@ -93,3 +93,32 @@ def test_the_summary_that_it_prints(read_text):
     assert read_text(old)["out.txt"].run.duration == 8.5
     with pytest.raises(CorruptInputError, match="no request was answered"):
         read_text(line.format("=", 3))
+
+
+LINE = "summary {} {:6} in {} =  100.0/s Avg:    22 Min:    {} Max:   {} Err:     {} (0.07%)\n"
+
+
+def test_summaries_of_several_runs(read_text):
+    first = LINE.format("=", 900, "00:00:09", 2, 200, 0) + LINE.format("=", 1200, "00:00:12", 1, 310, 3)
+    second = LINE.format("=", 1200, "00:00:15", 4, 510, 1200)
+    found = read_text(f"Run 1:\n{first}\nRun 2:\n{second}")
+    assert [(name, one.count, one.run.failed) for name, one in found.items()] == [
+        ("run 1", 1197, 3),
+        ("run 2", 0, 1200),
+    ]
+
+
+def test_a_summary_of_intervals_only_and_with_decimal_commas(read_text):
+    text = LINE.format("+", 100, "00:00:10", 2, 30, 1) + LINE.format("+", 300, "20,5s", 1, 60, 0)
+    found = read_text(text.replace("Avg:    22", "Avg:    10", 1))["out.txt"]
+    assert (found.count, found.run.failed, found.run.duration) == (399, 1, 30.5)
+    assert found.stats == {"mean": 19e6, "min": 1e6, "max": 60e6}
+
+
+def test_times_without_a_date(read_text):
+    rows = "23:59:58;100;a;true\n23:59:59;200;a;true\n00:00:01;300;a;true\n"
+    found = read_text(f"timeStamp;elapsed;label;success\n{rows}", "out.jtl")["a"]
+    assert (found.start - found.start[0]).tolist() == [0, 1_000_000_000, 3_000_000_000]
+    assert "timeStamp contains times without a date" in found.run.notes
+    with pytest.raises(CorruptInputError, match=r"\(noon\)"):
+        read_text(f"timeStamp;elapsed;label;success\n{rows}".replace("23:59:58", "noon"), "out.jtl")

@@ -80,10 +80,34 @@ def test_only_failures(read_text):
     )
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(724 failed\)"):
         read_text(text, "x_stats.csv")
-    assert list(read_text(STATS.replace(",540,0,", ",540,540,"), "x_stats.csv")) == [
-        "Aggregated",
-        "GET /var",
-    ]
+    found = read_text(STATS.replace(",540,0,", ",540,540,"), "x_stats.csv")
+    assert list(found) == ["Aggregated", "GET /", "GET /var"]
+    broken = found["GET /"]
+    assert (broken.count, broken.run.failed, broken.percentile(50)) == (0, 540, 5e6)
+
+
+def test_text_of_two_runs_with_an_entry_that_failed(read_text):
+    table = """\
+ Name        # reqs      # fails  |     Avg     Min     Max  Median  |   req/s failures/s
+-----------------------------------------------------------------------------------------
+ GET /a          40     0(0.00%)  |      20       9      90      18  |    4.00    0.00
+ PUT /b          10   {}  |      30      20      70      28  |    1.00    1.00
+-----------------------------------------------------------------------------------------
+ Aggregated      50   {}  |      22       9      90      19  |    5.00    1.00
+
+Response time percentiles (approximated)
+ Type     Name        50%    66%    95%   100% # reqs
+--------|-----------|------|------|------|------|-----
+ PUT      /b           28     31     66     70     10
+```
+"""
+    good, bad = table.format("0(0.00%)", "0(0.00%)"), table.format("10(100.00%)", "10(20.00%)")
+    found = read_text(f"# one\n```\n{good}\n# two\n```\n{bad}")
+    assert [(one.count, one.run.failed) for one in found.values()] == [
+        (50, 0), (40, 0), (10, 0), (40, 10), (40, 0), (0, 10),
+    ]  # fmt: skip
+    broken = found["run 2 PUT /b"]
+    assert broken.percentile([50, 95]).tolist() == [28e6, 70e6]
 
 
 def test_a_history_of_entries_gives_totals_only(read_text):

@@ -69,3 +69,13 @@ def test_lines_of_a_log_above_and_no_request_answered(read_text):
     )
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(10 failed\)"):
         read_text(record)
+
+
+def test_json_of_several_runs_with_text_between(read_text):
+    one = (
+        '{{\t"transactions":\t\t{},\n"availability":\t100.00,\n"elapsed_time":\t9.5,\n'
+        '"response_time":\t0.5,\n"concurrency":\t4.0,\n"transaction_rate":\t8.0,\n'
+        '"failed_transactions":\t{},\n"longest_transaction":\t1.5\n}}\n'
+    )
+    found = read_text(f"# one\n{one.format(76, 0)}\n# two\n{one.format(0, 12)}")
+    assert [(one.count, one.run.failed) for one in found.values()] == [(76, 0), (0, 12)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
-from latencykit.io.build import data_from_points, mixed_note, nothing_answered, samples_of
+from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Format, refuse_line
@@ -33,7 +33,7 @@ _TOTAL = re.compile(r"^Total:((?:\s+-?\d+(?:\.\d+)?)+)\s*$", re.MULTILINE)
 _SPREAD = re.compile(
     r"^Percentage of the requests served within a certain time \(ms\) *\n", re.MULTILINE
 )
-_POINT = re.compile(r"^\s*(\d+)%\s+(?:(\d+)(?:\s+\(longest request\))?|<0> \(never\))\s*$")
+_POINT = re.compile(r"^\s*(\d+)%\s+(?:(\d+)(?:\s+\((?:longest|last) request\))?|<0> \(never\))\s*$")
 _FACTS = (
     "Complete requests", "Failed requests", "Non-2xx responses", "Concurrency Level",
     "Time taken for tests",
@@ -93,8 +93,8 @@ def _report(part: Section) -> Data:
             "so without -l"
         )
     good = int(facts["Complete requests"]) - mixed
-    if good <= 0:
-        raise nothing_answered(part.source, run)
+    if not facts["Complete requests"]:
+        return unanswered(run)
     stats = _connection_times(part)
     mean = fact(text, r"^Time per request:\s+([\d.]+) \[ms\] \(mean\)", float)
     if mean is not None and ("mean" not in stats or abs(mean - stats["mean"]) <= 1.0):
@@ -109,7 +109,7 @@ def _report(part: Section) -> Data:
         expected = "a percentage and whole milliseconds"
         rows = part.matches(_POINT, title.end(), max(stop, title.end()), expected)
         points = {float(row[1]): float(row[2]) for row in rows if row[2]}
-    return data_from_points(points, good, stats, run.with_notes(_ROUNDED, _HINT), "ms")
+    return data_from_points(points, max(good, 0), stats, run.with_notes(_ROUNDED, _HINT), "ms")
 
 
 def _connection_times(part: Section) -> dict[str, float]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, mixed_note, nanoseconds, nothing_answered
+from latencykit.io.build import data_from_points, mixed_note, nanoseconds, unanswered
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import durations, fact, plain, section_runs
+from latencykit.io.text_reports import below, durations, fact, plain, section_runs, text_of_run
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -27,16 +27,17 @@ _JSON = re.compile(r'^[ \t]*\{\s*"spec"', re.MULTILINE)
 _BEGIN = re.compile(r"^Bombarding \S+ ", re.MULTILINE)
 _TITLE = re.compile(r"^Statistics\s+Avg\s+Stdev\s+Max\s*$", re.MULTILINE)
 _LATENCY = re.compile(r"^[ \t]*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
-_POINT = re.compile(r"^[ \t]+([\d.]+)%\s+(\S+)\s*$", re.MULTILINE)
+_POINT = re.compile(r"^[ \t]*([\d.]+)%\s+(\S+)\s*$", re.MULTILINE)
 _CODES = re.compile(
     r"1xx - (\d+), 2xx - (\d+), 3xx - (\d+), 4xx - (\d+), 5xx - (\d+)\s+others - (\d+)"
 )
-_ERRORS = re.compile(r"^[ \t]{2,}(.+?) - (\d+)$", re.MULTILINE)
+_ERROR = re.compile(r"[ \t]*(\S.*) - (\d+)[ \t]*")
 _TIMEOUT = re.compile(r"timeout|timed out|deadline", re.IGNORECASE)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the result."""
+    text_of_run(source, _JSON)
     record: dict[str, object] = json_text.load(source, after_noise=True)
     spec = json_text.entry(record, "spec", source)
     result = json_text.entry(record, "result", source)
@@ -59,7 +60,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     points = {float(p): value for p, value in (latency.get("percentiles") or {}).items()}
     keys = (("mean", "mean"), ("std", "stddev"), ("max", "max"))
     stats = {name: latency[key] for name, key in keys if key in latency}
-    return {"": _of_good(points, stats, sum(codes), run, source, "us")}
+    return {"": _of_good(points, stats, sum(codes), run, "us")}
 
 
 def _run(codes: list[int], errors: Mapping[str, int]) -> Run:
@@ -78,12 +79,11 @@ def _of_good(
     stats: dict[str, float],
     total: int,
     run: Run,
-    source: Source,
     unit: str = "ns",
 ) -> Data:
     good = total - run.failed - run.timeouts
     if good <= 0 or not stats:
-        raise nothing_answered(source, run)
+        return unanswered(run)
     return data_from_points(points, good, stats, run if points else run.with_notes(_HINT), unit)
 
 
@@ -99,9 +99,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             expected = "Statistics and HTTP codes"
             raise source.corrupt(None, "the closing table is missing", expected, "did the run end?")
         numbers = [int(number) for number in codes.groups()]
-        errors = {
-            name.strip(): int(number) for name, number in _ERRORS.findall(body[codes.end() :])
-        }
+        lines = (line.strip() for _, line in below(body[codes.end() :], "Errors:"))
+        errors = {row[1]: int(row[2]) for row in map(_ERROR.fullmatch, lines) if row}
         length = fact(intro, r" for ([\d.hms]+) using", parse_duration)
         run = _run(numbers, errors).replace(
             unit_from="file",
@@ -109,15 +108,17 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             duration=None if length is None else length / 1e9,
         )
         if row is None:
-            raise nothing_answered(source, run)
-        spread = body[row.end() : codes.start()]
+            series[name] = unanswered(run)
+            continue
+        # a fork prints the distribution of all replies, then that of the good ones
+        spread = "Distribution".join(body[row.end() : codes.start()].split("Distribution")[:2])
         cells = dict(zip(("mean", "std", "max"), row.groups(), strict=True))
         stats = durations(cells, source, "1.53ms")
         points = durations({float(p): cell for p, cell in _POINT.findall(spread)}, source, "1.53ms")
         if "Distribution" in spread and len(points) < spread.count("%"):
             seen = "a percentile that cannot be read"
             raise source.corrupt(None, seen, "50%     1.48ms", "run it again")
-        series[name] = _of_good(points, stats, sum(numbers), run, source)
+        series[name] = _of_good(points, stats, sum(numbers), run)
     return series
 
 

@@ -21,14 +21,14 @@ from latencykit.io.build import (
     histogram_of_both,
     nanoseconds,
     nanoseconds_of,
-    nothing_answered,
     samples_of,
+    unanswered,
     without_negative,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import below, plain
+from latencykit.io.text_reports import below, text_of_run
 from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.units import parse_duration
 
@@ -40,18 +40,19 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
-_POINT = re.compile(r"^[ \t]+([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
-_MARK = re.compile(r"^[ \t]+([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
+_POINT = re.compile(r"^[ \t]*([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
+_MARK = re.compile(r"^[ \t]*([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)
-_STATUS = re.compile(r"^[ \t]+\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
+_STATUS = re.compile(r"^[ \t]*\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
 _FACT = re.compile(
-    r"^[ \t]+(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", re.MULTILINE
+    r"^[ \t]*(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", re.MULTILINE
 )
 _BLOCKS = {
     "Response time histogram:": _MARK,
     "Latency distribution:": _POINT,
     "Status code": _STATUS,
 }
+_FIRST = "the distribution is of {:,} of {:,} calls: ghz keeps the details of a million"
 _HINT = "ghz -O json and -O csv contain every call, and so the full distribution"
 
 
@@ -79,6 +80,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         columns, notes = without_negative(given, options)
         further = columns.pop("columns", {})
         start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
+        if int(record.get("count") or 0) > len(details):
+            notes += (_FIRST.format(len(details), int(record["count"])),)
         run = run.replace(start=start).with_notes(*notes)
         return {"": Samples(run=run, **columns).with_columns(further)}
     codes = record.get("statusCodeDistribution") or {}
@@ -93,7 +96,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     ]
     keys = (("min", "fastest"), ("max", "slowest"), ("mean", "average"))
     stats = {kind: float(record[key]) for kind, key in keys if record.get(key)}
-    return {"": _shaped(points, marks, stats, status, run, source)}
+    return {"": _shaped(points, marks, stats, status, run)}
 
 
 def _run(record: Mapping[str, Any]) -> Run:
@@ -144,8 +147,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the summary, the histogram (ms) and the percentiles."""
-    text = plain(source.text())
+    """Read the summary of a run, its histogram (ms) and the percentiles."""
+    text = text_of_run(source, r"^[ \t]*Summary:[ \t]*$", r"^[ \t]*Count:\s+\d")
     facts = dict(_FACT.findall(text))
     names = {"Total": "total", "Slowest": "max", "Fastest": "min", "Average": "mean"}
     try:
@@ -177,7 +180,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     )  # fmt: skip
     points = {p: value for p, value in points.items() if 0 < p < 100}
     stats = {kind: value for kind, value in times.items() if value}
-    return {"": _shaped(points, marks, stats, status, run, source)}
+    return {"": _shaped(points, marks, stats, status, run)}
 
 
 def _shaped(
@@ -186,7 +189,6 @@ def _shaped(
     stats: dict[str, float],
     status: Mapping[str, int],
     run: Run,
-    source: Source,
 ) -> Data:
     """Percentiles and histogram together; failed calls, counted apart, are part of the mean."""
     good, late, canceled = (status.get(name, 0) for name in ("OK", "DeadlineExceeded", "Canceled"))
@@ -196,8 +198,10 @@ def _shaped(
         stats = {kind: value for kind, value in stats.items() if kind != "mean"}
     counted = sum(number for _, number in marks)
     if counted == 0 and not good:
-        raise nothing_answered(source, run)
-    if not counted:
+        return unanswered(run)
+    if 0 < counted < good:
+        run = run.with_notes(_FIRST.format(counted, good))
+    if counted < good or not counted:
         return data_from_points(points, good, stats, run)
     if counted > status.get("OK", counted):
         run = run.with_notes("--count-errors: times of failed calls are among the values")
@@ -223,7 +227,8 @@ FORMATS = (
     ),
     Format(
         "ghz", "ghz (text)", "histogram", (".txt",),
-        has_match(r"^[ \t]+Requests/sec:\t", r"^[ \t]+Count:\t"), read_text,
+        has_match(r"^[ \t]*Requests/sec:\s", r"^[ \t]*Count:\s+\d", r"^[ \t]*Fastest:\s"),
+        read_text,
         example="ghz … HOST > out.txt",
     ),
 )  # fmt: skip

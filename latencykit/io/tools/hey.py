@@ -28,9 +28,9 @@ from latencykit.io.build import (
     further_columns,
     histogram_of_both,
     mixed_note,
-    nothing_answered,
     outcome_codes,
     samples_of,
+    unanswered,
 )
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, starts_with
@@ -175,7 +175,7 @@ def parse_report(part: Section) -> HeyReport:
     )
 
 
-def data_from_report(report: HeyReport, run: Run, source: Source, timeout: float) -> Data:
+def data_from_report(report: HeyReport, run: Run, timeout: float) -> Data:
     """Return the finest distribution that the report allows."""
     outcomes, mixed = report.outcomes, 0 if report.apart else report.mixed
     run = run.replace(duration=report.duration, achieved=report.achieved, **outcomes)
@@ -190,7 +190,7 @@ def data_from_report(report: HeyReport, run: Run, source: Source, timeout: float
         stats.pop("mean", None)  # the tool divides the sum of all by the number of the first ones
     good = answered - report.mixed if answered else counted
     if not (answered or counted) or (good <= 0 and not report.points):
-        raise nothing_answered(source, run)
+        return unanswered(run)
     if report.apart and report.mixed:
         stats = {"max": report.marks[-1]} if report.marks else {}
     # Some versions of oha print marks that do not lead from the fastest to the slowest request.
@@ -226,7 +226,7 @@ _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit=
 def sniff_text(head: Head) -> Confidence:
     """Recognise the headings; the reports of oha and ghz have others."""
     text = plain(head.text)
-    other = "Success rate:" in text or "  Count:\t" in text
+    other = "Success rate:" in text or re.search(r"^[ \t]*Count:\s+\d", text, re.MULTILINE)
     return certain(is_report(text, "Latency distribution") and not other)
 
 
@@ -249,7 +249,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         if _ETCD.search(part.text):
             run = run.replace(tool="etcd benchmark", loop="unknown", connections=None)
         timeout = run.timeout or _TIMEOUT
-        series[name] = data_from_report(parse_report(part), run, source, timeout)
+        series[name] = data_from_report(parse_report(part), run, timeout)
     return series
 
 

@@ -16,16 +16,17 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     further_columns,
     mixed_note,
-    nothing_answered,
     per_operation,
+    unanswered,
     without_negative,
 )
 from latencykit.io.rows import RowLayout, line_chunks, read_table
-from latencykit.io.sniffing import has_match
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text_reports import plain
 
@@ -45,6 +46,8 @@ _WORDS = ("label", "success", "responseCode", "responseMessage", "threadName")
 _NUMBERS = ("timeStamp", "elapsed", "allThreads")
 _LARGEST = {"timeStamp": 9e12, "elapsed": 9e12}  # ms that fit in 63 bits as ns
 _HEADLESS = re.compile(r"\d{13},\d+,[^,]*,[^,]*,.*,(?:true|false),")
+_CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,6})?"
+_DAY = 86_400_000  # ms
 _TRANSACTION = "^Number of samples in transaction"
 _TIMEOUT = r"(?i)timeout|timed out"
 _SUMMED_UP = "jmeter -l result.jtl writes every request, and so the distribution"
@@ -88,22 +91,32 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     if dated:
         import pandas as pd
 
-        stamps = frame["timeStamp"]
+        stamps = frame["timeStamp"].astype(str)
+        clock = bool(stamps.str.fullmatch(_CLOCK).all())
         try:
             with warnings.catch_warnings():
                 # pandas would guess the format of each cell on its own.
                 warnings.simplefilter("error", UserWarning)
-                when = pd.to_datetime(stamps.astype(str), utc=True).dt.tz_localize(None)
+                dates = "1970-01-01 " + stamps if clock else stamps
+                when = pd.to_datetime(dates, utc=True).dt.tz_localize(None)
             bad = "it is empty" if when.isna().any() else ""
-        except (ValueError, OverflowError, UserWarning) as error:
+        except UserWarning:
+            bad = printable(stamps.iloc[0], 40)
+        except (ValueError, OverflowError) as error:
             bad = printable(str(error), 80)
         if bad:
             seen = f"timeStamp is not a date that can be read ({bad})"
             hint = "set jmeter.save.saveservice.timestamp_format=ms"
             raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
         ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
+        if clock:  # rows are written when their requests end: far back is the next day
+            ms += np.cumsum(np.diff(ms, prepend=ms[:1]) < -_DAY // 2) * _DAY
         frame["timeStamp"] = pd.Series(ms, index=stamps.index)
-        notes += ("timeStamp contains dates without a time zone; they were taken as UTC",)
+        notes += (
+            "timeStamp contains times without a date"
+            if clock
+            else "timeStamp contains dates without a time zone; they were taken as UTC",
+        )
     return _series(frame, notes, options)
 
 
@@ -205,31 +218,102 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 _SUMMARY = re.compile(
-    r"^(?:[^\n=]{0,400}?[ \t])??(\S{0,200}) = +(\d+) in +(?:(\d+):(\d+):)?(\d+(?:\.\d+)?)s? = "
-    r"+([\d.]+)/s Avg: +(\d+) Min: +(\d+) Max: +(\d+) Err: +(\d+)",
+    r"^(?:[^\n=]{0,400}?[ \t])??(\S{0,200}) ([=+]) +(\d+) in +(?:(\d+):(\d+):)?"
+    r"(\d+(?:[.,]\d+)?)s? = +([\d.,]+)/s Avg: +(\d+) Min: +(\d+) Max: +(\d+) Err: +(\d+)",
     re.MULTILINE,
 )
 
 
 def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the last line of each summariser, which sums up the whole run."""
+    """Read what each summariser states last of a run, or the sum of its intervals."""
+    runs: dict[str, list[dict[str, float]]] = {}
+    intervals: dict[str, list[dict[str, float]]] = {}
+    for row in _SUMMARY.finditer(plain(source.text())):
+        numbers = _summed_up(row)
+        if row[2] == "+":
+            intervals.setdefault(row[1], []).append(numbers)
+            continue
+        known = runs.setdefault(row[1], [])
+        if known and _goes_on(known[-1], numbers):
+            known[-1] = numbers
+        else:
+            known.append(numbers)
+    for name in intervals.keys() - runs.keys():
+        runs[name] = [_sum_of(intervals[name])]
+    return {
+        " ".join(
+            ([name] if len(runs) > 1 else []) + ([f"run {number}"] if len(known) > 1 else [])
+        ): _of_summary(numbers)
+        for name, known in runs.items()
+        for number, numbers in enumerate(known, 1)
+    }
+
+
+def _summed_up(row: re.Match[str]) -> dict[str, float]:
+    """The numbers of a line of the summariser."""
+    count, hours, minutes, seconds, rate, mean, low, high, failed = (
+        float((cell or "0").replace(",", ".")) for cell in row.groups()[2:]
+    )
+    length = 3600 * hours + 60 * minutes + seconds
+    return {
+        "count": count, "seconds": length, "rate": rate, "mean": mean, "min": low, "max": high,
+        "failed": failed,
+    }  # fmt: skip
+
+
+def _goes_on(before: dict[str, float], after: dict[str, float]) -> bool:
+    """True if a line may sum up the same run as an earlier one: nothing it states was undone."""
+    grown = all(before[name] <= after[name] for name in ("count", "seconds", "max", "failed"))
+    return grown and before["min"] >= after["min"]
+
+
+def _sum_of(intervals: list[dict[str, float]]) -> dict[str, float]:
+    """What all intervals of a run have in sum."""
+    count, seconds, failed = (
+        sum(one[name] for one in intervals) for name in ("count", "seconds", "failed")
+    )
+    mean = sum(one["mean"] * one["count"] for one in intervals) / count if count else 0.0
+    return {
+        "count": count, "seconds": seconds, "rate": count / seconds if seconds else 0.0,
+        "mean": mean, "min": min(one["min"] for one in intervals),
+        "max": max(one["max"] for one in intervals), "failed": failed,
+    }  # fmt: skip
+
+
+def _of_summary(numbers: dict[str, float]) -> Data:
+    """A run as the summariser has it."""
+    failed, good = int(numbers["failed"]), int(numbers["count"] - numbers["failed"])
+    run = Run(
+        tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",
+        unit_from="format", duration=numbers["seconds"] or None, achieved=numbers["rate"] or None,
+        failed=failed, notes=(*mixed_note(failed), _SUMMED_UP),
+    )  # fmt: skip
+    if good <= 0:
+        return unanswered(run)
+    stats = {name: numbers[name] for name in ("mean", "min", "max")}
+    return data_from_points({}, good, stats, run, "ms")
+
+
+_SHARES = {50.0: "medianResTime", 90.0: "pct1ResTime", 95.0: "pct2ResTime", 99.0: "pct3ResTime"}
+
+
+def read_statistics(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the dashboard's statistics, the sum of all labels first."""
+    record = json_text.load(source)
     series: dict[str, Data] = {}
-    lines = {row[1]: row for row in _SUMMARY.finditer(plain(source.text()))}
-    for name, row in lines.items():
-        count, hours, minutes, seconds, rate, mean, low, high, failed = (
-            float(cell or 0) for cell in row.groups()[1:]
-        )
+    for name in sorted(record, key=lambda label: label != "Total"):
+        row = record[name]
+        failed = int(row["errorCount"])
         run = Run(
             tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",
-            unit_from="format", duration=3600 * hours + 60 * minutes + seconds or None,
-            achieved=rate, failed=int(failed), notes=(*mixed_note(int(failed)), _SUMMED_UP),
+            unit_from="format", achieved=row.get("throughput") or None, failed=failed,
+            aggregate=name == "Total" and len(record) > 1,
+            notes=("percentiles are taken as JMeter's default: 90, 95, 99", *mixed_note(failed)),
         )  # fmt: skip
-        if count <= failed:
-            raise nothing_answered(source, run)
-        stats = {"mean": mean, "min": low, "max": high}
-        series[name if len(lines) > 1 else ""] = data_from_points(
-            {}, int(count - failed), stats, run, "ms"
-        )
+        points = {p: row.get(key) for p, key in _SHARES.items()}
+        stats = {kind: row.get(f"{kind}ResTime") for kind in ("min", "max", "mean")}
+        good = max(int(row["sampleCount"]) - failed, 0)
+        series[name] = data_from_points(points, good, stats, run, "ms")
     return series
 
 
@@ -243,6 +327,12 @@ FORMATS = (
         has_match(r"\A[\s\S]{0,2000}?<testResults\b"), read_xml, unit="ms",
         example="jmeter -n -t plan.jmx -l result.jtl "
         "-Jjmeter.save.saveservice.output_format=xml",
+    ),
+    Format(
+        "jmeter-statistics", "JMeter's dashboard (statistics.json)", "histogram", (".json",),
+        has_json_keys(("sampleCount", "meanResTime", "pct1ResTime")), read_statistics,
+        unit="ms",
+        example="jmeter -n -t plan.jmx -l result.jtl -e -o out   # writes out/statistics.json",
     ),
     Format(
         "jmeter-summary", "JMeter (what it prints)", "summary", (".txt", ".log"),

@@ -33,7 +33,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import below, plain
+from latencykit.io.text_reports import below, plain, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -211,23 +211,24 @@ def _of_good(
     good = max(total - failed, 0)
     top = stats.get("max", np.inf)
     points = {
-        p: top if np.isfinite(top) and p * good > 100 * (good - 1) else min(value, top)
+        p: top if np.isfinite(top) and p * total > 100 * (total - 1) else min(value, top)
         for p, value in points.items()
     }
     return data_from_points(points, good, stats if total else {}, run)
 
 
 def _aggregate_first(series: Mapping[str, Data], source: Source) -> dict[str, Data]:
-    """The series that hold a good reply, the sum of all first."""
-    answered = [name for name, data in series.items() if getattr(data, "count", None)]
-    if not answered:
+    """The series that hold a request, the sum of all first."""
+    counts = {name: getattr(data, "count", None) for name, data in series.items()}
+    if not any(counts.values()):
         runs = (data.run for data in series.values())
         raise nothing_answered(source, max(runs, key=lambda run: run.failed, default=Run()))
-    answered.sort(key=lambda name: name not in _AGGREGATES)
+    sent = [name for name, data in series.items() if counts[name] or data.run.failed]
+    sent.sort(key=lambda name: name not in _AGGREGATES)
     several_names = len(series) > 1
     return {
         name: series[name].with_run(aggregate=name in _AGGREGATES and several_names)
-        for name in answered
+        for name in sent
     }
 
 
@@ -289,14 +290,14 @@ def _counted(entry: Mapping[str, Any]) -> Histogram:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the last table of counts, and the percentiles below it."""
-    text = plain(source.text())
+    """Read a run's last table of counts, and the percentiles below it, which end the run."""
+    text = text_of_run(source, rf"^{_COUNT_HEADING}", _POINT_HEADING.pattern)
     for title, pattern in (
         (_COUNT_HEADING, _COUNTS),
         (r" ?(?:Type\s+)?Name\s.*%", _POINTS),
     ):
         headings = re.findall(rf"^{title}.*$", text, re.MULTILINE)
-        for number, line in below(text, headings[-1]) if headings else ():
+        for number, line in below(text, headings[-1].strip()) if headings else ():
             if not _RULE.match(line) and pattern.match(line) is None:
                 seen = f"{printable(line.strip())!r}"
                 raise source.corrupt(number, seen, "a row of Locust's table", "run it again")

@@ -71,7 +71,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         achieved=summary.get("requestsPerSec"),
         apart=apart,
     )
-    return {"": data_from_report(report, _run_of(record, report), source, 0.0)}
+    return {"": data_from_report(report, _run_of(record, report), 0.0)}
 
 
 def _points(percentiles: JSONObject) -> dict[float, float]:
@@ -146,7 +146,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         run = _RUN.replace(command=command, unit_from="file")
         if command is not None:
             run = run.replace(**(_SCHEDULE if "--latency-correction" in command else _SERVICE))
-        series[name] = data_from_report(parse_report(part), run, source, 0.0)
+        series[name] = data_from_report(parse_report(part), run, 0.0)
     return series
 
 

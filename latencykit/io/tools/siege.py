@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, nothing_answered
+from latencykit.io.build import data_from_points, unanswered
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import section_runs
+from latencykit.io.text_reports import section_runs, text_of_run
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the object."""
+    """Read the object of a run."""
+    text_of_run(source, r'^[ \t]*\{\s*"transactions":')
     record = json_text.load(source, after_noise=True)
     return {"": _summary({name: float(value) for name, value in record.items()}, source)}
 
@@ -54,7 +55,7 @@ def _summary(facts: dict[str, float], source: Source) -> Data:
             raise source.corrupt(None, seen, "siege's closing table", "run siege anew")
     count, failed = int(facts["transactions"]), int(facts.get("failed_transactions", 0))
     if not count:
-        raise nothing_answered(source, Run(failed=failed))
+        return unanswered(Run(failed=failed))
     mean = facts["response_time"]
     notes = ["siege prints times to 10 ms", _HINT]
     busy = facts.get("concurrency", 0.0) * facts.get("elapsed_time", 0.0)
