@@ -39,7 +39,9 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         "access-json access-log",
         '] "', "] ", '"request_time"', "request_time=", '"duration"', r"^\d{9,11}\.\d{3} ",
     ),
-    "tools.artillery": ("artillery", '"aggregate"'),
+    "tools.artillery": (
+        "artillery artillery-text", '"aggregate"', "summary report @ ", '"scenarioscreated"',
+    ),
     "tools.autocannon": ("autocannon-json autocannon", '"p99_9', "stdev"),
     "tools.benchmarkdotnet": (
         "benchmarkdotnet benchmarkdotnet-json", "method", '"hostenvironmentinfo"',
@@ -87,7 +89,10 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"durationhistogram"', " queries per second", "aggregated function time : count ",
         "all done ",
     ),
-    "tools.gatling": ("gatling gatling-stats", "run\t", "request\t", "\0", '"numberofrequests"'),
+    "tools.gatling": (
+        "gatling gatling-stats gatling-console",
+        "run\t", "request\t", "\0", '"numberofrequests"', "---- global information -",
+    ),
     "tools.ghz": (
         "ghz-json ghz-csv ghz",
         '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:",

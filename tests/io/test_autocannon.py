@@ -143,8 +143,35 @@ def test_older_tables(read_text):
 
 def test_nothing_was_answered(read_text):
     text = plain(TABLES).replace("1888 2xx responses, 944", "0 2xx responses, 12")
+    found = read_text(text + "0 errors (0 timeouts)\n")["out.txt"]
+    assert (found.count, found.run.failed) == (0, 12), "their times are the values"
+    zeros = """\
+| Stat    | 2.5% | 50%  | 97.5% | 99%  | Avg  | Stdev | Max  |
+|---------|------|------|-------|------|------|-------|------|
+| Latency | 0 ms | 0 ms | 0 ms  | 0 ms | 0 ms | 0 ms  | 0 ms |
+
+0 requests in 10.01s, 0 B read
+12 errors (0 timeouts)
+"""
     with pytest.raises(CorruptInputError, match=r"no request was answered well \(12 failed\)"):
-        read_text(text + "9 errors (9 timeouts)\n".replace("9", "0"))
+        read_text(zeros)
+    found = read_text(f"{zeros}\n## two\n{TABLES}\n## three\n{TABLES}")
+    assert [one.count for one in found.values()] == [0, 1888, 1888]
+
+
+def test_a_rate_in_another_language_is_unknown(read_text):
+    text = """\
+| Stat    | 50%   | 97.5% | 99%   | Avg      | Stdev   | Max    |
+| Latency | 52 ms | 66 ms | 67 ms | 52.99 ms | 5.36 ms | 140 ms |
+
+| Stat    | 1%  | 2.5% | 50% | 97.5% | Avg    | Stdev | Min |
+| Req/Sec | 168 | 168  | 171 | 187   | 175,82 | 7,63  | 168 |
+# of samples: 11
+
+2k requests in 11.01s, 259 kB read
+"""
+    found = read_text(text)["out.txt"]
+    assert (found.count, found.run.achieved) == (2000, None)
 
 
 def test_corruption(read_text):

@@ -93,3 +93,49 @@ def test_statistics_of_the_report(read_text):
         2e8,
         True,
     )
+
+
+CONSOLE = """\
+---- Global Information --------------------------------------------------------
+> request count                                       {:>4} (OK={:<6} KO={:<6})
+> min response time                                      0 (OK=2      KO=12    )
+> max response time                                   1234 (OK=1234   KO=567   )
+> mean response time                                    23 (OK=22     KO=345   )
+> response time 50th percentile                         12 (OK=12     KO=234   )
+> response time 99th percentile                        123 (OK=120    KO=567   )
+> mean requests/sec                                 200.57 (OK=200.00 KO=0.57  )
+================================================================================
+"""
+
+
+def test_the_console_of_older_versions_with_a_run_that_failed(read_text):
+    done = "Simulation a.B completed in 60 seconds\n"
+    found = read_text(f"{done}{CONSOLE.format(1234, 1200, 34)}\n{CONSOLE.format(9, 0, 9)}")
+    one, two = found.values()
+    assert list(found) == ["run 1", "run 2"]
+    assert (one.count, one.run.failed, one.run.duration, one.run.achieved) == (1200, 34, 60, 200.57)
+    assert (one.percentile([50, 99]).tolist(), one.max, one.mean) == ([12e6, 120e6], 1.234e9, 22e6)
+    assert (two.count, two.run.failed, two.stats) == (0, 9, {})
+
+
+def test_statistics_as_a_script_and_of_a_request_without_a_good_reply(read_text):
+    def node(name, kind, ok, ko, inner=""):
+        both = f'{{"total": "{ok + ko}", "ok": "{ok}", "ko": "{ko}"}}'
+        times = ", ".join(
+            f'"{key}": {{"total": "9", "ok": "{7 if ok else 0}", "ko": "0"}}'
+            for key in ("minResponseTime", "maxResponseTime", "meanResponseTime", "percentiles1",
+                        "percentiles2", "percentiles3", "percentiles4")
+        )  # fmt: skip
+        stats = f'{{"name": "{name}", "numberOfRequests": {both}, {times}}}'
+        return (
+            f'{{\n    type: "{kind}",\nname: "{name}",\npath: "{name}",\nstats: {stats}{inner}\n}}'
+        )
+
+    inner = f',\ncontents: {{\n"req_a": {node("a", "REQUEST", 0, 5)}}}\n'
+    text = f"var stats = {node('All', 'GROUP', 40, 5, inner)}\n\nfunction fill(stat){{ }}\n"
+    found = read_text(text, "stats.js")
+    assert [(name, one.count, one.run.failed) for name, one in found.items()] == [
+        ("All", 40, 5),
+        ("a", 0, 5),
+    ]
+    assert (found["All"].percentile(99), found["a"].stats) == (7e6, {})

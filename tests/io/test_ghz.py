@@ -139,7 +139,10 @@ def test_copies_with_blanks_for_tabs_and_without_blank_lines(read_text):
 
 
 def test_several_runs(read_text):
-    failed = TEXT[: TEXT.index("Response time")] + "Status code distribution:\n  [Unavailable]   9 responses\n"
+    failed = (
+        TEXT[: TEXT.index("Response time")]
+        + "Status code distribution:\n  [Unavailable]   9 responses\n"
+    )
     found = read_text(f"{TEXT}\n### two\n{failed}")
     assert [(one.count, one.run.failed) for one in found.values()] == [(393, 7), (0, 9)]
 

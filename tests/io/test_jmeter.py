@@ -99,7 +99,9 @@ LINE = "summary {} {:6} in {} =  100.0/s Avg:    22 Min:    {} Max:   {} Err:   
 
 
 def test_summaries_of_several_runs(read_text):
-    first = LINE.format("=", 900, "00:00:09", 2, 200, 0) + LINE.format("=", 1200, "00:00:12", 1, 310, 3)
+    first = LINE.format("=", 900, "00:00:09", 2, 200, 0) + LINE.format(
+        "=", 1200, "00:00:12", 1, 310, 3
+    )
     second = LINE.format("=", 1200, "00:00:15", 4, 510, 1200)
     found = read_text(f"Run 1:\n{first}\nRun 2:\n{second}")
     assert [(name, one.count, one.run.failed) for name, one in found.items()] == [

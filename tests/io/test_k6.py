@@ -314,3 +314,54 @@ def test_requests_that_had_no_reply_have_no_latency(read_text):
 def test_a_summary_that_somebody_has_shortened(read_text):
     record = '{"state": {"testRunDurationMs": 60000}, "metrics": {"http_req_duration": {"values": {"avg": 123.4, "p(95)": 450.0}}}}'
     assert read_text(record, "summary.json")["http_req_duration"].percentile(95) == 450e6
+
+
+def test_what_the_edge_of_a_terminal_has_cut_is_unknown(read_text):
+    row = "med=1.42ms max=1m6.02s p(90)=2.72s p(95)=4.45s"
+    assert row in TEXT
+    for cut in ("p(95)=21.44m", "p(95)=4.4", "p(95)=1m", "p(95)=", "p(9"):
+        text = TEXT.replace(row, row.replace("p(95)=4.45s", cut))
+        found = read_text(text)["http_req_duration"]
+        assert (found.max, found.reported_percentiles[0]) == (66.02e9, (50.0, 90.0, 100.0)), cut
+
+
+def test_text_of_several_runs(read_text):
+    run = (
+        "     data_received..................: 274 MB  3.9 MB/s\n"
+        "     http_req_duration..............: avg={}ms min=1ms med=2ms max=9ms p(90)=4ms\n"
+        "     http_req_failed................: 0.00%   ✓ 0 ✗ {}\n"
+        "     http_reqs......................: {}  10.0/s\n"
+        "     iteration_duration.............: avg=3ms min=1ms med=2ms max=9ms p(90)=4ms\n"
+        "     iterations.....................: 40  1.0/s\n"
+    )
+    found = read_text(f"### one\n{run.format(3, 40, 40)}### two\n{run.format(2.5, 60, 60)}")
+    assert [(name, one.count, one.mean) for name, one in found.items()] == [
+        ("run 1 http_req_duration", 40, 3e6),
+        ("run 2 http_req_duration", 60, 2.5e6),
+    ]
+    new = read_text(f"  execution: local\n{TEXT}\n  execution: local\n{TEXT}")
+    assert [one.run.rate for one in new.values()] == [150.0, 150.0]
+
+
+def test_few_requests_of_which_some_failed_keep_their_mean(read_text):
+    text = (
+        "     http_req_duration..............: avg=139.17ms min=130.49ms med=139.17ms "
+        "max=147.84ms p(90)=146.1ms p(95)=146.97ms\n"
+        "     http_req_failed................: 50.00% ✓ 1        ✗ 1\n"
+        "     http_reqs......................: 2      1.771779/s\n"
+    )
+    found = read_text(text)["http_req_duration"]
+    assert (found.count, found.run.failed, found.stats["mean"]) == (1, 1, 139.17e6)
+    assert not any("left out" in note for note in found.run.notes)
+
+
+def test_the_first_versions(read_text):
+    text = (
+        "    http_req_duration: avg=5.26ms, max=31.48ms, med=4.3ms, min=2.25ms, p90=7.69ms, "
+        "p95=12.84ms\n    http_reqs: 17538\n    runs: 17538\n"
+    )
+    found = read_text(text)["http_req_duration"]
+    assert (found.count, found.percentile([50, 90, 95]).tolist()) == (
+        17538,
+        [4.3e6, 7.69e6, 12.84e6],
+    )

@@ -248,3 +248,21 @@ def test_hdrplot(read_text):
     assert found.percentile([50, 90]).tolist() == [1_406_954, 4_062_715_821]
     with pytest.raises(CorruptInputError, match=r"out\.txt:3: "):
         read_text(text.replace("0.500000", "0.5x0000"))
+
+
+def test_hists_of_two_runs(read_text):
+    found = read_text(f"{HIST}\n{HIST.replace('4116', '4117')}")
+    assert [one.count for one in found.values()] == [5995, 5996]
+
+
+def test_what_follows_the_errors_of_a_report_is_none_of_them(read_text):
+    errors = 'Error Set:\nGet "http://a/": context deadline exceeded (Client.Timeout)\n'
+    late = TEXT[: TEXT.index("Error Set:")].replace("200:5940  503:60", "0:100  200:5900") + errors
+    found = read_text(f"{late}```\n\nThe server was slow.\n{HIST}")["out.txt"]
+    assert (found.count, found.run.timeouts, found.run.failed) == (5900, 100, 0)
+
+
+def test_a_report_of_failures_among_others(read_text):
+    failed = TEXT.replace("200:5940  503:60", "503:6000").replace("99.00%", "0.00%")
+    found = read_text(f"{TEXT}\n{failed}")
+    assert [(one.count, one.run.failed) for one in found.values()] == [(5940, 60), (0, 6000)]

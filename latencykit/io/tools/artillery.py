@@ -1,4 +1,4 @@
-"""Artillery: the JSON of ``artillery run --output``, of version 2 and of version 1.
+"""Artillery: the JSON of ``artillery run --output``, and what it prints, of versions 2 and 1.
 
 Users arrive by a schedule; each sends its requests one after the other, timed from their send. The
 percentiles of version 2 come from a sketch that is right within 1 %.
@@ -11,26 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, nothing_answered, percentiles_in
-from latencykit.io.sniffing import has_json_keys
+from latencykit.io.build import data_from_points, number_in, percentiles_in, unanswered
+from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
+from latencykit.io.text_reports import fact, plain, search, text_of_run
 
 if TYPE_CHECKING:
+    from latencykit._typing import JSONObject
     from latencykit.io.source import Data, ReadOptions, Source
 
 _TIMES = re.compile(r"response_time|session_length|duration|latency|(?:^|\.)(?:FCP|LCP|TTFB|INP)\b")
 _SKETCH = "Artillery estimates percentiles by a sketch, within 1 %"
+_CODE = r"\w+\.codes\.\d+"
 _LATE = re.compile(r"timed?_?out|ETIMEDOUT|ESOCKETTIMEDOUT", re.IGNORECASE)
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the response times of the whole run; other histograms where they are asked for."""
-    report = json_text.entry(json_text.load(source), "aggregate", source)
+    return _series(json_text.entry(json_text.load(source), "aggregate", source), options)
+
+
+def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
+    """The main histogram of a report, those of endpoints, and others that are asked for."""
     counters: dict[str, Any] = report.get("counters") or {}
     kept: dict[str, dict[str, object]] = report.get("histograms") or {}
     errors = {k[7:]: int(v) for k, v in counters.items() if k.startswith("errors.")}
     codes: dict[str, Any] = {
-        k.rpartition(".")[2]: v for k, v in counters.items() if re.search(r"\.codes\.\d+$", k)
+        k.rpartition(".")[2]: v for k, v in counters.items() if re.fullmatch(_CODE, k)
     }
     first, last = report.get("firstCounterAt"), report.get("lastCounterAt")
     notes: tuple[str, ...] = (_SKETCH,)
@@ -52,7 +59,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         (name for name in kept if _TIMES.search(name)), ""
     )
     if not main:
-        raise nothing_answered(source, run)
+        return {"": unanswered(run)}
     series: dict[str, Data] = {}
     for name, row in kept.items():
         endpoint = "metrics-by-endpoint.response_time." in name
@@ -76,6 +83,67 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     return series
 
 
+# ------------------------------------------------------------
+# The report that is printed at the end, and a piece of the JSON, as the record that it is of.
+
+_SUMMARY = r"^[^\n]{0,80}?\bSummary report @ "
+_NEXT = re.compile(
+    r"^[^\n]{0,80}?(?:\b[Rr]eport @ |Metrics for period to|Phase started|Log file:)", re.MULTILINE
+)
+_STATISTIC = re.compile(r"min|max|mean|median|p\d{1,2}(?:\.\d+)?")
+_FREE = ("Codes", "Errors", "Scenario counts")  # groups whose names are any
+_PIECE = re.compile(r'"(latency|errors|codes)":\s*(\{[^{}]{0,9999}\})')
+_COMPLETED = r'"requestsCompleted":\s*(\d+)'
+
+
+def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the summary of a run; reports of single periods precede it."""
+    text = text_of_run(source, _SUMMARY)
+    begin = search(_SUMMARY, text)
+    if begin is None:  # a piece of the JSON of version 1
+        pieces = {key: json_text.parse(value, source) for key, value in _PIECE.findall(text)}
+        return _series({"requestsCompleted": fact(text, _COMPLETED, int), **pieces}, options)
+    end = _NEXT.search(text, begin.end())
+    counters, groups = _printed(text[begin.end() : end.start() if end else None])
+    latency = groups.get("Request latency", groups.get("Response time (msec)"))
+    if latency is not None:
+        return _series(
+            {
+                "latency": latency, "requestsCompleted": counters.get("Requests completed"),
+                "errors": groups.get("Errors"), "codes": groups.get("Codes"),
+            },
+            options,
+        )  # fmt: skip
+    for name, group in groups.items():
+        answers = counters.get(name.replace(".response_time", ".responses"))
+        if answers is not None:
+            group["count"] = answers
+    kept = {name: group for name, group in groups.items() if group}
+    return _series({"counters": counters, "histograms": kept}, options)
+
+
+def _printed(text: str) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """The single numbers of a report, and its groups of numbers."""
+    counters: dict[str, float] = {}
+    groups: dict[str, dict[str, float]] = {}
+    group = ""
+    for line in text.split("\n"):
+        name, colon, rest = line.strip("#> \t").rpartition(":")
+        cell = rest.lstrip(". \t").partition(" ")[0]
+        number = number_in(cell)
+        if not colon:
+            group = ""
+        elif not cell:
+            group = name
+            groups.setdefault(name, {})
+        elif number is not None and group and (group in _FREE or _STATISTIC.fullmatch(name)):
+            groups[group].setdefault(name, number)
+        elif number is not None:
+            counters.setdefault(name, number)
+            group = ""
+    return counters, groups
+
+
 FORMATS = (
     Format(
         "artillery", "Artillery (JSON)", "histogram", (".json",),
@@ -84,5 +152,13 @@ FORMATS = (
             ("aggregate", "scenariosCreated", "requestsCompleted"),
         ),
         read, unit="ms", example="artillery run --output out.json script.yml",
+    ),
+    Format(
+        "artillery-text", "Artillery (text)", "histogram", (".txt", ".log"),
+        has_match(
+            rf'{_SUMMARY}|"scenariosCreated":[^\0]{{0,999}}"latency":\s*\{{',
+            plain=plain, without=r'\A\s*\{|"aggregate":',
+        ),
+        read_text, unit="ms", example="artillery run script.yml > out.txt",
     ),
 )  # fmt: skip

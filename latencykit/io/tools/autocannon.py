@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, mixed_note, nothing_answered, percentiles_in
+from latencykit.io.build import data_from_points, mixed_note, percentiles_in, unanswered
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text_reports import fact, plain
+from latencykit.io.text_reports import fact, plain, text_of_run
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import format_count, parse_duration
 
@@ -33,6 +33,12 @@ _STATS = {
 }  # fmt: skip
 _SNIFF_JSON = has_match('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
 _CELLS = re.compile(r"[│|]|\s{2,}")
+_RUN = (
+    r"^Running \S+ test @ "
+    r"|^[│| \t]{0,9}Stat\b[^\n]*\n(?:[^\w\n]*\n)?[│| \t]{0,9}Latency\b"
+)
+_RESULT = r"^[│| \t]{0,9}Latency\b[^\n]*\d"
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?")
 _SCALE = {"": 1, "k": 1000, "M": 1_000_000}
 
 
@@ -68,10 +74,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             "--ignoreCoordinatedOmission turns it off"
         )
     count = int(replies if counted is None else counted) - refused
-    if count <= 0:
-        raise nothing_answered(source, run)
+    if not replies:
+        return {"": unanswered(run)}
     stats = {_STATS[key]: value for key, value in latency.items() if key in _STATS}
-    return {"": data_from_points(percentiles_in(latency), count, stats, run, "ms")}
+    return {"": data_from_points(percentiles_in(latency), max(count, 0), stats, run, "ms")}
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -95,8 +101,8 @@ def _latency_rows(rows: list[list[str]]) -> Iterator[dict[str, str]]:
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the tables and the lines below them."""
-    text = plain(source.text())
+    """Read the tables of a run and the lines below them."""
+    text = text_of_run(source, _RUN, _RESULT)
     rows = list(_rows(text))
     table = next(_latency_rows(rows), None)
     if table is None:
@@ -124,8 +130,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         seen = f"a latency that cannot be read ({error})"
         raise source.corrupt(None, seen, "such as 15 ms") from None
     run, count = _facts(text, rows)
-    if not count:
-        raise nothing_answered(source, run)
+    if not count and not stats.get("max"):
+        return {"": unanswered(run)}
     run = run if len(points) > 4 else run.with_notes(_HINT)
     return {"": data_from_points(points, count, stats, run)}
 
@@ -145,8 +151,7 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
         (round(float(errors[k]) * _SCALE[errors[k + 1]]) for k in (1, 3)) if errors else (0, 0)
     )
     rates = (cells[-3] for cells in rows if cells[0] == "Req/Sec" and len(cells) > 2)
-    number = re.compile(r"[\d,]+(?:\.\d+)?")
-    rate = next((float(cell.replace(",", "")) for cell in rates if number.fullmatch(cell)), None)
+    rate = next((float(cell.replace(",", "")) for cell in rates if _NUMBER.fullmatch(cell)), None)
     notes = [_WHOLE, *mixed_note(refused)]
     if codes:
         count: int | None = int(codes[1])

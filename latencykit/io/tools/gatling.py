@@ -1,4 +1,7 @@
-"""Gatling: ``simulation.log`` as text (versions up to 3.11), and the report's ``stats.json``."""
+"""Gatling: ``simulation.log`` as text (up to 3.11), its report, and the table that it prints.
+
+The report (``stats.json``, or ``stats.js``) and the table state the times of good requests apart.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from latencykit.io.build import (
     distinct,
     outcome_codes,
     samples_of,
+    unanswered,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.sniffing import certain, has_json_keys
+from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, plain, text_of_run
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
@@ -38,6 +42,7 @@ _BEGIN = re.compile(
     r"^(?:RUN\t|[^\t\n]*\t[^\t\n]*\tRUN\t|(?:[^\t\n]*\t\d*\t)?REQUEST\t)", re.MULTILINE
 )
 _POINTS = {50.0: "percentiles1", 75.0: "percentiles2", 95.0: "percentiles3", 99.0: "percentiles4"}
+_KEY = re.compile(r"^([ \t]*)(type|name|path|pathFormatted|stats|contents):", re.MULTILINE)
 _STATS = {
     "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
     "std": "standardDeviation",
@@ -97,7 +102,11 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the statistics of all requests, and of each."""
-    record = json_text.load(source)
+    if source.head.text.lstrip().startswith("{"):
+        record = json_text.load(source)
+    else:  # stats.js: keys are not quoted, and functions follow
+        text = _KEY.sub(r'\1"\2":', source.text())
+        record = json_text.parse(text, source, text.index("{"), whole=False)
     series: dict[str, Data] = {}
     waiting = [record]
     while waiting:
@@ -115,6 +124,7 @@ def _from_stats(record: JSONObject, aggregate: bool) -> Data:
         text = str((record.get(key) or {}).get(which)).replace(",", "")
         return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
 
+    good = int(value("numberOfRequests") or 0)
     stats = {name: value(key) for name, key in _STATS.items()}
     points = {p: value(key) for p, key in _POINTS.items()}
     run = Run(
@@ -123,7 +133,51 @@ def _from_stats(record: JSONObject, aggregate: bool) -> Data:
         achieved=value("meanNumberOfRequestsPerSecond", "total"),
         notes=("percentiles are taken as Gatling's default: 50, 75, 95, 99",),
     )  # fmt: skip
-    return data_from_points(points, int(value("numberOfRequests") or 0), stats, run, "ms")
+    return data_from_points(points, good, stats, run, "ms") if good else unanswered(run)
+
+
+# ------------------------------------------------------------
+# The table at the end of the console. Up to 3.11 the columns are "9 (OK=9  KO=-  )", then
+# "|  9 |  9 |  - ".
+
+_CONSOLE = r"^[ \t]*---- Global Information -"
+_CELL = r"([\d.,]+|-)"
+_ROW = re.compile(
+    rf"^[ \t]*> ([a-z][a-z\d /]{{1,60}}?)(?: \((?:ms|rps)\))?[ \t|]+{_CELL}[ \t]*"
+    rf"(?:\(OK=|\|[ \t]*){_CELL}[ \t]*(?:KO=|\|[ \t]*){_CELL}",
+    re.MULTILINE,
+)
+_LABELS = {
+    "min response time": "min", "max response time": "max", "mean response time": "mean",
+    "std deviation": "std", "response time std deviation": "std",
+}  # fmt: skip
+_PERCENTILE = re.compile(r"response time (\d{1,2})(?:st|nd|rd|th) percentile")
+
+
+def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the table of a run, of its good requests."""
+    text = text_of_run(source, _CONSOLE, r"^[ \t]*> request count\b")
+    rows = {row[1]: [_number(cell) for cell in row.groups()[1:]] for row in _ROW.finditer(text)}
+    if "request count" not in rows:
+        seen, expected = "the table has no request count", "as Gatling prints it at the end"
+        raise source.corrupt(None, seen, expected, "did the simulation end?")
+    _, good, failed = (int(number or 0) for number in rows["request count"])
+    rate = rows.get("mean requests/sec") or rows.get("mean throughput") or [None]
+    run = Run(
+        tool="Gatling", measure="service", corrected="none", unit="ms", unit_from="format",
+        failed=failed, achieved=rate[0],
+        duration=fact(text, r"^Simulation \S+ completed in (\d+) seconds", float),
+    )  # fmt: skip
+    if not good:
+        return {"": unanswered(run)}
+    stats = {_LABELS[name]: cells[1] for name, cells in rows.items() if name in _LABELS}
+    named = {name: _PERCENTILE.fullmatch(name) for name in rows}
+    points = {float(match[1]): rows[name][1] for name, match in named.items() if match}
+    return {"": data_from_points(points, good, stats, run, "ms")}
+
+
+def _number(cell: str) -> float | None:
+    return None if cell == "-" else float(cell.replace(",", ""))
 
 
 FORMATS = (
@@ -133,7 +187,16 @@ FORMATS = (
     ),
     Format(
         "gatling-stats", "Gatling's report (js/stats.json)", "histogram", (".json",),
-        has_json_keys(("numberOfRequests", "maxResponseTime", "percentiles1")), read_stats,
-        unit="ms", example="mvn gatling:test   # writes target/gatling/*/js/stats.json",
+        has_match(
+            r"\A\s*(?:var stats = )?\{", '"numberOfRequests"', '"maxResponseTime"',
+            '"percentiles1"',
+        ),
+        read_stats, unit="ms",
+        example="mvn gatling:test   # writes target/gatling/*/js/stats.json",
+    ),
+    Format(
+        "gatling-console", "Gatling (what it prints)", "histogram", (".txt", ".log"),
+        has_match(_CONSOLE, r"^[ \t]*> request count\b", plain=plain), read_console, unit="ms",
+        example="mvn gatling:test > out.txt",
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,14 +35,14 @@ from latencykit.io.build import (
     mixed_note,
     nanoseconds,
     nanoseconds_of,
-    nothing_answered,
     percentiles_in,
     samples_of,
+    unanswered,
 )
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import Section, plain
+from latencykit.io.text_reports import Section, plain, text_of_run
 from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration
@@ -68,6 +68,7 @@ _BUILT_IN = re.compile(r"(?:http_req|grpc|ws|browser|iteration|group)_\w+(?:\{.*
 _GOOD = "http_req_duration{expected_response:true}"
 _BUSY = 0.9
 _HIGH = 99.0
+_FEW = 10
 _HINT = (
     "k6 run --summary-trend-stats 'avg,min,med,max,p(90),p(99),p(99.9),count' keeps more of the "
     "distribution, --out csv all of it"
@@ -177,10 +178,10 @@ def _series_of_summary(summary: _Summary, source: Source, options: ReadOptions) 
         failed=summary.failed or 0,
     )
     others = tuple(name for name in summary.trends if name != main) if options.series else ()
-    return {name: _trend(name, summary, run, source) for name in (main, *others)}
+    return {name: _trend(name, summary, run) for name in (main, *others)}
 
 
-def _trend(name: str, summary: _Summary, run: Run, source: Source) -> Data:
+def _trend(name: str, summary: _Summary, run: Run) -> Data:
     """One metric, with as many values as the run had requests or iterations."""
     values, timed = summary.trends[name]
     points = percentiles_in(values)
@@ -202,7 +203,7 @@ def _trend(name: str, summary: _Summary, run: Run, source: Source) -> Data:
     # k6 gives requests without a reply a time of 0.
     empty = count is not None and count <= mixed and stats.get("max") == 0
     if empty or (count is not None and count <= 0):
-        raise nothing_answered(source, run)
+        return unanswered(run)
     run = run.replace(failed=failed).with_notes(*mixed_note(mixed))
     if mixed and name == "http_req_duration" and _GOOD in summary.trends:
         run = run.with_notes(f"the series {_GOOD} contains the good ones alone")
@@ -211,7 +212,10 @@ def _trend(name: str, summary: _Summary, run: Run, source: Source) -> Data:
         run = run.replace(unit_from="assumed").with_notes(note)
     if not any(p >= _HIGH for p in points) or count is None:
         run = run.with_notes(_HINT)
-    return data_from_points(points, None if count is None else count - mixed, stats, run)
+    good = None if count is None else max(count - mixed, 0)
+    if mixed and good is not None and good < _FEW:  # too few for percentiles that are of all
+        return replace(data_from_points(points, None, stats, run), count=good)
+    return data_from_points(points, good, stats, run)
 
 
 # ------------------------------------------------------------
@@ -412,9 +416,12 @@ def _series_of_points(
 _TOTAL = re.compile(r"^ *█ TOTAL RESULTS", re.MULTILINE)
 _DETAIL = re.compile(r"^ *█ (?:GROUP|SCENARIO):", re.MULTILINE)
 _ROW = re.compile(r"^(?: *[✓✗] )? *([A-Za-z_]\w*|\{ [^}\n]* \})\.*: +(\S.*)$", re.MULTILINE)
-_CELL = re.compile(r"([a-z]+|p\([\d.]+\))=(\S+)")
+_CELL = re.compile(r"([a-z]+|p\([\d.]+\)|p[\d.]+)=([^\s,]+)")
 _COUNTERS = ("http_reqs", "iterations", "dropped_iterations", "vus", "vus_max")
-_TIME = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+")
+# Go ends every duration with its seconds: 21.44m is 21.44ms without the end of its line.
+_TIME = re.compile(r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ns|us|µs|ms|s)")
+_FIRST = re.compile(r"^ *(?:[✓✗] )?([A-Za-z_]\w*)\.{2,}: ", re.MULTILINE)
+_COUNTS = r"^ *(?:[✓✗] )?(?:http_reqs|iterations)\.*: "
 _TREND = re.compile(r"^.*_duration\.*: (?:avg|min|med|max|p\([\d.]+\))=\d", re.MULTILINE)
 _PROGRESS = re.compile(
     r"^running \(.*\), \d+/\d+ VUs, \d+ complete and \d+ interrupted iterations", re.MULTILINE
@@ -434,11 +441,15 @@ def sniff(head: Head) -> Confidence:
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read the last summary: the main metric, or all trends where one is asked for by name."""
-    text = plain(source.text())
-    totals = [match.start() for match in _TOTAL.finditer(text)]
-    start = totals[-1] if totals else 0
-    detail = _DETAIL.search(text, start) if totals else None
+    """Read the summary of a run: the main metric, or all trends if one is asked for by name."""
+    first = _FIRST.search(plain(source.text()))
+    begins = r"execution: |█ TOTAL RESULTS"
+    if first and not _TOTAL.search(plain(source.text())):
+        begins = rf"execution: |(?:[✓✗] )?{first[1]}\.+: "
+    text = text_of_run(source, rf"^ *(?:{begins})", _COUNTS)
+    total = _TOTAL.search(text)
+    start = total.start() if total else 0
+    detail = _DETAIL.search(text, start) if total else None
     body = text[start : detail.start() if detail else None]
     part = Section(body, text.count("\n", 0, start) + 1, source)
     trends: dict[str, tuple[dict[str, float], bool]] = {}
@@ -446,7 +457,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     rates: dict[str, float] = {}
     most, failed, above = None, 0, ""
     for row in _ROW.finditer(part.text):
-        name, cells = row[1], dict(_CELL.findall(row[2]))
+        name, cells = row[1], _cells_of(row[2])
         if name[0] == "{":  # a part of the metric above
             name = f"{above}{{{name.strip('{ }')}}}"
         else:
@@ -469,6 +480,17 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             rates[name] = numbers[1] if rated else 0.0
     series = _series_of_summary(_Summary(trends, counts, rates, failed, most), source, options)
     return {name: data.with_run(**_scenarios(text, data.run)) for name, data in series.items()}
+
+
+def _cells_of(text: str) -> dict[str, str]:
+    """The cells of a row, without one that the edge of a terminal has cut."""
+    cells = dict(_CELL.findall(text))
+    last = next(reversed(cells), "")
+    if last == "max" or last.startswith("p"):
+        edge = re.fullmatch(r"(?:\d+h)?(?:\d+m)?(?:\d+\.?\d*[nuµm]?)?", cells[last])
+        if edge and len(cells) > 2:
+            del cells[last]
+    return cells
 
 
 def _trend_row(

@@ -28,10 +28,10 @@ from latencykit.io.build import (
     histogram_of_both,
     mixed_note,
     nanoseconds_of,
-    nothing_answered,
     outcome_codes,
     per_operation,
     percentiles_in,
+    unanswered,
     without_negative,
 )
 from latencykit.io.gob import columns_of_structs
@@ -39,7 +39,7 @@ from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import plain, sections
+from latencykit.io.text_reports import below, plain, sections, text_of_run
 from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
 from latencykit.units import format_duration, parse_duration
 
@@ -314,7 +314,7 @@ def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  
             achieved=record.get("throughput") or record.get("rate"),
         )
         errors = record.get("errors") or ()
-        run, good = _with_failures(run, total, codes, record.get("success"), errors, source)
+        run, good = _with_failures(run, total, codes, record.get("success"), errors)
         buckets = {
             float(edge): int(number) for edge, number in (record.get("buckets") or {}).items()
         }
@@ -328,6 +328,8 @@ def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  
 
 
 def _of_points(points: dict[float, float], good: int, stats: dict[str, float], run: Run) -> Data:
+    if not good:
+        return unanswered(run)
     data = data_from_points(points, good, stats, run)
     return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
 
@@ -347,7 +349,6 @@ def _with_failures(
     codes: Mapping[str, int],
     success: float | None,
     errors: Sequence[object],
-    source: Source,
 ) -> tuple[Run, int]:
     """The run with its failures, and the number of good requests."""
     failed = sum(number for code, number in codes.items() if not 200 <= int(code) < 400)
@@ -356,9 +357,7 @@ def _with_failures(
     only_timeouts = errors and all(TIMED_OUT.search(str(text)) for text in errors)
     late = codes.get("0", 0) if only_timeouts else 0
     run = run.replace(failed=failed - late, timeouts=late).with_notes(*mixed_note(failed))
-    if total <= failed:
-        raise nothing_answered(source, run)
-    return run, total - failed
+    return run, max(total - failed, 0)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -382,7 +381,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
                 raise part.corrupt(part.text.find(name), f"{name} has no {value}", "one", _ANEW)
         requests = rows["Requests"]
         codes = {code: int(number) for code, number in rows.get("Status Codes", {}).items()}
-        _, ended, errors = part.text.partition("Error Set:")
+        ended = "Error Set:" in part.text
         run = _RUN.replace(
             duration=rows["Duration"]["total"] / 1e9 if "Duration" in rows else None,
             rate=requests.get("rate"),
@@ -391,8 +390,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             notes=() if ended else ("the report is truncated at its end",),
         )
         share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
-        texts = [line for line in errors.split("\n") if line.strip()]
-        run, good = _with_failures(run, int(requests["total"]), codes, share, texts, part.source)
+        texts = [line for _, line in below(part.text, "Error Set:")]
+        run, good = _with_failures(run, int(requests["total"]), codes, share, texts)
         stats, points = _stats_and_points(rows["Latencies"])
         series["" if len(parts) == 1 else distinct("attack", series)] = _of_points(
             points, good, stats, run
@@ -414,7 +413,9 @@ def _numbers_of(row: re.Match[str]) -> dict[str, float]:
 
 
 def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read the buckets; what lies in the last one is censored at its lower end."""
+    """Read the buckets of a run; what lies in the last one is censored at its lower end."""
+    if _CLEARED not in source.text():
+        text_of_run(source, _HIST)
     part = sections(source, _HIST)[-1]
     header = _HIST.search(part.text)
     end = len(part.text) if part.text.endswith("\n") else part.text.rfind("\n") + 1
@@ -425,7 +426,7 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     above = counts.pop() if rows and rows[-1][2] == "+Inf" else 0
     highs = [round(parse_duration(row[2]), 3) for row in rows[: len(counts)]]
     if not sum(counts) + above:
-        raise nothing_answered(source, _RUN)
+        return {"": unanswered(_RUN)}
     histogram = Histogram.from_buckets(
         lows[: len(counts)], highs, counts, run=_RUN.with_notes(*notes), censored=above,
         censored_at=lows[-1] if above else float("inf"),
@@ -447,7 +448,7 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
 
     spectrum = parse_spectrum(lines, fail)
     if not spectrum.counts or not spectrum.counts[-1]:
-        raise nothing_answered(source, _RUN)
+        return {"": unanswered(_RUN)}
     highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
         seen = "values and counts do not both ascend"
@@ -485,7 +486,7 @@ FORMATS = (
     ),
     Format(
         "vegeta-hist", "vegeta report (hist)", "histogram", (".txt",),
-        has_match(_HIST, r"^\[\S+,\s+\S+\]\s+\d+", plain=plain), read_hist,
+        has_match(_HIST, r"^\[\S+,\s+\S+\]\s+\d+", without=_REQUESTS, plain=plain), read_hist,
         example="vegeta report -type='hist[0,1ms,10ms,100ms,1s]' results.bin > report.txt",
     ),
     Format(

@@ -1,0 +1,79 @@
+"""Artillery: what it prints, of both versions, and pieces of its JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from latencykit.errors import CorruptInputError
+
+DATA = Path(__file__).parents[1] / "data" / "formats"
+TEXT = (DATA / "artillery-text/v2/out.txt").read_text()
+ONE = """\
+All virtual users finished
+Summary report @ 16:23:00(-0700) 2020-02-26
+  Scenarios launched:  150
+  Scenarios completed: 100
+  Requests completed:  100
+  RPS sent: 24.75
+  {}:
+    min: 17
+    max: 439
+    median: 254.5
+    p95: 358
+    p99: 390.2
+  Scenario counts:
+    0: 150 (100%)
+  Codes:
+    200: 90
+    404: 10
+  Errors:
+    ECONNREFUSED: 20
+    ETIMEDOUT: 30
+"""
+
+
+def test_the_summary_of_version_2(read_text):
+    found = read_text(TEXT)["http.response_time"]
+    assert (found.count, found.run.failed, found.run.timeouts) == (190, 4, 6)
+    assert (found.min, found.max, found.mean, found.run.aggregate) == (2e6, 85e6, 7.4e6, True)
+    assert any("10 answers of status 4xx" in note for note in found.run.notes)
+    quoted = "Output:\n" + "".join(f"# {line}\n" for line in TEXT.split("\n"))
+    assert read_text(quoted)["http.response_time"] == found
+
+
+@pytest.mark.parametrize("title", ["Request latency", "Response time (msec)"])
+def test_the_summary_of_version_1(read_text, title):
+    found = read_text(ONE.format(title) + "\nmemory: 512 MB\n")["latency"]
+    assert (found.count, found.run.failed, found.run.timeouts) == (100, 20, 30)
+    assert found.percentile([50, 95, 99]).tolist() == [254.5e6, 358e6, 390.2e6]
+    assert any("10 answers of status 4xx" in note for note in found.run.notes)
+    flat = "\n".join(map(str.strip, ONE.format(title).split("\n")))
+    assert read_text(flat)["latency"] == found
+
+
+def test_runs_and_one_that_got_no_answer(read_text):
+    report = ONE.format("Request latency")
+    period = report.replace("Summary report", "Report").replace("completed:  100", "completed:  9")
+    failed = report.replace("completed:  100", "completed:  0")
+    for number in ("17", "439", "254.5", "358", "390.2"):
+        failed = failed.replace(f": {number}\n", ": NaN\n")
+    with pytest.raises(CorruptInputError, match=r"well \(20 failed, 30 timed out\)"):
+        read_text(failed)
+    found = read_text(f"{period}\n{report}\n{period}\n{failed}")
+    assert [(one.count, one.run.failed) for one in found.values()] == [(100, 20), (0, 20)]
+
+
+def test_a_piece_of_the_json(read_text):
+    text = """### Summary
+    "scenariosCreated": 40,
+    "requestsCompleted": 30,
+    "latency": {"min": 82.8, "max": 953.9, "median": 450.8, "p95": 565.9, "p99": 844.9},
+    "rps": {"count": 40, "mean": 288.27},
+    "errors": {"ETIMEDOUT": 8, "ECONNRESET": 2},
+    "codes": {"200": 30},
+"""
+    found = read_text(text)["latency"]
+    assert (found.count, found.run.failed, found.run.timeouts, found.max) == (30, 2, 8, 953.9e6)
+    assert "mean" not in found.reported_stats
