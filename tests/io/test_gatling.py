@@ -118,7 +118,7 @@ def test_the_console_of_older_versions_with_a_run_that_failed(read_text):
     assert (two.count, two.run.failed, two.stats) == (0, 9, {})
 
 
-def test_statistics_as_a_script_and_of_a_request_without_a_good_reply(read_text):
+def test_statistics_as_a_script_and_of_a_request_that_always_failed(read_text):
     def node(name, kind, ok, ko, inner=""):
         both = f'{{"total": "{ok + ko}", "ok": "{ok}", "ko": "{ko}"}}'
         times = ", ".join(

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from latencykit._records import record
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
+from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import (
@@ -214,7 +215,7 @@ def _trend(name: str, summary: _Summary, run: Run) -> Data:
         run = run.with_notes(_HINT)
     good = None if count is None else max(count - mixed, 0)
     if mixed and good is not None and good < _FEW:  # too few for percentiles that are of all
-        return replace(data_from_points(points, None, stats, run), count=good)
+        return Summary(stats, points, good, "ns", run)
     return data_from_points(points, good, stats, run)
 
 
