@@ -81,7 +81,7 @@ _CLOSING = (
 )
 _END = re.compile(_CLOSING)
 _END_OF_ROWS = re.compile(rf"^(?:{_CLOSING}|[ \t]*[-=_*]{{3,}}[ \t]*$)", re.MULTILINE)
-_CLOSED = re.compile(r"(?:</\w{1,20}>)+[ \t]*$")
+_CLOSED = re.compile(r"(?<!>)(?:</\w{1,20}>)+[ \t]*$")
 
 
 def below(text: str, heading: str) -> Iterator[tuple[int, str]]:

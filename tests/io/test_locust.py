@@ -106,6 +106,12 @@ Response time percentiles (approximated)
     assert [(one.count, one.run.failed) for one in found.values()] == [
         (50, 0), (40, 0), (10, 0), (40, 10), (40, 0), (0, 10),
     ]  # fmt: skip
+    every = table.format("10(100.00%)", "50(100.00%)").replace(
+        " 40     0(0.00%)", " 40    40(100.00%)"
+    )
+    with pytest.raises(CorruptInputError, match=r"no request was answered well \(50 failed\)"):
+        read_text(every)
+    assert [one.count for one in read_text(f"{every}\n{good}").values()] == [0, 50, 40, 10]
     broken = found["run 2 PUT /b"]
     assert broken.percentile([50, 95]).tolist() == [28e6, 70e6]
 

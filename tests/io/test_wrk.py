@@ -242,3 +242,9 @@ def test_a_copy_without_leading_blanks(read_text, text):
     flat = re.sub(r"(?m)^ +| +(?= )", "", text)
     (found,), (whole,) = read_text(flat).values(), read_text(text).values()
     assert found == whole
+
+
+def test_wrk2_without_its_details(read_text):
+    begin, end = WRK2.index("  Detailed"), WRK2.index("#[Mean")
+    found = read_text(WRK2[:begin] + WRK2[end:])["corrected"]
+    assert (found.count, found.percentile(99), found.max) == (7190, 5.84e9, 6e9)

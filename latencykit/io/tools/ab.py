@@ -77,7 +77,7 @@ def _report(part: Section) -> Data:
     # Connections that failed are not among the complete requests.
     unconnected = fact(text, r"\(Connect: (\d+)", int) or 0
     # Replies of another length than the first: pages that vary, unless their status says otherwise.
-    uneven = fact(text, r"^\s*\(.*\bLength: (\d+)", int) or 0
+    uneven = fact(text, r"^[ \t]*\(.*\bLength: (\d+)", int) or 0
     failures = int(facts.get("Failed requests", 0)) - unconnected - uneven
     mixed = max(failures, int(facts.get("Non-2xx responses", 0)))
     run = _RUN.replace(

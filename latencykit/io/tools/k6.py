@@ -417,7 +417,7 @@ def _series_of_points(
 _TOTAL = re.compile(r"^ *█ TOTAL RESULTS", re.MULTILINE)
 _DETAIL = re.compile(r"^ *█ (?:GROUP|SCENARIO):", re.MULTILINE)
 _ROW = re.compile(r"^(?: *[✓✗] )? *([A-Za-z_]\w*|\{ [^}\n]* \})\.*: +(\S.*)$", re.MULTILINE)
-_CELL = re.compile(r"([a-z]+|p\([\d.]+\)|p[\d.]+)=([^\s,]+)")
+_CELL = re.compile(r"\b([a-z]+|p\([\d.]+\)|p[\d.]+)=([^\s,]+)")
 _COUNTERS = ("http_reqs", "iterations", "dropped_iterations", "vus", "vus_max")
 # Go ends every duration with its seconds: 21.44m is 21.44ms without the end of its line.
 _TIME = re.compile(r"(?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ns|us|µs|ms|s)")

@@ -27,8 +27,8 @@ from latencykit.io.build import (
     mixed_note,
     nanoseconds,
     nanoseconds_of,
-    nothing_answered,
     number_in,
+    unanswered,
 )
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
@@ -155,7 +155,7 @@ def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:
                 notes.append(f"{format_items(int(row[3]), 'request')} failed: {reason}")
     rows = {_name(row): row for row in _rows(source, options, notes)}
     run = _RUN.replace(notes=tuple(notes))
-    return _aggregate_first({name: _data(row, run) for name, row in rows.items()}, source)
+    return _aggregate_first({name: _data(row, run) for name, row in rows.items()})
 
 
 def read_history(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -175,7 +175,7 @@ def read_history(source: Source, options: ReadOptions) -> dict[str, Data]:
         run = run.with_notes(_WINDOW)
         last = {name: {k: v for k, v in row.items() if "%" not in k} for name, row in last.items()}
     series = {name: _data(row, run).with_run(achieved=None) for name, row in last.items()}
-    return _aggregate_first(series, source)
+    return _aggregate_first(series)
 
 
 def _name(row: Mapping[str, str]) -> str:
@@ -217,12 +217,12 @@ def _of_good(
     return data_from_points(points, good, stats if total else {}, run)
 
 
-def _aggregate_first(series: Mapping[str, Data], source: Source) -> dict[str, Data]:
+def _aggregate_first(series: Mapping[str, Data]) -> dict[str, Data]:
     """The series that hold a request, the sum of all first."""
     counts = {name: getattr(data, "count", None) for name, data in series.items()}
     if not any(counts.values()):
         runs = (data.run for data in series.values())
-        raise nothing_answered(source, max(runs, key=lambda run: run.failed, default=Run()))
+        return {"": unanswered(max(runs, key=lambda run: run.failed, default=Run()))}
     sent = [name for name, data in series.items() if counts[name] or data.run.failed]
     sent.sort(key=lambda name: name not in _AGGREGATES)
     several_names = len(series) > 1
@@ -321,7 +321,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             values_ns = points.get(name) or {50.0: nanoseconds(float(median), "ms")}
             numbers = int(total), int(failed)
             series[name] = _of_good(*numbers, values_ns, stats, float(rate), _RUN)
-    return _aggregate_first(series, source)
+    return _aggregate_first(series)
 
 
 _COMMAND = "locust --headless --csv NAME   # writes NAME"

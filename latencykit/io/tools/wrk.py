@@ -177,16 +177,20 @@ def _spectra(part: Section) -> dict[str, Data]:
         kind = "corrected" if title[1] == "Recorded" else "uncorrected"
         own, start, text = run.replace(**_KINDS[kind]), title.end(), part.text
         details = _DETAILS.search(text, start, end)
-        last = max(text.rfind("\n", start, details.start() if details else end) + 1, start)
+        footer = _FOOTER.search(text, details.end() if details else start, end)
+        statistics = text.find("\n#[", start, end) + 1  # right below the table in short copies
+        table = details.start() if details else statistics or end
+        last = max(text.rfind("\n", start, table) + 1, start)
         rows = part.matches(_POINT, start, last, "a percentile and a duration")
         points = {float(row[1]): _ns_of(row[2]) for row in rows}
         top = points.pop(100.0, None)
-        footer = _FOOTER.search(text, details.end(), end) if details else None
         if details is None or (footer is None and requests is None):
             if not points:
                 expected = "percentiles below this line"
                 raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
-            series[kind] = data_from_points(points, None, {} if top is None else {"max": top}, own)
+            counted = fact(text[start:end], r"^#\[Max.*Total count *= *(\d+)", int)
+            count, known = counted if good is None else good, {} if top is None else {"max": top}
+            series[kind] = data_from_points(points, count, known, own)
         else:
             until = text.find("\n", footer.start()) if footer else end
             stop = until if until > 0 else end
