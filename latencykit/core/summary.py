@@ -207,6 +207,8 @@ class Summary(Value):
 
     def _refuse(self, name: str) -> NoReturn:
         names = [*self.stats, *(f"p{format_percentile(p)}" for p in self.reported_percentiles)]
+        if not names and self.count == 0:
+            raise DataNotAvailableError(f"there is no {name}: no request was answered well")
         if len(names) > _LISTED:
             names = [*names[: _LISTED - 2], "…", names[-1]]
         tool = self.run.tool or self.run.format or "the source"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from latencykit.errors import CorruptInputError
+from latencykit.errors import CorruptInputError, DataNotAvailableError
 
 
 def histogram(*buckets: tuple[float, float, int], **more) -> dict:
@@ -181,3 +181,5 @@ def test_copies_of_several_runs_that_lack_lines(read_text):
     found = read_text(f"{first}\n{second}Code 503 : 5 (100.0 %)\n{last.format(5, 3)}```\n")
     assert [(one.count, one.run.failed) for one in found.values()] == [(300, 0), (10, 40), (0, 5)]
     assert [one.stats.get("mean") for one in found.values()] == [7.5e6, 30e6, None]
+    with pytest.raises(DataNotAvailableError, match="there is no p99: no request was answered"):
+        found["run 3"].percentile(99)
