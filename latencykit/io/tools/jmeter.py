@@ -89,35 +89,37 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     )  # fmt: skip
     frame, notes = read_table(source, options, layout)
     if dated:
-        import pandas as pd
-
-        stamps = frame["timeStamp"].astype(str)
-        clock = bool(stamps.str.fullmatch(_CLOCK).all())
-        try:
-            with warnings.catch_warnings():
-                # pandas would guess the format of each cell on its own.
-                warnings.simplefilter("error", UserWarning)
-                dates = "1970-01-01 " + stamps if clock else stamps
-                when = pd.to_datetime(dates, utc=True).dt.tz_localize(None)
-            bad = "it is empty" if when.isna().any() else ""
-        except UserWarning:
-            bad = printable(stamps.iloc[0], 40)
-        except (ValueError, OverflowError) as error:
-            bad = printable(str(error), 80)
-        if bad:
-            seen = f"timeStamp is not a date that can be read ({bad})"
-            hint = "set jmeter.save.saveservice.timestamp_format=ms"
-            raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
-        ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
-        if clock:  # rows are written when their requests end: far back is the next day
-            ms += np.cumsum(np.diff(ms, prepend=ms[:1]) < -_DAY // 2) * _DAY
-        frame["timeStamp"] = pd.Series(ms, index=stamps.index)
-        notes += (
-            "timeStamp contains times without a date"
-            if clock
-            else "timeStamp contains dates without a time zone; they were taken as UTC",
-        )
+        frame["timeStamp"], note = _dated(frame["timeStamp"].astype(str), source)
+        notes += (note,)
     return _series(frame, notes, options)
+
+
+def _dated(stamps: AnySeries, source: Source) -> tuple[AnySeries, str]:
+    """Dates, or times of a day, in ms since the epoch, and the note on what they do not say."""
+    import pandas as pd
+
+    clock = bool(stamps.str.fullmatch(_CLOCK).all())
+    try:
+        with warnings.catch_warnings():
+            # pandas would guess the format of each cell on its own.
+            warnings.simplefilter("error", UserWarning)
+            dates = "1970-01-01 " + stamps if clock else stamps
+            when = pd.to_datetime(dates, utc=True).dt.tz_localize(None)
+        bad = "it is empty" if when.isna().any() else ""
+    except UserWarning:
+        bad = printable(stamps.iloc[0], 40)
+    except (ValueError, OverflowError) as error:
+        bad = printable(str(error), 80)
+    if bad:
+        seen = f"timeStamp is not a date that can be read ({bad})"
+        hint = "set jmeter.save.saveservice.timestamp_format=ms"
+        raise source.corrupt(2, seen, "milliseconds since the epoch", hint)
+    ms = when.to_numpy().astype("datetime64[ms]").astype(np.int64)
+    note = "timeStamp contains dates without a time zone; they were taken as UTC"
+    if clock:  # rows are written when their requests end: far back is the next day
+        ms += np.cumsum(np.diff(ms, prepend=ms[:1]) < -_DAY // 2) * _DAY
+        note = "timeStamp contains times without a date"
+    return pd.Series(ms, index=stamps.index), note
 
 
 def _series(frame: pd.DataFrame, notes: tuple[str, ...], options: ReadOptions) -> dict[str, Data]:
