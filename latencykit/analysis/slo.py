@@ -319,6 +319,12 @@ def _reported(source: Any, statistic: str, limit: float) -> SLORow:
             f"{statistic} needs the values or a histogram, and the source has reported numbers only"
         )
         return _unknown(statistic, limit, reason, source.unit)
+    failed = sum(_failures(source))
+    counted = getattr(source, "count", None)  # a model has none
+    if failed and counted == 0 and statistic != "mean":
+        seen = f"{format_count(failed)} of {format_count(failed)} requests failed"
+        reason = f"{seen}, and {statistic} falls among them"
+        return SLORow(statistic, limit, math.inf, math.inf, math.inf, "missed", reason, source.unit)
     try:
         if statistic.startswith("p"):
             value = source.percentile(float(statistic[1:]))
@@ -328,8 +334,6 @@ def _reported(source: Any, statistic: str, limit: float) -> SLORow:
         return _unknown(statistic, limit, str(missing), source.unit)
     outcome: Outcome = "met" if value <= limit else "missed"
     row = SLORow(statistic, limit, value, value, value, outcome, "as reported", source.unit)
-    failed = sum(_failures(source))
-    counted = getattr(source, "count", None)  # a model has none
     if failed and counted and statistic != "mean" and row.outcome == "met":
         share = f"{format_count(failed)} of {format_count(failed + counted)} requests failed"
         asked = 100.0 if statistic == "max" else float(statistic[1:])

@@ -900,9 +900,10 @@ def histogram_of(data: object, purpose: str) -> Histogram:
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
     if is_summary(data):
         names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
+        seen = brief_list(names, 8) or "numbers of requests"
         raise DataNotAvailableError(
             f"{name}: {purpose} needs the full distribution, but this source contains only "
-            f"{brief_list(names, 8) or 'nothing'}; read an output with samples or a histogram"
+            f"{seen}; read an output with samples or a histogram"
         )
     if not hasattr(data, "histogram"):
         raise InvalidArgumentError(

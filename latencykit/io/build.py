@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats
     from latencykit.core.buckets import EdgeBuckets
     from latencykit.core.columns import Cells
-    from latencykit.errors import CorruptInputError
     from latencykit.io.source import Data, ReadOptions, Source
 
     SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]
@@ -417,31 +416,14 @@ def of_all_requests(
     note = f"the report does not say whether the times of {failed:,} failed {word} are in it"
     run = run.replace(failed=failed)
     if count is not None and count <= failed:
-        return Summary({}, {}, 0, base_unit(run.unit), run)
+        return unanswered(run)
     good = None if count is None else count - failed
     return data_from_points(points, good, stats, run.with_notes(note))
 
 
-def some_answered(series: dict[str, Data], source: Source) -> dict[str, Data]:
-    """Return the series, of which one has an answered request at least; see `of_all_requests`."""
-    if series and all(isinstance(data, Summary) and data.count == 0 for data in series.values()):
-        raise nothing_answered(source, next(iter(series.values())).run)
-    return series
-
-
 def unanswered(run: Run) -> Summary:
-    """Return what is known of a run without a good request; `reading` refuses it if it is alone."""
+    """Return what is known of a run without a good request."""
     return Summary({}, {}, 0, base_unit(run.unit), run)
-
-
-def nothing_answered(source: Source, run: Run) -> CorruptInputError:
-    """Return the error for a run without a good request, which has no latencies."""
-    numbers = (run.failed, run.timeouts, run.dropped, run.unfinished)
-    names = ("failed", "timed out", "dropped", "unfinished")
-    others = ", ".join(f"{k:,} {name}" for k, name in zip(numbers, names, strict=True) if k)
-    seen = f"no request was answered{f' well ({others})' if others else ''}"
-    hint = "see whether the server ran, and run the tool anew"
-    return source.corrupt(None, seen, "at least one that was", hint)
 
 
 # ------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import base_unit, distinct, of_all_requests, some_answered
+from latencykit.io.build import base_unit, distinct, of_all_requests, unanswered
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS
@@ -426,7 +426,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         name = f"{title} {group.label}".strip() if repeated else group.label or title
         name = name if len(groups) > 1 else ""
         series[distinct(name, series)] = _data(group, options)
-    return some_answered(series, source)
+    return series
 
 
 def _titled(group: _Group) -> str:
@@ -461,7 +461,7 @@ def _data(group: _Group, options: ReadOptions) -> Data:
     if group.answered:
         run = run.replace(failed=group.failed or 0)
         if group.failed and not group.count:
-            return Summary({}, {}, 0, unit, run)
+            return unanswered(run)
     elif group.failed:
         return of_all_requests(percentiles, group.count, group.failed, stats, run)
     if group.count and len(percentiles) > 2:

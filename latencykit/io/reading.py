@@ -99,6 +99,9 @@ class Selection(ReadOptions):
         return self.begin is not None or self.end is not None
 
 
+_TO_UTF_8 = "convert it: iconv -f UTF-16 -t UTF-8, or `Out-File -Encoding utf8` in PowerShell"
+
+
 def detect(source: Source, name: str | Format | None = None) -> Format:
     """Return the format of a source: the one named, or the one with the highest confidence."""
     if name is not None and not isinstance(name, str):
@@ -116,6 +119,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
     for entry in registry.candidates(source.head):
         confidence = _sniffed(entry, source, broken)
         if confidence is Confidence.CERTAIN and entry.name == "hlog":
+            if source.packing == "UTF-16":  # no program writes a log so: what else was changed?
+                raise source.corrupt(1, "the text is UTF-16", "UTF-8", _TO_UTF_8)
             return entry  # it cannot be anything else
         asked.append((confidence, entry))
     sure = {entry.name for confidence, entry in asked if confidence > Confidence.GENERIC}
@@ -233,8 +238,7 @@ def _check_text(source: Source) -> None:
         or begin[::2].count(0) * 2 == len(begin)
     )
     if wide and any(begin):
-        hint = "convert it: iconv -f UTF-16 -t UTF-8, or `Out-File -Encoding utf8` in PowerShell"
-        raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", hint)
+        raise source.corrupt(1, "the text is UTF-16 or UTF-32", "UTF-8", _TO_UTF_8)
 
 
 def read_source(
@@ -258,16 +262,13 @@ def read_source(
                 f"skipped: {source.shown}: {options.tally.unreported:,} more corrupt lines"
             )
     if not any(
-        not is_summary(data) or data.stats or data.reported_percentiles for data in series.values()
+        not is_summary(data) or data.stats or data.reported_percentiles or _has_failures(data.run)
+        for data in series.values()
     ):
-        failed = [data.run for data in series.values() if is_summary(data) and data.count == 0]
-        if failed:
-            from latencykit.io.build import nothing_answered
-
-            raise nothing_answered(source, max(failed, key=lambda run: run.failed + run.timeouts))
-        raise CorruptInputError(
-            source.shown, None, f"this {chosen.title} contains no latencies", "at least one", ""
-        )
+        counted = any(is_summary(data) and data.count == 0 for data in series.values())
+        seen = f"this {chosen.title} contains no latencies"
+        seen = "no request was answered" if counted else seen
+        raise CorruptInputError(source.shown, None, seen, "at least one", "")
     if options.unit is not None:
         series = {name: _in_stated_unit(data, options.unit) for name, data in series.items()}
         if all(data.run.unit_from != "option" for data in series.values()):
@@ -346,6 +347,10 @@ class _Later:
             "_path": str(Path(self._path).absolute()) if Path(self._path).exists() else self._path,
             "_format": self._format.name if named is self._format else self._format,
         }
+
+
+def _has_failures(run: Run) -> bool:
+    return bool(run.failed or run.timeouts or run.dropped or run.unfinished)
 
 
 def _in_stated_unit(data: Data, unit: str) -> Data:

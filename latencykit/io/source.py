@@ -619,7 +619,7 @@ class Source:
             return io.BytesIO(head.data)  # a small file is read once
         raw = self._raw()
         try:
-            kind = compression(raw.read(8))
+            kind = vars(self)["packing"] = compression(raw.read(8))
             raw.seek(0)
             if kind is None:
                 return raw
@@ -649,10 +649,15 @@ class Source:
         )
 
     @cached_property
+    def packing(self) -> str | None:
+        """How the bytes are compressed, or ``UTF-16``; see `compression`."""
+        with self._raw() as raw:
+            return compression(raw.read(8))
+
+    @property
     def compressed(self) -> bool:
         """True if the bytes have to be decompressed: seeking in them is slow."""
-        with self._raw() as raw:
-            return compression(raw.read(8)) is not None
+        return self.packing is not None
 
     @cached_property
     def size(self) -> int:
@@ -731,7 +736,7 @@ class DocumentSource(Source):
     """One of several documents of a source, in memory; its errors name the line of the file."""
 
     def __init__(self, source: Source, data: bytes, lines_before: int) -> None:
-        vars(self).update(vars(source), compressed=False, size=len(data), is_dir=False)
+        vars(self).update(vars(source), packing=None, size=len(data), is_dir=False)
         vars(self).pop("head", None)
         self._data, self._lines_before = data, lines_before
 

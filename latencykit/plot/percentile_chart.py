@@ -35,6 +35,7 @@ from latencykit.plot.series import (
     drawable,
     evidence_of,
     expect_evidence,
+    is_empty,
     joined,
     key_finding,
     slo_finding,
@@ -134,7 +135,9 @@ def percentiles(
     """
     ax = current_axes(ax)
     series = as_series(data)
-    summaries = {label: part for label, part in series.items() if is_summary(part)}
+    summaries = {
+        label: part for label, part in series.items() if is_summary(part) and not is_empty(part)
+    }
     measured = {label: part for label, part in series.items() if label not in summaries}
     if confidence is not None or (dashed_from is None and not runs):
         expect_evidence(measured)

@@ -116,18 +116,23 @@ def as_histogram(data: object) -> Any:
     return data.histogram() if hasattr(data, "histogram") else data
 
 
+def is_empty(data: object) -> bool:
+    """Return True if nothing was counted, or no request answered of which a tool would report."""
+    if is_summary(data):
+        return not (data.stats or data.reported_percentiles)
+    return isinstance(data, Histogram) and not data.count
+
+
 def drawable(series: Mapping[str, object], quantity: str) -> tuple[dict[str, Any], str]:
     """Return the series with values as histograms or models, and a note that names empty ones."""
     counted = {label: as_histogram(data) for label, data in series.items()}
+    empty = [label for label, data in counted.items() if is_empty(data)]
     for label, data in counted.items():
-        if is_summary(data):
+        if is_summary(data) and label not in empty:
             raise DataNotAvailableError(
                 f"{label}: a summary has no buckets, so its {quantity} is unknown; "
                 "a histogram or samples would show it"
             )
-    empty = [
-        label for label, data in counted.items() if isinstance(data, Histogram) and not data.count
-    ]
     if empty and len(empty) == len(counted):
         raise DataNotAvailableError(
             f"{', '.join(filter(None, empty)) or 'this'}: nothing was counted, "

@@ -763,6 +763,17 @@ def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:
     }
 
 
+def _not_answered(run: Run) -> str:
+    others = {
+        "failed": run.failed,
+        "timed out": run.timeouts,
+        "dropped": run.dropped,
+        "unfinished": run.unfinished,
+    }
+    counts = (f"{format_count(number)} {word}" for word, number in others.items() if number)
+    return ", ".join(counts)
+
+
 def headline(data: Any) -> str:
     """Return p50, p99 and the maximum in one sentence."""
 
@@ -770,6 +781,8 @@ def headline(data: Any) -> str:
         return format_value(value, data.unit)
 
     if isinstance(data, Summary):
+        if data.count == 0 and (lost := _not_answered(data.run)):
+            return f"No request was answered well: {lost}."
         values = [f"{name} {show(value)}" for name, value in data.stats.items()]
         values += [
             f"{percentile_name(p)} {show(v)}" for p, v in sorted(data.reported_percentiles.items())
@@ -828,15 +841,8 @@ def trust(data: Any, record: SeriesRecord) -> list[str]:
             "Corrected for coordinated omission: added values follow from those measured, "
             "so no confidence is claimed."
         )
-    others = {
-        "failed": run.failed,
-        "timed out": run.timeouts,
-        "dropped": run.dropped,
-        "unfinished": run.unfinished,
-    }
-    counts = [f"{format_count(number)} {word}" for word, number in others.items() if number]
-    if counts:
-        sentences.append(f"Not counted among the answered requests: {', '.join(counts)}.")
+    if lost := _not_answered(run):
+        sentences.append(f"Not counted among the answered requests: {lost}.")
     return [*sentences, *(as_sentence(note) for note in record["notes"])]
 
 

@@ -417,3 +417,11 @@ def test_check_load_page_and_chart_judge_by_one_function(failing: float, seconds
     assert result.passed is (not failing)
     assert list(result.table.index) == ["p50", "p99", "p99.9", "max"]
     assert "p99.9" in result._repr_html_()
+
+
+def test_failures_alone_meet_no_limit():
+    """Where a tool reports the times of failed requests among those of the others."""
+    data = Summary({"max": 6e6}, {99.0: 6e6}, 0, run=Run(failed=10_000))
+    rows = SLO.parse("99=1s,max=1s,failed=1%").check(data)
+    assert [row.outcome for row in rows] == ["missed", "missed", "missed"]
+    assert rows[0].reason == "10,000 of 10,000 requests failed, and p99 falls among them"

@@ -24,3 +24,18 @@ def read_text(tmp_path: Path) -> Callable[..., dict[str, Any]]:
         return read_source(Source(path), ReadOptions(**options))
 
     return read
+
+
+def lost(found):
+    """What became of the requests of a file of which none was answered well, in words."""
+    assert found
+    assert all(data.count == 0 for data in found.values())
+    runs = [data.run for data in found.values()]
+    names = {
+        "failed": "failed",
+        "timeouts": "timed out",
+        "dropped": "dropped",
+        "unfinished": "unfinished",
+    }
+    counts = {word: sum(getattr(run, name) for run in runs) for name, word in names.items()}
+    return ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)

@@ -9,6 +9,7 @@ import pytest
 
 from latencykit.errors import CorruptInputError
 from latencykit.io.text_reports import plain
+from tests.io.conftest import lost
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TABLES = (DATA / "autocannon/latency/ac-latency.txt").read_text()
@@ -79,8 +80,7 @@ def test_more_latencies_than_replies_were_invented(read_text):
 def test_failures_and_older_versions(read_text):
     h = read_text(record(None, non2xx=69, errors=9, timeouts=4), "out.json")["out.json"]
     assert (h.count, h.run.failed, h.run.timeouts, h.run.corrected) == (1531, 74, 4, "unknown")
-    with pytest.raises(CorruptInputError, match=r"no request was answered well \(874 failed\)"):
-        read_text(record(0, 0, errors=874), "out.json")
+    assert lost(read_text(record(0, 0, errors=874), "out.json")) == "874 failed"
 
 
 def test_json_below_tables(read_text):
@@ -153,8 +153,7 @@ def test_nothing_was_answered(read_text):
 0 requests in 10.01s, 0 B read
 12 errors (0 timeouts)
 """
-    with pytest.raises(CorruptInputError, match=r"no request was answered well \(12 failed\)"):
-        read_text(zeros)
+    assert lost(read_text(zeros)) == "12 failed"
     found = read_text(f"{zeros}\n## two\n{TABLES}\n## three\n{TABLES}")
     assert [one.count for one in found.values()] == [0, 1888, 1888]
 

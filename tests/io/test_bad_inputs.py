@@ -126,6 +126,7 @@ LINES = line(stamp="0.0") + line(stamp="1.0")
 WHOLE: dict[str, tuple[bytes, str]] = {
     "1 empty": (b"", "the file is empty"),
     "1 blank": (b"\n\n", "the file is empty"),
+    "4 UTF-16": (LINES.encode("utf-16"), "UTF-16"),
     "4 UTF-16 without a mark": (LINES.encode("utf-16-le"), "UTF-16"),
     "12 bomb of one line": (
         gzip.compress(b"#[Histogram log format version 1.3]\n" + b"1" * (65 << 20), 1),
@@ -186,7 +187,6 @@ TAKEN: dict[str, bytes] = {
     "42 exponent and sign": (line(stamp="-1e-3") + line(stamp="1e0")).encode(),
     "44 backwards": (line(stamp="1.0") + line(stamp="0.0")).encode(),
     "45 twice the same": (line() + line()).encode(),
-    "4 UTF-16 with a mark": LINES.encode("utf-16"),
     "46 gap": (line(stamp="0.0") + line(stamp="9.0")).encode(),
     "47 no length": (line(stamp="0.0", length="0.0") + line()).encode(),
     "48 start twice": ("#[StartTime: 5.0]\n" + line() + "#[StartTime: 9.0]\n" + line()).encode(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from latencykit.errors import CorruptInputError, DataNotAvailableError
+from tests.io.conftest import lost
 
 FLOTILLA = """Running benchmark
 +----------+----------------+-------+-----+-----+-----+------+------+---------+------+---------+
@@ -141,5 +142,6 @@ def test_errors_beside_the_count_are_failures(read_text):
     found = read_text(text + "| b | 50 | 50 | 1 | 2 | 3 |\n")
     assert (found["a"].requests, found["a"].run.failed) == (997, 3)
     assert (found["b"].count, found["b"].run.failed, found["b"].reported_percentiles) == (0, 50, {})
-    with pytest.raises(CorruptInputError, match="50 failed"):
-        read_text(text.partition("| a")[0] + "| b | 50 | 50 | 1 | 2 | 3 |\n")
+    assert (
+        lost(read_text(text.partition("| a")[0] + "| b | 50 | 50 | 1 | 2 | 3 |\n")) == "50 failed"
+    )

@@ -9,6 +9,7 @@ import pytest
 
 from latencykit.core.samples import OUTCOMES
 from latencykit.errors import CorruptInputError
+from tests.io.conftest import lost
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "ghz/paced/ghz-text.txt").read_text()
@@ -122,8 +123,7 @@ def test_nothing_was_answered(read_text):
         TEXT[: TEXT.index("Response time")]
         + "Status code distribution:\n  [Unavailable]   20 responses\n"
     )
-    with pytest.raises(CorruptInputError, match="no request was answered well"):
-        read_text(text)
+    assert lost(read_text(text))
 
 
 def test_a_corrupt_summary(read_text):

@@ -11,7 +11,8 @@ from latencykit.analysis.slo import SLO
 from latencykit.core.run import series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import CorruptInputError, InvalidArgumentError
+from latencykit.errors import InvalidArgumentError
+from tests.io.conftest import lost
 
 VLLM = {
     "date": "20260101-000000", "backend": "vllm", "model_id": "m", "num_prompts": 3,
@@ -216,8 +217,7 @@ def test_vllm_as_others_write_it(read_text, change, shape):
 
 def test_statistics_of_no_request_are_refused(read_text):
     zeros = {key: 0.0 for key in VLLM if key.endswith("_ms")} | {"completed": 0, "failed": 3}
-    with pytest.raises(CorruptInputError, match=r"no request was answered well \(3 failed\)"):
-        read_text(json.dumps(VLLM | zeros))
+    assert lost(read_text(json.dumps(VLLM | zeros))) == "3 failed"
     lone = read_text(json.dumps([VLLM | zeros, VLLM]))
     assert list(lone) == ["rate 4 ttft", "rate 4 itl"]
 
@@ -268,7 +268,6 @@ def test_a_latency_type_of_zeros_was_not_measured(read_text):
     assert list(found) == ["ttft"]
 
 
-def test_a_report_without_a_good_request_is_refused(read_text):
+def test_a_report_without_a_good_request_has_its_failures(read_text):
     text = "============ Serving Benchmark Result ============\nSuccessful requests:  0\nFailed requests:  7\nMean TTFT (ms):  0.0\n"
-    with pytest.raises(CorruptInputError, match="7 failed"):
-        read_text(text)
+    assert lost(read_text(text)) == "7 failed"

@@ -10,7 +10,7 @@ import pytest
 
 from latencykit.core.run import Run
 from latencykit.errors import CorruptInputError
-from latencykit.io.build import histogram_of_both, nothing_answered
+from latencykit.io.build import histogram_of_both
 from latencykit.io.text_reports import command_of
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
@@ -43,13 +43,6 @@ def test_a_percentile_that_names_the_last_rank_does_not_lower_the_maximum():
     )
     assert both.percentile([99.99, 100]).tolist() == [80.0, 90.0]
     assert both.buckets.high(both.index[-1]) == 90.0
-
-
-def test_nothing_answered_counts_what_there_was(tmp_path):
-    from latencykit.io.source import Source
-
-    error = nothing_answered(Source(tmp_path / "x"), Run(failed=1200, timeouts=3))
-    assert "no request was answered well (1,200 failed, 3 timed out)" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from latencykit.errors import CorruptInputError
+from tests.io.conftest import lost
 
 SECOND = 1_000_000_000
 START = 1_795_219_387 * SECOND
@@ -175,10 +176,7 @@ def test_report_json_with_buckets_failures_and_several(read_text):
         "status_codes": {"0": 1000},
         "errors": ["context deadline exceeded"],
     }
-    with pytest.raises(
-        CorruptInputError, match=r"no request was answered well \(1,000 timed out\)"
-    ):
-        read_text(json.dumps(nothing), "r.json")
+    assert lost(read_text(json.dumps(nothing), "r.json")) == "1,000 timed out"
 
 
 TEXT = """Requests      [total, rate, throughput]         6000, 300.05, 300.01

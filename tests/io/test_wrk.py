@@ -7,6 +7,7 @@ import re
 import pytest
 
 from latencykit.errors import CorruptInputError, DataNotAvailableError
+from tests.io.conftest import lost
 
 WRK = """Running 20s test @ http://127.0.0.1:18080/
   1 threads and 4 connections
@@ -141,8 +142,7 @@ def test_nothing_answered(read_text):
     text = text.replace(
         "Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 12\nRequests/sec"
     )
-    with pytest.raises(CorruptInputError, match="no request was answered well \\(12 timed out\\)"):
-        read_text(text)
+    assert lost(read_text(text)) == "12 timed out"
 
 
 def test_a_fork_with_a_percentile_in_place_of_the_maximum(read_text):

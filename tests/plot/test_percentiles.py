@@ -11,6 +11,7 @@ from matplotlib.colors import same_color
 
 import latencykit as lk
 from latencykit import plot
+from latencykit.core.run import Run
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.curves import nines_of
 from latencykit.plot.style import BLUE, INK, RED
@@ -344,6 +345,14 @@ def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     assert any("nothing counted: b" in word for word in words_of(figure))
     with pytest.raises(DataNotAvailableError, match="nothing was counted"):
         drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
+
+
+def test_a_report_of_failures_alone_is_an_empty_series(raw):
+    failed = lk.Summary({}, {}, 0, run=Run(failed=9))
+    figure = drawn(plot.percentiles, {"a": raw, "b": failed})
+    assert any("nothing counted: b" in word for word in words_of(figure))
+    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
+        drawn(plot.percentiles, failed)
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from latencykit.io.build import (
     distinct,
     of_all_requests,
     percentile_named,
-    some_answered,
     unit_in,
 )
 from latencykit.io.sniffing import certain
@@ -230,7 +229,7 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
                 run = _run(own, cells, stated, table.line, options, source, jmeter=jmeter)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
                 series[distinct(name, series)] = _data(own, number, cells, run, source)
-    return some_answered(series, source)
+    return series
 
 
 def _labels(table: _Table) -> list[int]:

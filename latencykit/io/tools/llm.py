@@ -25,8 +25,8 @@ from latencykit.io.build import (
     data_from_points,
     distinct,
     nanoseconds_of,
-    nothing_answered,
     percentiles_in,
+    unanswered,
     unit_in,
     whole_nanoseconds,
 )
@@ -186,7 +186,7 @@ def _runs(tool: str, source: Source, options: ReadOptions) -> dict[str, Data]:  
     if _OBJECT.search(text) and not re.match(r"\s*\[\s*\{", text):  # lines of a log, too
         text = "\n".join(line if line.startswith('{"') else "" for line in text.split("\n"))
     records, notes = json_text.documents(source, text)
-    return _series(records, tool, notes, source)
+    return _series(records, tool, notes)
 
 
 def read_report(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -207,12 +207,10 @@ def read_report(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
             del record["max_concurrency"]  # "not set"
         records.append(record)
     sglang = any(record.get("backend", "").startswith("sglang") for record in records)
-    return _series(records, "SGLang" if sglang else "vLLM", (), source)
+    return _series(records, "SGLang" if sglang else "vLLM", ())
 
 
-def _series(
-    records: Sequence[JSONObject], tool: str, notes: tuple[str, ...], source: Source
-) -> dict[str, Data]:
+def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) -> dict[str, Data]:
     """The series of every run, named after its rate or its number of connections."""
     everything: dict[str, Data] = {}
     run = Run()
@@ -224,7 +222,7 @@ def _series(
         for name, data in series.items():
             everything[distinct(label + name, everything)] = data
     if not everything:
-        raise nothing_answered(source, run)
+        return {"": unanswered(run)}
     return everything
 
 

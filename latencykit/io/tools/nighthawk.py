@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, distinct, mixed_note, nothing_answered
+from latencykit.io.build import data_from_points, distinct, mixed_note, unanswered
 from latencykit.io.sniffing import certain, has_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import blocks, line_numbers, plain
@@ -86,7 +86,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         series |= {label + name: data for name, data in _first(found).items()}
         run = own
     if not series:
-        raise nothing_answered(source, run)
+        return {"": unanswered(run)}
     return series
 
 
@@ -111,7 +111,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         name = distinct(name, series)
         series[name] = _statistic(name, points, count, stats, run, counters)
     if not series:
-        raise nothing_answered(source, run)
+        return {"": unanswered(run)}
     return _first(series)
 
 

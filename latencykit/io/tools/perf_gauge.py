@@ -21,8 +21,8 @@ from latencykit.io.build import (
     distinct,
     in_nanoseconds,
     mixed_note,
-    nothing_answered,
     percentiles_in,
+    unanswered,
 )
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Format
@@ -78,7 +78,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
             series[distinct(label, series) if label else ""] = data
     if refused is not None and not series:
-        raise nothing_answered(source, refused)
+        return {"": unanswered(refused)}
     return series
 
 
