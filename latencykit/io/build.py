@@ -422,8 +422,8 @@ def of_all_requests(
 
 
 def unanswered(run: Run) -> Summary:
-    """Return what is known of a run without a good request."""
-    return Summary({}, {}, 0, base_unit(run.unit), run)
+    """Return what is known of a run without a good request: no values, so no notes on them."""
+    return Summary({}, {}, 0, base_unit(run.unit), run.replace(notes=()))
 
 
 # ------------------------------------------------------------
