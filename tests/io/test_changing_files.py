@@ -165,7 +165,7 @@ def test_a_stored_array_is_read_where_it_lies_and_a_cut_one_ends_nothing(
     monkeypatch.setattr("latencykit.io.raw.binary._PIECE", 1 << 12)
     read = lk.read(path, **options)
     assert read.duration.tolist() == (np.arange(1, 50_001) * 1000).tolist()
-    changing(monkeypatch, shrink, path, after=3)
+    changing(monkeypatch, shrink, path, after=2)
     # mapped into memory, this would be the end of the process
     with pytest.raises(CorruptInputError, match="shrank"):
         lk.read(path, **options)

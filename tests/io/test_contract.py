@@ -272,7 +272,7 @@ def hostile() -> dict[str, bytes]:
         "every byte": bytes(range(256)) * 16,
         "random": dice.randbytes(size),
         "random text": bytes(dice.choices(b'0123456789.,;:|{}[]"=%\t\n #abcdefgHIST', k=size)),
-        "UTF-16": "start_ns,latency_ns\n1,2\n".encode("utf-16"),
+        "UTF-16": "start_ns,latency_ns\n1,2\n".encode("utf-16-le"),
         "UTF-16 big end": "start_ns,latency_ns\n1,2\n".encode("utf-16-be"),
         "one long line": b"1" * size,
         "a nest": b"[" * size,
