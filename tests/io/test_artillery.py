@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from latencykit.errors import LatencyKitError
 from tests.io.conftest import lost
 
 DATA = Path(__file__).parents[1] / "data" / "formats"
@@ -76,3 +77,10 @@ def test_a_piece_of_the_json(read_text):
     found = read_text(text)["latency"]
     assert (found.count, found.run.failed, found.run.timeouts, found.max) == (30, 2, 8, 953.9e6)
     assert "mean" not in found.reported_stats
+
+
+def test_text_that_is_cut_before_its_latencies_has_none(read_text):
+    text = "Summary report @ 10:00:21(+0000)\n---\n\nerrors.ECONNREFUSED: ....... 4\n"
+    period = "Phase started: unnamed (index: 0, duration: 20s) 10:00:00(+0000)\n"
+    with pytest.raises(LatencyKitError):
+        read_text(period + text)

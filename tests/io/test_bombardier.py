@@ -80,7 +80,7 @@ def test_failures(read_text):
 
 
 def test_without_latencies(read_text):
-    with pytest.raises(CorruptInputError, match="no request was answered"):
+    with pytest.raises(CorruptInputError, match="contains no latencies"):
         read_text(record(latency=False), "out.json")
 
 

@@ -104,3 +104,11 @@ def test_what_is_not_counted_is_unknown(read_text):
     assert read_text("\n".join(lines))["total"].count is None
     lines.append("Total operations          :   20000000")
     assert read_text("\n".join(lines))["total"].count == 20_000_000
+
+
+def test_a_run_that_was_stopped_does_not_change_the_one_before(read_text):
+    whole = NEW.format(ops=0)
+    stopped = (
+        "$ cassandra-stress mixed\n" + whole[: whole.index("total,   ")] + "total,  5,  5,  5,\n"
+    )
+    assert read_text(whole + stopped)["total"].count == 1_000_000

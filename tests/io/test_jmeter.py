@@ -124,3 +124,11 @@ def test_times_without_a_date(read_text):
     assert "timeStamp contains times without a date" in found.run.notes
     with pytest.raises(CorruptInputError, match=r"\(noon\)"):
         read_text(f"timeStamp;elapsed;label;success\n{rows}".replace("23:59:58", "noon"), "out.jtl")
+
+
+def test_two_tests_in_one_log_are_two_runs(read_text):
+    text = "".join(
+        "Starting standalone test @ 2026 Nov 20\n" + LINE.format("=", count, "00:00:10", 1, 71, 0)
+        for count in (1000, 4000)
+    )
+    assert [data.count for data in read_text(text).values()] == [1000, 4000]

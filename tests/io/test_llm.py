@@ -11,7 +11,7 @@ from latencykit.analysis.slo import SLO
 from latencykit.core.run import series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import CorruptInputError, InvalidArgumentError
 from tests.io.conftest import lost
 
 VLLM = {
@@ -271,3 +271,9 @@ def test_a_latency_type_of_zeros_was_not_measured(read_text):
 def test_a_report_without_a_good_request_has_its_failures(read_text):
     text = "============ Serving Benchmark Result ============\nSuccessful requests:  0\nFailed requests:  7\nMean TTFT (ms):  0.0\n"
     assert lost(read_text(text)) == "7 failed"
+
+
+def test_a_report_that_is_cut_before_its_latencies_has_none(read_text):
+    text = "============ Serving Benchmark Result ============\nSuccessful requests:  500\nFailed requests:  3\n"
+    with pytest.raises(CorruptInputError, match="contains no latencies"):
+        read_text(text)

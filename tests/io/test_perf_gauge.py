@@ -94,3 +94,9 @@ def test_metrics_after_the_end_are_zero(read_text):
     text += '# TYPE success_latency histogram\nsuccess_latency_bucket{a="",le="+Inf"} 0\nsuccess_latency_count{a=""} 0\n'
     with pytest.raises(CorruptInputError, match="--continuous"):
         read_text(text)
+
+
+def test_a_run_that_was_refused_is_beside_the_others(read_text):
+    refused = TEXT[TEXT.index("Test: ") :].replace("100.000%", "0.000%").replace("92.248", "20")
+    good, failed = read_text(TEXT + refused).values()
+    assert (good.count, failed.count) == (1664, 0)

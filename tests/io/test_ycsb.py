@@ -148,3 +148,23 @@ def test_go_ycsb_s_lines_are_about_the_run_so_far_and_go_tpc_s_are_not(read_text
 def test_go_ycsb_that_only_failed(read_text):
     (name,) = read_text(GO.format(5).replace("READ", "READ_ERROR") + "99th(us): 125000\n")
     assert "READ_ERROR" in name
+
+
+def test_json_of_two_runs(read_text):
+    one = [
+        {"metric": metric, "measurement": name, "value": value}
+        for metric, name, value in (
+            ("OVERALL", "RunTime(ms)", 1000), ("READ", "Operations", 7),
+            ("READ", "AverageLatency(us)", 5), ("READ", "MaxLatency(us)", 9),
+        )
+    ]  # fmt: skip
+    found = read_text(json.dumps(one) + "\n" + json.dumps(one).replace("7", "8"), "x.json")
+    assert {name: data.count for name, data in found.items()} == {"run 1 READ": 7, "run 2 READ": 8}
+
+
+def test_go_ycsb_that_was_stopped_does_not_change_the_run_before(read_text):
+    head = "***************** properties *****************\n"
+    line = GO + "99th(us): 9000\n"
+    text = head + line.format(10) + "Run finished, takes 9s\n" + line.format(20)
+    (data,) = read_text(text + head + line.format(5)).values()
+    assert data.count == 20

@@ -59,7 +59,8 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
         (name for name in kept if _TIMES.search(name)), ""
     )
     if not main:
-        return {"": unanswered(run)}
+        ended = any(key.startswith("vusers.") for key in counters) or "requestsCompleted" in report
+        return {"": unanswered(run)} if ended else {}
     series: dict[str, Data] = {}
     for name, row in kept.items():
         endpoint = "metrics-by-endpoint.response_time." in name

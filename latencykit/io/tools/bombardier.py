@@ -82,7 +82,7 @@ def _of_good(
     unit: str = "ns",
 ) -> Data:
     good = total - run.failed - run.timeouts
-    if good <= 0 or not stats:
+    if good <= 0:
         return unanswered(run)
     return data_from_points(points, good, stats, run if points else run.with_notes(_HINT), unit)
 

@@ -102,8 +102,8 @@ def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
             run = run.replace(measure="service", corrected="none")
     total = facts.pop("total")
     if len(facts) < 2:
-        return {next(iter(facts), "total"): _stress_data(total, run, text)}
-    return {"total": _stress_data(total, run.replace(aggregate=True), text)} | {
+        return {next(iter(facts), "total"): _stress_data(total, run, text[:begin])}
+    return {"total": _stress_data(total, run.replace(aggregate=True), text[:begin])} | {
         operation: _stress_data(own, run, "") for operation, own in facts.items()
     }
 

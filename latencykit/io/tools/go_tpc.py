@@ -41,6 +41,8 @@ def sniff_text(head: Head) -> Confidence:
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the last line of each operation."""
     text = plain(source.text())
+    if (ended := text.rfind("\nRun finished")) >= 0:  # what a further run began is not of this one
+        text = text[:ended] + re.split(r"\n\*+ properties", text[ended:])[0]
     lines = list(_LINE.finditer(text))
     if not lines:
         cells = [line.strip(" |").split("|") for line in text.splitlines() if "|" in line]

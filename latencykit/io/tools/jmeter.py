@@ -28,7 +28,7 @@ from latencykit.io.build import (
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import plain, text_of_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +230,7 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     """Read what each summariser states last of a run, or the sum of its intervals."""
     runs: dict[str, list[dict[str, float]]] = {}
     intervals: dict[str, list[dict[str, float]]] = {}
-    for row in _SUMMARY.finditer(plain(source.text())):
+    for row in _SUMMARY.finditer(text_of_run(source, r"^.*\bStarting standalone test", _SUMMARY)):
         numbers = _summed_up(row)
         if row[2] == "+":
             intervals.setdefault(row[1], []).append(numbers)

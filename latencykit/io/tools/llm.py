@@ -221,9 +221,13 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
         for name, data in series.items():
             everything[distinct(label + name, everything)] = data
-    if not everything:
+    if not everything and all(_is_zero(record.get("completed")) for record in records):
         return {"": unanswered(run)}
     return everything
+
+
+def _is_zero(number: object) -> bool:
+    return number is not None and not int(str(number))
 
 
 def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[dict[str, Data], Run]:

@@ -240,8 +240,9 @@ def read_failures(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the counts of every entry, and their sum."""
-    text = source.text()
-    begin = re.search(r"^\[\s*\{", text, re.MULTILINE)  # lines of the log begin with a bracket, too
+    # lines of the log begin with a bracket, too
+    text = text_of_run(source, r"^\[\s*\{")
+    begin = re.search(r"^\[\s*\{", text, re.MULTILINE)
     entries = json_text.parse(text, source, begin.start() if begin else 0, whole=False)
     series: dict[str, Histogram] = {}
     for number, entry in enumerate(entries, 1):

@@ -66,19 +66,12 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
     line_at = line_numbers(text)
     series: dict[str, Data] = {}
-    refused: Run | None = None
     for begin, end in parts:
         line = line_at(begin.start())
         run, good, data = _block(text[begin.end() : end], line, source)
-        if good <= 0:
-            refused = run
-        elif len(parts) == 1:
-            series[""] = data
-        else:
-            label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
-            series[distinct(label, series) if label else ""] = data
-    if refused is not None and not series:
-        return {"": unanswered(refused)}
+        label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
+        label = "" if len(parts) == 1 else label
+        series[distinct(label, series) if label else ""] = data if good > 0 else unanswered(run)
     return series
 
 

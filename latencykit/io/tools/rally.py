@@ -14,7 +14,7 @@ from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import text_of_run
 
 if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
@@ -27,6 +27,7 @@ _ROW = re.compile(
     r"(\S{1,9})",
     re.MULTILINE,
 )
+_HEADING = rf"{_BEGIN}Metric{_NEXT}"
 _LATENCY = (
     rf"{_BEGIN}[\d.]{{1,12}}th percentile (?:latency|service time){_NEXT}[^|,\n]{{0,200}}[|,]"
 )
@@ -37,7 +38,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     points: defaultdict[tuple[str, str], dict[float, float]] = defaultdict(dict)
     errors: dict[str, str] = {}
     units: dict[tuple[str, str], str] = {}
-    for level, what, cell, value, unit in _ROW.findall(plain(source.text())):
+    for level, what, cell, value, unit in _ROW.findall(text_of_run(source, _HEADING)):
         task = cell.strip()
         if not level:
             errors[task] = value

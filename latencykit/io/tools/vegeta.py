@@ -436,6 +436,7 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
 
 def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows between the minimum and the maximum."""
+    text_of_run(source, _HDRPLOT)
     part = sections(source, _HDRPLOT)[-1]
     notes: list[str] = []
     lines = part.lines(0, len(part.text))

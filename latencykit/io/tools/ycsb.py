@@ -12,6 +12,7 @@ interval logs.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +76,14 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     records = json_text.values(source.text(), source)
     keys = ("metric", "measurement", "value")
     rows = [tuple(str(row.get(key)) for key in keys) for row in records if isinstance(row, dict)]
-    return _series(rows, Run(loop="closed"))
+    begins = [k for k, row in enumerate(rows) if row[:2] == ("OVERALL", "RunTime(ms)")]
+    if len(begins) < 2:
+        return _series(rows, Run(loop="closed"))
+    return {
+        f"run {number} {name}": data
+        for number, (begin, end) in enumerate(pairwise([0, *begins[1:], len(rows)]), 1)
+        for name, data in _series(rows[begin:end], Run(loop="closed")).items()
+    }
 
 
 def _series(rows: list[Any], run: Run) -> dict[str, Data]:
