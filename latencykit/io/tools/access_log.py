@@ -491,10 +491,15 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     parts = [
         _json_columns(batch, first, server, source, options) for first, batch in batches if batch
     ]
+    parts = [part for part in parts if len(part["time"])]
     if not parts:
         return {}
     details = [part.pop("columns") for part in parts if "columns" in part]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    columns = {
+        name: np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+        if all(name in part for part in parts)
+    }
     unit, unit_from = options.resolve_unit(server.unit)
     duration = nanoseconds_of(columns["time"], unit)
     given: dict[str, Any] = {"duration": duration, "outcome": _outcomes(columns["status"])}
