@@ -24,7 +24,7 @@ def lines(source: Source, notes: list[str]) -> Iterator[tuple[int, list[dict[str
     """Yield (number of the first line, pairs of each line that is not blank) chunk by chunk."""
     last: dict[str, str] = {}
     for first, chunk in line_chunks(source):
-        texts = chunk.decode("utf-8", "replace").split("\n")
+        texts = chunk.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
         records = [pairs(text) for text in texts if text.strip()]
         # A line without an end is cut where it does not end in the pair that others end in.
         before = records[-2] if len(records) > 1 else last

@@ -167,10 +167,24 @@ class Section:
         return matches
 
 
+_COMMAND = re.compile(r"^(?:[\w.-]+@\S[^\n]{0,80}?[$#%>❯]|[$❯]) +\S", re.MULTILINE)
+
+
+def _with_commands(text: str, starts: list[int]) -> list[int]:
+    """Where runs begin: at the last prompt above a report, which states how it was made."""
+    prompts = [match.start() for match in _COMMAND.finditer(text)]
+    bounds = zip([0, *starts[:-1]], starts, strict=True) if starts else ()
+    found = []
+    for before, start in bounds:
+        at = bisect_left(prompts, start)
+        found.append(prompts[at - 1] if at and prompts[at - 1] > before else start)
+    return found
+
+
 def sections(source: Source, begin: re.Pattern[str]) -> list[Section]:
     """Return one section per run: each begins where `begin` matches, the first one earlier."""
     text = plain(source.text())
-    starts = [match.start() for match in begin.finditer(text)]
+    starts = _with_commands(text, [match.start() for match in begin.finditer(text)])
     bounds, line_at = [0, *starts[1:], len(text)], line_numbers(text)
     return [Section(text[start:end], line_at(start), source) for start, end in pairwise(bounds)]
 
@@ -192,6 +206,7 @@ def text_of_run(
     """
     text = plain(source.text())
     starts = [match.start() for match in re.finditer(begin, text, _flags(begin))]
+    starts = _with_commands(text, starts)
     runs, at, begins_at = [], 0, 0
     for end in [*starts[1:], len(text)]:
         if search(holds, text[at:end]):

@@ -673,7 +673,22 @@ def test_pairs_of_statistics_are_not_requests(read_text):
 
 @pytest.mark.parametrize("run", ["op=a samples=12", "op=a conns=2", "size=3", "p99=3ms op=a"])
 def test_pairs_about_runs_are_not_requests(read_text, run):
-    assert only(read_text("op=a took=8s\nop=b took=2s\n")).duration.tolist() == [8e9, 2e9]
     text = f"{run} took=8s\n{run} took=2s\n"
     with contextlib.suppress(UnknownFormatError):
         assert all(not isinstance(data, Samples) for data in read_text(text).values())
+
+
+def test_starts_and_ends_of_appointments_are_not_requests(read_text):
+    with pytest.raises(LatencyKitError):
+        read_text(
+            "start,end\n2026-01-05T09:00:00,2026-01-05T10:00:00\n2026-01-05T11:00:00,2026-01-05T11:30:00\n",
+            "x.csv",
+        )
+
+
+def test_pairs_need_a_time_or_an_outcome(read_text):
+    for line in ("timeout=3s delay=5s method=GET", "<animate dur=2s begin=1s>", "name=a took=3s"):
+        with pytest.raises(LatencyKitError):
+            read_text(f"{line}\n{line}\n", "x.conf")
+    marked = "\ufeff" + PAIRS.format(1, "1ms") + PAIRS.format(2, "2ms")
+    assert only(read_text(marked, "x.log")).duration.tolist() == [MS, 2 * MS]

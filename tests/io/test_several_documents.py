@@ -88,3 +88,10 @@ def test_a_banner_without_results_belongs_to_the_next_run(read_text):
     banner = one[: one.index("Initializing")]
     (name,) = read_text(f"{banner}\n{one}", "x.txt")
     assert "run" not in name
+
+
+def test_what_stands_above_a_report_is_about_it(read_text):
+    """A prompt with its command, or settings: not those of the run before."""
+    one = (DATA / "sockperf/ping-pong/stdout.txt").read_text()
+    text = "".join(f"$ sockperf ping-pong --mps={rate}\n{one}\n" for rate in (5, 50, 500))
+    assert [data.run.rate for data in read_text(text).values()] == [5, 50, 500]

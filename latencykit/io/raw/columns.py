@@ -49,6 +49,7 @@ _OWN = ("outcome", "connection", "tag")  # columns that samples have in any case
 _AGES = 1e17  # ns, three years: not a latency, but a point in time
 _LATEST = 9.2e18  # ns since 1970; the year 2261
 _HOUR = 3.6e12  # ns
+_LONGEST_REQUEST = 3e11  # ns: the median of tables of requests is shorter
 _NARROW = 1e-3  # of their middle, by which points in time of one run differ at most
 _MEANT_AS_START = word_set(
     "timestamp time_stamp ts datetime date_time time date t epoch unix when at"
@@ -331,6 +332,10 @@ def _bounds(
     if len(ends) > 2 and (begins[1:] == ends[:-1]).all():
         seen = f"each {start.column!r} is the {end.column!r} before it: the rows are intervals"
         raise source.corrupt(None, seen, "one row per request", "read what they were made from")
+    unit = end.unit or "ns"
+    lasted = [times_of(sample[part.column], kinds[0], unit).ns for part in (start, end)]
+    if not 0 <= float(np.median(lasted[1] - lasted[0])) <= _LONGEST_REQUEST:
+        return None  # of appointments, trips, terms of office
     notes.append(f"latencies are the times from {start.column!r} to {end.column!r}")
     return start, end
 

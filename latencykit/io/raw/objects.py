@@ -242,7 +242,7 @@ def _at(record: Mapping[str, object], column: str, path: list[str]) -> object:
 def sniff_pairs(head: Head) -> Confidence:
     """Recognise lines of ``key=value``: the same keys in most of them, of a request.
 
-    A request has a time, a name or an outcome beside its latency; a run has settings or counts.
+    A request has a time or an outcome beside its latency; a run has settings or counts.
     """
     rows = [logfmt.pairs(line) for line in head.lines[:_SAMPLE] if line.strip()]
     keys = dict.fromkeys(chain.from_iterable(rows))
@@ -250,12 +250,15 @@ def sniff_pairs(head: Head) -> Confidence:
     of_a_run = are_statistics(keys) or looks_aggregated(keys) or not _SETTINGS.isdisjoint(keys)
     if len(rows) < 2 or of_a_run or not (latency_columns(often)[0] or start_and_end(often)):
         return Confidence.NO
-    own = {part.column for part in latency_columns(often)[0]}
-    beside = [key for key in often if key not in own]
-    fits = roles_of(beside, "") or any(map(candidate, beside))
+    if any(line.lstrip().startswith("<") for line in head.lines[:_SAMPLE]):
+        return Confidence.NO  # of a page or a picture
+    own = {part.column for part in latency_columns(often)[0] if part.stem not in _OF_OTHERS}
+    dated = not own.isdisjoint(often) and "start" in roles_of(often, next(iter(own), ""))
+    fits = dated or bool(own and any(map(candidate, often))) or bool(start_and_end(often))
     return Confidence.GENERIC if fits else Confidence.NO
 
 
+_OF_OTHERS = ("delay", "cost")  # of a retry or a move
 _SETTINGS = word_set(
     "rate rps qps conns connections threads concurrency workers clients users vus iterations seed"
 )

@@ -43,7 +43,7 @@ _STRESS_LINE = re.compile(
 )
 _STRESS_BEGIN = (
     r"^[ \t]*(?:\*+ Stress Settings|(?:### )?Running (?:[A-Z]+ )?with \d|type[, ]+total ops,"
-    "|Results:)"
+    "|Rate:|Results:)"
 )
 _STRESS_HINT = "-log hdrfile=run.hdr keeps the full distribution"
 _BLOCK = re.compile(

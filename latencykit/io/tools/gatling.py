@@ -156,7 +156,8 @@ _PERCENTILE = re.compile(r"response time (\d{1,2})(?:st|nd|rd|th) percentile")
 
 def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
     """Read the table of a run, of its good requests."""
-    text = text_of_run(source, _CONSOLE, r"^[ \t]*> request count\b")
+    begin = rf"^Simulation \S+ (?:started|completed in)|{_CONSOLE}"
+    text = text_of_run(source, begin, r"^[ \t]*> request count\b")
     rows = {row[1]: [_number(cell) for cell in row.groups()[1:]] for row in _ROW.finditer(text)}
     if "request count" not in rows:
         seen, expected = "the table has no request count", "as Gatling prints it at the end"

@@ -108,7 +108,7 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
     """The replies of one target, or the closing statistics."""
     rows = _REPLY.findall(text)
     single = [row for row in rows if "DUP!" not in row[5]]
-    if _DUPLICATES.search(text):  # not marked by macOS
+    if len(_SENT.findall(text)) == 1 and _DUPLICATES.search(text):  # not marked by macOS
         single = list({row[1]: row for row in reversed(single)}.values())[::-1]
     sent, unreachable = _SENT.findall(text), len(_UNREACHABLE.findall(text))
     notes = []
