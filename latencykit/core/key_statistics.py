@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,20 @@ from latencykit.units import (
     format_value,
     sure_percentile,
 )
+
+if TYPE_CHECKING:
+    from latencykit.core.run import Run
+
+
+def not_answered(run: Run) -> list[str]:
+    """Return the numbers of requests that were not answered well, in words."""
+    numbers = {
+        "failed": run.failed,
+        "timed out": run.timeouts,
+        "dropped": run.dropped,
+        "unfinished": run.unfinished,
+    }
+    return [f"{format_count(number)} {word}" for word, number in numbers.items() if number]
 
 
 def key_statistics(data: Any) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -53,7 +54,6 @@ _UNITS = {
 _NUMBER = re.compile(
     r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)\s*", re.IGNORECASE
 )
-_GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 FINE = 10_000.0
 """Nanoseconds below which whole ones would round by more than 0.005 %."""
 
@@ -150,10 +150,17 @@ def whole_nanoseconds(stamps: ArrayLike, unit: str) -> NDArray[np.int64]:
 
 def distinct(name: str, taken: Container[str]) -> str:
     """Return `name`, numbered where it is taken: "sleep 1", "sleep 1 (2)"."""
-    label, number = name, 2
-    while label in taken:
-        label, number = f"{name} ({number})", number + 1
-    return label
+    if name not in taken:
+        return name
+    most = 2
+    while f"{name} ({most})" in taken:
+        most *= 2
+    numbers = range(
+        max(most // 2, 2), most + 1
+    )  # they are given in order: searched, not counted through
+    return (
+        f"{name} ({numbers[bisect_left(numbers, 1, key=lambda n: f'{name} ({n})' not in taken)]})"
+    )
 
 
 def data_from_points(
@@ -277,31 +284,6 @@ def number_in(text: str, most: float = 1e15) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value < most else None
-
-
-def decimal_mark(cells: Iterable[str]) -> str:
-    """Return the mark of decimals in a column: ``.`` or ``,``; "" where its cells contradict.
-
-    Of cells such as 1,234 alone it is the comma: the tool is one that prints decimals.
-    """
-    sure, likely = set[str](), set[str]()
-    for cell in cells:
-        marks = re.findall("[.,]", cell)
-        if len(marks) == 1:
-            (likely if _GROUPED.fullmatch(cell) else sure).add(marks[0])
-        elif marks:
-            sure.add(marks[-1] if len(set(marks)) > 1 else ",.".replace(marks[0], ""))
-    found = sure or likely or {"."}
-    return found.pop() if len(found) == 1 else ""
-
-
-def plain_number(cell: str, mark: str) -> str | None:
-    """Return a number as Python writes it; None where its marks are not those of the column."""
-    group = ",.".replace(mark, "")
-    pattern = rf"(?:\d+|\d{{1,3}}(?:[{group}]\d{{3}})+)(?:[{mark}]\d+)?|NaN" if mark else r"\d+|NaN"
-    if not re.fullmatch(pattern, cell):
-        return None
-    return re.sub(f"[{group}]", "", cell).replace(mark or ".", ".")
 
 
 def numbers_of(texts: Iterable[str]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
+from latencykit.core.key_statistics import not_answered
 from latencykit.core.quantiles import statistic_text
 from latencykit.core.run import TOTAL, shown_parts
 from latencykit.errors import (
@@ -275,13 +276,7 @@ def conditions(data: Any) -> list[str]:
     if run.connections:
         parts.append("1 connection" if run.connections == 1 else f"{run.connections:,} connections")
     parts += [_MEASURES.get(run.measure, ""), _CORRECTIONS.get(run.corrected, "")]
-    losses = {
-        "failed": run.failed,
-        "timed out": run.timeouts,
-        "dropped": run.dropped,
-        "unfinished": run.unfinished,
-    }
-    parts += [f"{format_count(number)} {word}" for word, number in losses.items() if number]
+    parts += not_answered(run)
     unit = "no unit stated" if run.unit == "none" else f"values assumed to be {run.unit}"
     parts.append(unit if run.unit_note is not None else "")
     return [part for part in parts if part]

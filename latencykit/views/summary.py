@@ -18,6 +18,7 @@ from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import Tails, TailsByRequest
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.key_statistics import not_answered
 from latencykit.core.quantiles import (
     highest_pinned_down,
     highest_supported_percentile,
@@ -763,17 +764,6 @@ def _interval_row(row: IntervalRecord, name: str) -> PercentileRecord:
     }
 
 
-def _not_answered(run: Run) -> str:
-    others = {
-        "failed": run.failed,
-        "timed out": run.timeouts,
-        "dropped": run.dropped,
-        "unfinished": run.unfinished,
-    }
-    counts = (f"{format_count(number)} {word}" for word, number in others.items() if number)
-    return ", ".join(counts)
-
-
 def headline(data: Any) -> str:
     """Return p50, p99 and the maximum in one sentence."""
 
@@ -781,8 +771,8 @@ def headline(data: Any) -> str:
         return format_value(value, data.unit)
 
     if isinstance(data, Summary):
-        if data.count == 0 and (lost := _not_answered(data.run)):
-            return f"No request was answered well: {lost}."
+        if data.count == 0 and (lost := not_answered(data.run)):
+            return f"No request was answered well: {', '.join(lost)}."
         values = [f"{name} {show(value)}" for name, value in data.stats.items()]
         values += [
             f"{percentile_name(p)} {show(v)}" for p, v in sorted(data.reported_percentiles.items())
@@ -841,8 +831,8 @@ def trust(data: Any, record: SeriesRecord) -> list[str]:
             "Corrected for coordinated omission: added values follow from those measured, "
             "so no confidence is claimed."
         )
-    if lost := _not_answered(run):
-        sentences.append(f"Not counted among the answered requests: {lost}.")
+    if lost := not_answered(run):
+        sentences.append(f"Not counted among the answered requests: {', '.join(lost)}.")
     return [*sentences, *(as_sentence(note) for note in record["notes"])]
 
 

@@ -138,6 +138,18 @@ def with_point(cell: str, style: Style) -> str:
     return re.sub(rf"{_GROUP}|,", "", bare) if _ENGLISH.fullmatch(bare) else "?"
 
 
+def decimal_style(cells: Iterable[str]) -> Style:
+    """Return the style of numbers of a tool that prints decimals: 1,234 alone has a comma."""
+    style = style_of(cells) or "plain"
+    return "comma" if style == "unclear" else style
+
+
+def decimal_number(cell: str, style: Style) -> str | None:
+    """Return such a number with a decimal point; None where it does not fit the style."""
+    number = "?" if style == "mixed" else with_point(cell, style)
+    return number if number == "NaN" or re.match(r"[-+.]?\d", number) else None
+
+
 # ------------------------------------------------------------
 # Names of columns: latencies, starts, operations …, and their units.
 

@@ -18,12 +18,11 @@ from latencykit.io.build import (
     STATISTIC_WORDS,
     data_from_points,
     data_from_values,
-    decimal_mark,
     distinct,
     nanoseconds_of,
     percentile_named,
-    plain_number,
 )
+from latencykit.io.raw.cells import decimal_number, decimal_style
 from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.text_reports import fact, plain
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit._typing import JSONObject
+    from latencykit.io.raw.cells import Style
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _WORDS = STATISTIC_WORDS | {"q1": 25.0, "q3": 75.0}
@@ -122,10 +122,10 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
         ]
         columns = {k: kind for k, name in enumerate(heading) if (kind := _kind(name)) is not None}
         numbers = (_CELL.fullmatch(cells[k]) for cells in complete for k in columns)
-        mark = decimal_mark(match[1] for match in numbers if match)
+        style = decimal_style(match[1] for match in numbers if match)
         for number, cells in rows:
             try:
-                values = _values(cells, heading, columns, mark)
+                values = _values(cells, heading, columns, style)
             except InvalidArgumentError as error:
                 refuse_line(source, options, number, str(error), "times such as 7.735 us")
                 continue
@@ -138,13 +138,13 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _values(
-    cells: list[str], heading: list[str], columns: Mapping[int, float | str], mark: str
+    cells: list[str], heading: list[str], columns: Mapping[int, float | str], style: Style
 ) -> dict[float | str, float]:
     """The statistics of a row (ns)."""
     if len(cells) != len(heading):
         raise InvalidArgumentError(f"{len(cells)} cells below a heading of {len(heading)}")
     return {
-        kind: _duration(cells[k], heading[k], mark)
+        kind: _duration(cells[k], heading[k], style)
         for k, kind in columns.items()
         if cells[k] not in _ABSENT
     }
@@ -158,10 +158,10 @@ def _kind(heading: str) -> float | str | None:
     return None if kind == "count" else kind
 
 
-def _duration(cell: str, heading: str, mark: str) -> float:
+def _duration(cell: str, heading: str, style: Style) -> float:
     """A cell in ns; its unit is in it, or in the heading."""
     match, unit = _CELL.fullmatch(cell), _UNIT.search(heading)
-    number = plain_number(match[1], mark) if match else None
+    number = decimal_number(match[1], style) if match else None
     if match is None or number is None:
         raise InvalidArgumentError(f"{cell!r} cannot be read as a time")
     return round(parse_duration(number + (match[2] or (unit[1] if unit else ""))), 3)

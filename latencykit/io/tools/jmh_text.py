@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
 from latencykit.core import is_summary
-from latencykit.io.build import decimal_mark, plain_number
+from latencykit.io.raw.cells import decimal_number, decimal_style
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, SeveralDocuments, refuse_line
 from latencykit.io.text_reports import fact, line_numbers, plain
@@ -21,6 +21,7 @@ from latencykit.io.tools.jmh import FINER, of_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from latencykit.io.raw.cells import Style
     from latencykit.io.source import Data, ReadOptions, Source
 
     _Line = tuple[int, str, re.Match[str] | None]
@@ -159,9 +160,9 @@ def _rows(
     if heading is not None:
         columns, names = heading[2].split(), _parameters(heading)
     cells = [cell for _, _, row in table if row for cell in _scores(row, columns)]
-    mark = decimal_mark(cells)
+    style = decimal_style(cells)
     for number, line, row in table:
-        facts = _facts(row, columns, mark) if row else None
+        facts = _facts(row, columns, style) if row else None
         if row is None or facts is None:
             seen = f"{printable(line.strip(), 50)!r}"
             refuse_line(source, options, number, seen, "a row of JMH's table")
@@ -191,12 +192,12 @@ def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
     ]
 
 
-def _facts(row: re.Match[str], columns: list[str], mark: str) -> dict[str, Any] | None:
+def _facts(row: re.Match[str], columns: list[str], style: Style) -> dict[str, Any] | None:
     """Count, score and threads of a row; None without a score."""
     numbers, rough = _numbers(row, columns), row["rough"]
     if len(numbers) > len(columns) + 1:  # thousands with blanks, or another table
         return None
-    score = None if rough else plain_number(numbers.pop(), mark) if numbers else None
+    score = None if rough else decimal_number(numbers.pop(), style) if numbers else None
     if rough == "0":
         rough, score = None, "0"
     known = dict(zip(reversed(columns), reversed(numbers), strict=False))
@@ -211,7 +212,7 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
     """The results that stand above the table, by the names of the CSV's columns."""
     results = [*_RESULT.finditer(text)]
     line_at, before = line_numbers(text), 0
-    mark = decimal_mark([cell for cell, _ in _SCORE.findall(text)])
+    style = decimal_style([cell for cell, _ in _SCORE.findall(text)])
     ends = [*(result.start() for result in results[1:]), len(text)]
     for result, end in zip(results, ends, strict=False):
         above, before = text[before : result.start()], result.end()
@@ -231,11 +232,12 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
         samples = count[1] if count else None
         yield (
             line,
-            facts | {"Benchmark": name, "Samples": samples, "Score": plain_number(score[1], mark)},
+            facts
+            | {"Benchmark": name, "Samples": samples, "Score": decimal_number(score[1], style)},
         )
         for percentile, value in _POINT.findall(text, result.end(), end) if count else ():
             level = float(percentile.replace(",", ".")) / 100
-            point = {"Benchmark": f"{name}:p{level:.8g}", "Score": plain_number(value, mark)}
+            point = {"Benchmark": f"{name}:p{level:.8g}", "Score": decimal_number(value, style)}
             yield line, facts | point | {"Samples": samples}
 
 

@@ -41,9 +41,9 @@ _HINT = (
 _STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
 _KNOWN = {*_STATS, "median", "count", "mean_rate"}
 _TIMER = re.compile(r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, )+\w+=\S+)\s*$", re.MULTILINE)
-_CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%. -]+? *(?:=|<=) .+\n)+)", re.MULTILINE)
+_CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%.-][\w%. -]*?(?:=|<=) .+\n)+)", re.MULTILINE)
 _FACT = re.compile(
-    r"^ +([\w%. -]+?) *(?:=|<=) (\d+(?:\.\d+)?(?:E-?\d{1,2})?) (\S+) *$", re.MULTILINE
+    r"^ +([\w%.-][\w%. -]{0,60}?) *(?:=|<=) (\d+(?:\.\d+)?(?:E-?\d{1,2})?) (\S+) *$", re.MULTILINE
 )
 _COUNT = re.compile(r"^ +count = (\d{1,18}) *$")
 _HISTOSTATS = re.compile(

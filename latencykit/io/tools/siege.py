@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, ReadOptions, Source
 
 _LINE = re.compile(
-    r"^[ \t]*\"?([A-Za-z_ ]+?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)", re.MULTILINE
+    r"^[ \t]*\"?([A-Za-z_][A-Za-z_ ]{0,60}?)\"?[ \t]*:[ \t]*([\d.]+)[ \t]*([A-Za-z/%]*)",
+    re.MULTILINE,
 )
 _BEGIN = re.compile(r"^[ \t]*Transactions:", re.MULTILINE)
 _HINT = (
