@@ -197,6 +197,12 @@ _FORMATS: dict[str, tuple[str, ...]] = {
         '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
     ),
     "tools.rally": ("rally", "percentile latency", "percentile service time"),
+    "tools.mtr": ("mtr", "loss%"),
+    "tools.redis_cli": (
+        "redis-cli redis-cli-intrinsic",
+        " samples)", " total runs (avg",
+        r"^\d+ \d+ \d+\.\d\d \d+$",
+    ),
     "tools.redis": (
         "memtier-json memtier redis-benchmark redis-benchmark-csv",
         '"run information"', "all stats", "aggregated average results",

@@ -8,29 +8,20 @@ at the deadline are dropped, and only counted.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import (
-    in_nanoseconds,
-    nanoseconds,
-    outcome_codes,
-    percentiles_in,
-    samples_of,
-)
-from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.declared import Json, Report, Rows, at, in_ns
 from latencykit.io.sniffing import certain, has_json_keys, starts_with
 from latencykit.io.source import Format
-from latencykit.io.text_reports import command_of, plain, section_runs
-from latencykit.io.tools.hey import BEGIN, HeyReport, data_from_report, is_report, parse_report
+from latencykit.io.text_reports import plain
+from latencykit.io.tools.hey import REPORT, evenly, is_report
 
 if TYPE_CHECKING:
-    from latencykit._typing import JSONObject
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
-
 
 _HEADER = "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status"
 _RUN = Run(tool="oha", measure="service", unit="s", unit_from="format")
@@ -43,113 +34,77 @@ _FROM_SCHEDULE = (
 )
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read percentiles and buckets, of good replies alone with ``--stats-success-breakdown``."""
-    record = json_text.load(source)
-    summary = json_text.entry(record, "summary", source)
-    apart = isinstance(record.get("latencyPercentilesSuccessful"), dict)
-    suffix = "Successful" if apart else ""
-    percentiles = json_text.entry(record, f"latencyPercentiles{suffix}", source)
-    histogram = json_text.entry(record, f"responseTimeHistogram{suffix}", source)
-    marks = sorted((nanoseconds(mark, "s"), int(count)) for mark, count in histogram.items())
-    codes, errors = (
-        record.get(key) or {} for key in ("statusCodeDistribution", "errorDistribution")
-    )
-    statuses = {int(code): int(count) for code, count in codes.items()}
-    good = sum(count for code, count in statuses.items() if code < 400 or not apart)
-    if sum(count for _, count in marks) != good:  # equal marks fall together in an object
-        marks = []
-    names = {"min": "fastest", "max": "slowest", "mean": "average"}
-    report = HeyReport(
-        stats=in_nanoseconds({name: summary.get(key) for name, key in names.items()}, "s"),
-        points=_points(percentiles),
-        marks=tuple(mark for mark, _ in marks),
-        buckets=tuple(count for _, count in marks),
-        statuses=statuses,
-        errors={str(text): int(count) for text, count in errors.items()},
-        duration=summary.get("total"),
-        achieved=summary.get("requestsPerSec"),
-        apart=apart,
-    )
-    return {"": data_from_report(report, _run_of(record, report), 0.0)}
+def sniff_text(head: Head) -> Confidence:
+    """Recognise the headings, and the success rate that hey does not print."""
+    text = plain(head.text)
+    headings = ("Response time distribution", "Latency distribution")
+    return certain("Success rate:" in text and is_report(text, *headings))
 
 
-def _points(percentiles: JSONObject) -> dict[float, float]:
-    """Percentile → ns; null stands for a percentile that too few requests leave unknown."""
-    cells = {
-        f"p{key.removeprefix('p')}": value
-        for key, value in percentiles.items()
-        if isinstance(value, (int, float))
-    }
-    return in_nanoseconds(percentiles_in(cells), "s")
+def finish_text(report: Report) -> Report:
+    """Take the loop from the command line."""
+    command, run = report.run.command, report.run
+    if command is not None:
+        run = run.replace(**(_SCHEDULE if "--latency-correction" in command else _SERVICE))
+    return evenly(replace(report, run=run, timeout=0.0))
 
 
-def _run_of(record: JSONObject, report: HeyReport) -> Run:
-    """The run, by a comparison of the times to the first byte with the total ones."""
-    first = _points(record.get("firstBytePercentiles") or {})
-    slowest = ((record.get("details") or {}).get("firstByte") or {}).get("slowest")
-    top = report.stats.get("max")
-    if not first or slowest is None or not top:
-        return _RUN
-    if not any(
-        report.points.get(p, 0.0) > _APART * value for p, value in first.items() if value > 0
-    ):
-        return _RUN.replace(**_SERVICE)
-    if top <= _APART * nanoseconds(slowest, "s"):
-        return _RUN.replace(**_SCHEDULE).with_notes(_FROM_SCHEDULE)
-    return _RUN
+def finish_json(report: Report, record: Any) -> Report:
+    """Compare the times to the first byte with the total ones; equal marks fall together."""
+    good = (report.count or 0) - (report.mixed if report.text else 0)
+    if sum(report.counts) != good:
+        report = replace(report, edges=(), counts=())
+    first = at(record, "firstBytePercentiles") or {}
+    slowest, top = at(record, "details.firstByte.slowest"), report.stats.get("max")
+    run = report.run
+    if first and slowest is not None and top:
+        pairs = ((float(p[1:]), in_ns(v, "s")) for p, v in first.items() if v)
+        if not any(report.points.get(p, 0.0) > _APART * value for p, value in pairs):
+            run = run.replace(**_SERVICE)
+        elif top <= _APART * in_ns(slowest, "s"):
+            run = run.replace(**_SCHEDULE).with_notes(_FROM_SCHEDULE)
+    return evenly(replace(report, run=run, timeout=0.0))
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
-    """Read every reply; the moment it was due, where a schedule shows in the times."""
-    names = ("request-start", "Response-delay", "request-duration", "status")
-    largest = dict.fromkeys(names, 9e9)
-    layout = RowLayout(tuple(_HEADER.split(",")), names, skip=1, largest=largest)
-    frame, notes = read_table(source, options, layout)
-    start, delay, duration = (
-        np.rint(frame[name].to_numpy(np.float64) * 1e9).astype(np.int64) for name in names[:3]
-    )
-    given: dict[str, object] = {
-        "start": start,
-        "duration": duration,
-        "outcome": outcome_codes(error=frame["status"].to_numpy(np.int64) >= 400),
-    }
-    due = start - (duration - delay)
-    # Requests per second, where they were due at even steps and some were late; else None.
-    if due.size < _OFTEN or not (duration > _APART * delay).any():
-        rate = None
-    else:
+def finish_rows(frame: Any, given: dict[str, Any], run: Run) -> tuple[dict[str, Any], Run]:
+    """Find the moments at which requests were due, where these show an even schedule."""
+    delay = np.rint(frame["Response-delay"].to_numpy(np.float64) * 1e9).astype(np.int64)
+    due = given["start"] - (given["duration"] - delay)
+    rate = None
+    if due.size >= _OFTEN and (given["duration"] > _APART * delay).any():
         steps = np.diff(np.sort(due)).astype(np.float64)
         step = float(np.median(steps))
         even = np.abs(steps - step) <= 0.25 * step + 50_000
         rate = round(1e9 / step, 3) if step > 0 and even.mean() >= _EVEN else None
     if rate is None:
-        run = _RUN.replace(**_SERVICE, notes=notes)
-    else:
-        given |= {"intended": due, "duration": delay}
-        run = _RUN.replace(**_SCHEDULE, rate=rate, notes=notes).with_notes(_FROM_SCHEDULE)
-    return samples_of(given, run, options)
+        return given, run.replace(**_SERVICE)
+    run = run.replace(**_SCHEDULE, rate=rate).with_notes(_FROM_SCHEDULE)
+    return given | {"intended": due, "duration": delay}, run
 
 
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the headings, and the success rate that hey does not print."""
-    text = plain(head.text)
-    headings = ("Response time distribution", "Latency distribution")
-    return certain("Success rate:" in text and any(is_report(text, name) for name in headings))
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read percentiles and buckets, of good replies alone with ``--stats-success-breakdown``."""
+    apart = '"latencyPercentilesSuccessful": {' in source.text()
+    return (_APART_JSON if apart else _JSON)(source, options)
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
-    """Read every report."""
-    series: dict[str, Data] = {}
-    for name, part in section_runs(source, BEGIN).items():
-        command = command_of(part.text, "oha")
-        run = _RUN.replace(command=command, unit_from="file")
-        if command is not None:
-            run = run.replace(**(_SCHEDULE if "--latency-correction" in command else _SERVICE))
-        series[name] = data_from_report(parse_report(part), run, 0.0)
-    return series
-
-
+_JSON = Json(
+    run=_RUN,
+    facts={
+        "min": "summary.fastest", "max": "summary.slowest", "mean": "summary.average",
+        "duration": "summary.total", "achieved": "summary.requestsPerSec",
+    },
+    needed=("summary", "latencyPercentiles", "responseTimeHistogram"),
+    points="latencyPercentiles",
+    buckets="responseTimeHistogram",
+    statuses="statusCodeDistribution",
+    errors="errorDistribution",
+    finish=finish_json,
+)  # fmt: skip
+_APART_JSON = replace(
+    _JSON, points="latencyPercentilesSuccessful", buckets="responseTimeHistogramSuccessful",
+    finish=lambda report, record: finish_json(replace(report, text="(2xx only)"), record),
+)  # fmt: skip
 _COMMAND = "oha -z 30s -q 200 --latency-correction --no-tui"
 FORMATS = (
     Format(
@@ -158,11 +113,17 @@ FORMATS = (
         unit="s", example=f"{_COMMAND} --output-format json http://127.0.0.1:8080/ > oha.json",
     ),
     Format(
-        "oha-csv", "oha (CSV)", "samples", (".csv",), starts_with(_HEADER), read_csv, unit="s",
+        "oha-csv", "oha (CSV)", "samples", (".csv",), starts_with(_HEADER),
+        Rows(
+            run=_RUN, columns=_HEADER, duration="request-duration", unit="s",
+            start="request-start", status="status", numbers=("Response-delay",), finish=finish_rows,
+        ),
+        unit="s",
         example=f"{_COMMAND} --output-format csv http://127.0.0.1:8080/ > oha.csv",
     ),
     Format(
-        "oha", "oha (text)", "histogram", (".txt",), sniff_text, read_text,
+        "oha", "oha (text)", "histogram", (".txt",), sniff_text,
+        replace(REPORT, run=_RUN.replace(unit_from="file"), commands=("oha",), finish=finish_text),
         example=f"{_COMMAND} http://127.0.0.1:8080/ > oha.txt",
     ),
 )  # fmt: skip

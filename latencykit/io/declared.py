@@ -1,0 +1,500 @@
+"""Formats as declarations: where a tool's output has each fact, and what the facts amount to.
+
+`Text`, `Json` and `Rows` say where; `Report` has the facts of one run; `data_of` alone decides what
+they amount to. What is peculiar to a tool is its `finish`: a function that corrects a `Report`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit._text import printable
+from latencykit.core.histogram import Histogram
+from latencykit.io import json_text
+from latencykit.io.build import (
+    data_from_points,
+    distinct,
+    further_columns,
+    histogram_of_both,
+    mixed_note,
+    nanoseconds_of,
+    outcome_codes,
+    percentiles_in,
+    samples_of,
+    unanswered,
+)
+from latencykit.io.rows import RowLayout, read_table
+from latencykit.io.text_reports import command_of, plain, section_runs, text_of_run
+from latencykit.units import NANOSECONDS, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from latencykit.core.run import Run
+    from latencykit.io.source import Data, ReadOptions, Source
+    from latencykit.io.text_reports import Section
+
+_TIMES = ("min", "max", "mean", "std", "median", "timeout")  # in ns; of `Run`, in seconds:
+_SECONDS = ("duration",)
+_WHOLE = ("count", "failed", "timeouts", "dropped", "unfinished")
+VALUE = r"(-?[\d.]+(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *((?:10 )?[a-zµμ]{1,5})?\.?"
+_POINT = re.compile(rf"^\s*([\d.]+)(?:th|st)? ?%* *(?:in|<=|:)? +{VALUE}\s*$")
+_BUCKET = re.compile(rf"^\s*{VALUE} *\[(\d+)\]\s*\|?")
+_PAIR = re.compile(r"p(\d+(?:\.\d+)?): ([\d.]+)")
+_STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
+_ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
+TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
+_LATE, _CANCELED = ("timeout", "deadlineexceeded"), ("canceled", "unfinished")
+TRUNCATED = "the report is truncated at its end"
+
+
+@record(kw_only=True)
+class Report:
+    """The facts of one run, whichever tool stated them; times in ns.
+
+    Attributes
+    ----------
+    count : int or None
+        Requests among the values; `mixed` of them failed.
+    edges, counts : tuple
+        Upper ends of buckets, and the number of values in each.
+    apart : bool
+        Whether the values are of good replies alone, though `stats` may not be.
+    """
+
+    run: Run
+    stats: Mapping[str, float] = field(default_factory=dict)
+    points: Mapping[float, float] = field(default_factory=dict)
+    count: int | None = None
+    mixed: int = 0
+    edges: tuple[float, ...] = ()
+    counts: tuple[int, ...] = ()
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=dict)
+    text: str = ""
+    timeout: float | None = None  # ns that the tool waits for a reply, if `run` does not say so
+
+
+def data_of(report: Report) -> Data:
+    """Return what a report amounts to: the finest distribution that it allows."""
+    run = report.run.with_notes(*mixed_note(report.mixed))
+    counted, count, stats = sum(report.counts), report.count, dict(report.stats)
+    points = {p: value for p, value in report.points.items() if 0 < p < 100}
+    if 0 < counted < (count or 0) and TRUNCATED not in run.notes:
+        run = run.with_notes(f"the distribution is of the first {counted:,} of {count:,} replies")
+        stats.pop("mean", None)  # the sum of all by the number of the first ones
+    count = counted or None if count is None else count
+    good = None if count is None else count - report.mixed
+    if (good is not None and good <= 0 and not points) or (count is None and not (points or stats)):
+        return unanswered(run)
+    data: Data
+    if counted and counted >= (good or 0) and not report.mixed:
+        data = histogram_of_both(points, report.edges, report.counts, stats, run)
+    else:
+        data = data_from_points(points, None if good is None else max(good, 0), stats, run)
+    if run.timeouts and report.timeout is not None and isinstance(data, Histogram):
+        late = run.timeout or report.timeout
+        if run.timeout is None and run.duration is not None and run.duration * 1e9 < late:
+            late = 0.0  # the run was shorter: only the slowest reply bounds the timeout
+        return replace(data, censored=run.timeouts, censored_at=max(late, data.max))
+    return data
+
+
+def in_ns(value: str | float, unit: str) -> float:
+    """Return a value in ns, by its own unit or this; oha counts in tens of seconds where slow."""
+    tens, _, scale = unit.rpartition(" ")
+    if re.fullmatch(VALUE.partition(" ")[0], str(value)) and not math.isfinite(float(value)):
+        return math.nan
+    text = str(value) if str(value)[-1:].isalpha() else f"{float(value):.17g}{scale}"
+    return round(parse_duration(text) * float(tens or 1), 3)
+
+
+def report_of(
+    facts: Mapping[str, float | None], run: Run, finish: Callable[[Report], Report], **known: Any
+) -> Data:
+    """Return the data of facts by name: statistics, fields of `Run`, and the count."""
+    given: dict[str, Any] = {name: value for name, value in facts.items() if value is not None}
+    stats = {name: given.pop(name) for name in _TIMES if name in given and name != "timeout"}
+    count = given.pop("count", None)
+    count = None if count is None else int(count)
+    report = Report(run=run.replace(**given), stats=stats, count=count, **known)
+    return data_of(finish(_with_outcomes(report)))
+
+
+def _with_outcomes(report: Report) -> Report:
+    """The failures among statuses (of 400 and more: mixed) and errors, by their kinds."""
+    statuses, errors = report.statuses, report.errors
+    bad = {name: n for name, n in statuses.items() if not name.isdigit() or int(name) >= 400}
+    coded = any(name.isdigit() for name in statuses)
+    late = sum(n for text, n in errors.items() if TIMED_OUT.search(text))
+    mixed = sum(bad.values()) if coded else 0
+    failed = sum(errors.values()) - late + mixed
+    run = report.run.replace(failed=report.run.failed + failed, timeouts=report.run.timeouts + late)
+    count = sum(statuses.values()) if report.count is None and statuses else report.count
+    return replace(report, run=run, count=count, mixed=mixed)
+
+
+def as_it_is(report: Report) -> Report:
+    """Return the report: of tools without peculiarities."""
+    return report
+
+
+# ------------------------------------------------------------
+# Text: labels with a value behind them, and blocks of rows below a heading.
+
+
+@record(kw_only=True)
+class Text:
+    """Where a text has its facts.
+
+    Attributes
+    ----------
+    begin : str
+        The first line of a run's report.
+    facts : mapping of str to str
+        Label, or pattern with the value as its group, of each statistic or field of `Run`.
+    unit : str
+        Of values without one.
+    needed : tuple of str
+        Facts without which the report is corrupt.
+    points, buckets, statuses, errors : tuple of str
+        Headings of the blocks, the preferred one first.
+    closing : str
+        A heading that every complete report has.
+    commands : tuple of str
+        Names of the program, whose command line may stand above the report.
+    """
+
+    run: Run
+    begin: str
+    facts: Mapping[str, str]
+    unit: str = "s"
+    needed: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    buckets: tuple[str, ...] = ()
+    bucket_unit: str | None = None
+    statuses: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    closing: str = ""
+    present: Mapping[str, str] = field(default_factory=dict)  # pattern → what is missing without it
+    commands: tuple[str, ...] = ()
+    finish: Callable[[Report], Report] = as_it_is
+
+    def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
+        """Read every run of a file."""
+        runs = section_runs(source, re.compile(self.begin, re.MULTILINE))
+        return {name: self._data(part) for name, part in runs.items()}
+
+    def _data(self, part: Section) -> Data:
+        text = part.text
+        facts = {name: _fact(text, label, name, self.unit) for name, label in self.facts.items()}
+        for name in self.needed:
+            if facts[name] is None:
+                first = re.search(self.begin, text, re.MULTILINE)
+                at, label = first.start() if first else None, self.facts[name].rstrip(":")
+                raise part.corrupt(at, f"the summary has no {label}", "a value", "run it anew")
+        for pattern, seen in self.present.items():
+            if not re.search(pattern, text, re.MULTILINE):
+                raise part.corrupt(None, seen, "the whole report", "did the run end?")
+        blocks = _Blocks(part, (*self.points, *self.buckets, *self.statuses, *self.errors))
+        points = blocks.rows(self.points, _POINT)
+        buckets = blocks.rows(self.buckets, _BUCKET)
+        statuses = blocks.rows(self.statuses, _STATUS, strict=False)
+        errors: dict[str, int] = {}
+        for row in blocks.rows(self.errors, _ERROR, strict=False):
+            errors[row[2]] = errors.get(row[2], 0) + int(row[1])
+        cut = blocks.cut or (self.closing and not re.search(self.closing, text, re.MULTILINE))
+        run = self.run.replace(command=command_of(text, *self.commands) if self.commands else None)
+        unit = self.bucket_unit or self.unit
+        return report_of(
+            facts, run.with_notes(*[TRUNCATED] if cut else ()), self.finish, text=text,
+            points={float(row[1]): in_ns(row[2], row[3] or self.unit) for row in points},
+            edges=tuple(in_ns(row[1], row[2] or unit) for row in buckets),
+            counts=tuple(int(row[3]) for row in buckets),
+            statuses={row[1]: int(row[2]) for row in statuses}, errors=errors,
+        )  # fmt: skip
+
+
+def _fact(text: str, label: str, name: str, unit: str) -> float | None:
+    """The value behind a label, by what the fact is: ns, seconds, or a number."""
+    pattern = label if "(" in label else rf"^[ \t]*{re.escape(label)}\s+{VALUE}"
+    match = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
+    if match is None:
+        return None
+    if name in _WHOLE:
+        return int(match[1].replace(",", ""))
+    if name not in (*_TIMES, *_SECONDS):
+        return float(match[1].replace(",", ""))
+    value = in_ns(match[1], (match[2] if match.re.groups > 1 else None) or unit)
+    return value / 1e9 if name in _SECONDS and math.isfinite(value) else value
+
+
+class _Blocks:
+    """The rows below each of some headings; `cut` where the last of them is truncated."""
+
+    def __init__(self, part: Section, headings: tuple[str, ...]) -> None:
+        self._part, self.cut = part, False
+        lines = re.finditer(r"^[ \t]*[A-Z][\w ,()]*:?[ \t]*$", part.text, re.MULTILINE)
+        ends = [line.start() for line in lines]
+        self._spans: dict[str, tuple[int, int]] = {}
+        for heading in headings:
+            match = re.search(rf"^[ \t]*{re.escape(heading)}[ \t]*$", part.text, re.MULTILINE)
+            if match is not None:
+                end = next((at for at in ends if at > match.start()), len(part.text))
+                self._spans[heading] = match.end(), end
+
+    def rows(
+        self, headings: tuple[str, ...], like: re.Pattern[str], *, strict: bool = True
+    ) -> list[re.Match[str]]:
+        """Rows below the first heading that is there; others that begin as rows do are corrupt."""
+        text, part = self._part.text, self._part
+        start, end = next((self._spans[name] for name in headings if name in self._spans), (0, 0))
+        if end == len(text) and not text.endswith("\n"):
+            last = text.rfind("\n") + 1
+            if last > start and like.match(text[last:]) is None:
+                end, self.cut = last, True
+        expected = f"a row of the {headings[-1].lower().rstrip(':')}" if headings else ""
+        if strict and end < len(text):
+            return part.matches(like, start, end, expected)
+        rows = []
+        for number, line in part.lines(start, end):
+            row = like.match(line)
+            if row is not None:
+                rows.append(row)
+            elif line.lstrip().startswith("["):
+                seen = f"{printable(line.strip(), 50)!r}"
+                raise part.source.corrupt(number, seen, expected, "run the tool anew")
+        return rows
+
+
+# ------------------------------------------------------------
+# Text: one row per series.
+
+
+@record(kw_only=True)
+class Lines:
+    """Rows of which each has the facts of a series.
+
+    Attributes
+    ----------
+    row : str
+        Pattern of a row, with groups named as statistics (in `unit`), fields of `Run`, ``name`` of
+        the series, ``lost``: the share (%) of `count` without an answer, and ``points``: text such
+        as ``p50: 0.089, p99: 0.315``.
+    """
+
+    run: Run
+    row: str
+    unit: str
+    finish: Callable[[Report], Report] = as_it_is
+
+    def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
+        """Read every row; of rows without a name, the last one where no row has a name."""
+        rows = list(re.finditer(self.row, plain(source.text()), re.MULTILINE))
+        named = [row for row in rows if row.groupdict().get("name")]
+        series: dict[str, Data] = {}
+        for row in named or rows[-1:]:
+            texts = {key: text for key, text in row.groupdict().items() if text}
+            name, points = texts.pop("name", ""), _PAIR.findall(texts.pop("points", ""))
+            facts = {
+                key: in_ns(text, self.unit) if key in _TIMES
+                else int(text) if key in _WHOLE else float(text)
+                for key, text in texts.items()
+            }  # fmt: skip
+            if lost := round(facts.pop("lost", 0.0) * facts.get("count", 0) / 100):
+                facts |= {"timeouts": lost, "count": facts["count"] - lost}
+            series[distinct(name if len(named) > 1 else "", series)] = report_of(
+                facts, self.run, self.finish, text=row[0],
+                points={float(p): in_ns(value, self.unit) for p, value in points},
+            )  # fmt: skip
+        return series
+
+
+# ------------------------------------------------------------
+# JSON: a path to each fact.
+
+
+@record(kw_only=True)
+class Json:
+    """Where a JSON document has its facts.
+
+    Attributes
+    ----------
+    facts : mapping of str to str
+        Path of each statistic (in `unit`) or field of `Run`, such as ``result.latency.mean``.
+    needed : tuple of str
+        Objects without which it is not this tool's.
+    points, buckets, statuses, errors : str
+        Paths of objects (p99 → value, edge → count, status → count, text → count).
+    """
+
+    run: Run
+    facts: Mapping[str, str]
+    unit: str = "s"
+    needed: tuple[str, ...] = ()
+    points: str = ""
+    levels: Mapping[float, str] = field(default_factory=dict)  # percentile → its path
+    buckets: str = ""
+    statuses: str = ""
+    errors: str = ""
+    begin: str = ""
+    finish: Callable[[Report, Any], Report] = lambda report, _: report
+
+    def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
+        """Read the document."""
+        if self.begin:
+            text_of_run(source, self.begin)
+        record = json_text.load(source, after_noise=bool(self.begin))
+        for path in self.needed:
+            json_text.entry(record, path, source)
+        return {"": self.data(record)}
+
+    def data(self, record: Any) -> Data:
+        """Return what one object amounts to."""
+        facts = {name: self._fact(record, name, path) for name, path in self.facts.items()}
+        buckets = at(record, self.buckets) or {}
+        marks = sorted((in_ns(mark, self.unit), int(number)) for mark, number in buckets.items())
+        points = {
+            f"p{str(key).removeprefix('p')}": v
+            for key, v in (at(record, self.points) or {}).items()
+        }
+        points |= {f"p{level}": at(record, path) for level, path in self.levels.items()}
+        numbers = {key: v for key, v in points.items() if isinstance(v, (int, float))}
+        return report_of(
+            facts, self.run, partial(_finish, self.finish, record),
+            points={p: in_ns(v, self.unit) for p, v in percentiles_in(numbers).items()},
+            edges=tuple(mark for mark, _ in marks), counts=tuple(number for _, number in marks),
+            statuses={k: int(n) for k, n in (at(record, self.statuses) or {}).items()},
+            errors={str(k): int(n) for k, n in (at(record, self.errors) or {}).items()},
+        )  # fmt: skip
+
+    def _fact(self, record: Any, name: str, path: str) -> Any:
+        value = at(record, path)
+        if value is None:
+            return None
+        return (
+            in_ns(value, self.unit) if name in _TIMES else int(value) if name in _WHOLE else value
+        )
+
+
+def _finish(finish: Callable[[Report, Any], Report], record: Any, report: Report) -> Report:
+    return finish(report, record)
+
+
+def at(record: Any, path: str) -> Any:
+    """Return what lies at a path, such as ``result.errors``; None where nothing does."""
+    for key in path.split(".") if path else ():
+        record = record.get(key) if isinstance(record, dict) else None
+    return record if path else None
+
+
+# ------------------------------------------------------------
+# One row per request.
+
+
+@record(kw_only=True)
+class Rows:
+    """Which columns of a table have the facts of each request.
+
+    Attributes
+    ----------
+    columns : str
+        The header, joined with commas, of a table that has none of its own.
+    duration, start : str
+        Columns of the latency in `unit`, and of when the request began.
+    status : str
+        Column of HTTP's status, of which 400 and more are failures.
+    operation, connection : str
+        Columns of words: each operation is a series.
+    numbers, words : tuple of str
+        Further columns that `finish` takes, if they are there.
+    most, most_note : int, str
+        The number of rows after which the tool writes no more, and what to say then.
+    """
+
+    run: Run
+    columns: str
+    duration: str
+    unit: str
+    start: str = ""
+    status: str = ""
+    operation: str = ""
+    connection: str = ""
+    numbers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    most: int = 0
+    most_note: str = ""
+    finish: Callable[[Any, dict[str, Any], Run], tuple[dict[str, Any], Run]] = (
+        lambda _, given, run: (given, run)
+    )
+
+    def __call__(self, source: Source, options: ReadOptions) -> dict[str, Data]:
+        """Read every request."""
+        first = source.head.lines[0].strip()
+        headed = self.duration in first
+        escaped = re.escape(self.duration)
+        beside = re.search(rf"{escaped}([,;\t|])|([,;\t|]){escaped}", first) if headed else None
+        sep = (beside[1] or beside[2]) if beside else ","
+        columns = tuple(first.split(sep) if headed else self.columns.split(","))
+        numbers = [self.duration, self.start, self.status, *self.numbers]
+        words = [self.operation, self.connection, *self.words]
+        numbers, words = ([name for name in names if name in columns] for names in (numbers, words))
+        used = {*numbers, *words}
+        further = [name for name in columns if name not in used] if options.columns else []
+        most = 9.2e18 / NANOSECONDS[self.unit]
+        layout = RowLayout(
+            columns, tuple(numbers), (*words, *further), sep, skip=int(headed),
+            optional=self.numbers, loose=tuple(further), na=("null",),
+            largest={name: most for name in (self.duration, self.start) if name in columns},
+        )  # fmt: skip
+        frame, notes = read_table(source, options, layout)
+        return self.data(frame, (*self.notes, *notes), options)
+
+    def data(self, frame: Any, notes: tuple[str, ...], options: ReadOptions) -> dict[str, Data]:
+        """Return the series of a table's rows."""
+        given: dict[str, Any] = {"duration": _whole(frame[self.duration], self.unit)}
+        if self.start in frame:
+            given["start"] = _whole(frame[self.start], self.unit)
+        if self.status in frame:
+            given["outcome"] = outcome_codes(error=frame[self.status].to_numpy(np.int64) >= 400)
+        if self.connection in frame:
+            given["connection"] = codes_of(frame[self.connection])
+        names: list[str] = []
+        if self.operation in frame:
+            column = frame[self.operation].astype("category")
+            given["code"], names = codes_of(column), [str(name) for name in column.cat.categories]
+        if options.columns:
+            own = [self.duration, self.start]
+            given["columns"] = further_columns([frame.drop(columns=own, errors="ignore")])
+        if self.most and len(frame) == self.most:
+            notes += (self.most_note,)
+        given, run = self.finish(frame, given, self.run.replace(unit_from="format", notes=notes))
+        return samples_of(given, run, options, names, given.pop("apart", ()))
+
+
+def codes_of(column: Any) -> Any:
+    """Return the number of each word among the distinct ones."""
+    return np.asarray(column.astype("category").cat.codes, np.int64)
+
+
+def matching(column: Any, pattern: str) -> Any:
+    """Return the rows that match; each distinct text is compared once, a missing one never."""
+    kinds = column.astype("category").cat
+    matches = [re.search(pattern, str(kind)) is not None for kind in kinds.categories]
+    return np.asarray([*matches, False], np.bool_)[kinds.codes.to_numpy()]
+
+
+def _whole(column: Any, unit: str) -> Any:
+    """A column in whole ns; whole numbers, such as milliseconds since 1970, stay exact."""
+    values = column.to_numpy()
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64) * np.int64(NANOSECONDS[unit])
+    return np.rint(nanoseconds_of(values, unit)).astype(np.int64)

@@ -1,0 +1,37 @@
+"""redis-cli: ``--latency`` (ms, whole ones rounded down) and ``--intrinsic-latency`` (whole µs)."""
+
+from __future__ import annotations
+
+from latencykit.core.run import Run
+from latencykit.io.declared import Lines, Text
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Format
+
+_RUN = Run(tool="redis-cli", loop="closed", measure="service", corrected="none", unit="ms")
+_ROW = (  # without its words where the output is not a terminal
+    r"(?:min: )?(?P<min>[\d.]+),? (?:max: )?(?P<max>[\d.]+),? (?:avg: )?(?P<mean>\d+\.\d+) "
+    r"\(?(?P<count>\d+)(?: samples\))?(?P<points>(?:, p[\d.]+: [\d.]+)*)"
+    r"(?:\n? -- (?P<name>[\d.]+ seconds range))?"
+)
+_INTRINSIC = Text(
+    run=_RUN.replace(unit="us"), begin=r"^\d+ total runs", unit="us", needed=("count", "mean"),
+    facts={
+        "count": r"^(\d+) total runs", "mean": r" runs \(avg(?: latency:)? ([\d.]+) (microseconds)",
+        "max": r"^Max latency so far: (\d+) (microseconds)\.\s\s",
+    },
+)  # fmt: skip
+FORMATS = (
+    Format(
+        "redis-cli", "redis-cli --latency", "summary", (".txt",),
+        has_match(
+            r"min: [\d.]+, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
+            r"|\A\d+ \d+ \d+\.\d\d \d+\n?\Z"
+        ),
+        Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms", example="redis-cli --latency > out.txt",
+    ),
+    Format(
+        "redis-cli-intrinsic", "redis-cli --intrinsic-latency", "summary", (".txt",),
+        has_match(r"^\d+ total runs \(avg"), _INTRINSIC, unit="us",
+        example="redis-cli --intrinsic-latency 60 > out.txt",
+    ),
+)  # fmt: skip
