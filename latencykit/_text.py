@@ -49,6 +49,23 @@ def option(name: str, value: str = "", python: str | None = None) -> str:
     return f"--{name} {value}".rstrip()
 
 
+CAUSES = {
+    "few requests": "few requests",
+    "one stall": "one stall",
+    "drift": "drift",
+    "parts differ": "the parts of the run differ",
+    "as stated": "the file says so",
+    "timeouts": "timeouts",
+    "above the last bucket": "above the last bucket",
+}
+"""Why a percentile is uncertain, as every surface words it."""
+
+
+def cause_text(cause: str) -> str:
+    """Return why a percentile is uncertain, in words."""
+    return CAUSES.get(cause, f"based on {cause}" if cause else "")
+
+
 def format_items(number: int, singular: str, plural: str | None = None) -> str:
     """Return a count and what is counted.
 

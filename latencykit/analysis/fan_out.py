@@ -27,6 +27,7 @@ from latencykit.core.histogram import histogram_of
 from latencykit.core.histogram_log import HistogramLog, expect, in_succession, interval_series, scan
 from latencykit.core.jackknife import Jackknife
 from latencykit.core.quantiles import (
+    LEAST_ABOVE,
     PercentileRow,
     as_numbers,
     brackets_at,
@@ -143,16 +144,13 @@ def leaf_percentile(percentile: ArrayLike, n: int, k: int | None = None) -> Floa
     return np.asarray(100.0 * special.betaincinv(k, n - k + 1, q))
 
 
-def samples_needed(percentile: float, confidence: float = 0.95, *, two_sided: bool = True) -> int:
-    """Return how many independent values it takes to bound a percentile from above."""
+def samples_needed(percentile: float) -> int:
+    """Return how many independent values it takes to support a percentile: ten lie above it."""
     if not 0 <= percentile < 100:
         raise InvalidArgumentError(
             f"no sample bounds p{percentile:g}; a percentile from 0 to below 100 can be bounded"
         )
-    alpha = (1.0 - confidence) / (2 if two_sided else 1)
-    if percentile == 0:
-        return 1
-    return math.ceil(math.log(alpha) / math.log(percentile / 100.0) * (1 - 1e-12))
+    return math.ceil(LEAST_ABOVE / (1 - percentile / 100) * (1 - 1e-12))
 
 
 def _any_of(above: ArrayLike, n: ArrayLike) -> Floats:
@@ -466,7 +464,15 @@ class FanOut(Distribution):
         columns = (p, values, low, high, is_resolved(low, high))
         return [
             PercentileRow(
-                percentile, value, math.nan, math.inf, bottom, top, known, not cause, cause=cause
+                low=math.nan,
+                high=math.inf,
+                supported=not cause,
+                cause=cause,
+                percentile=percentile,
+                value=value,
+                bucket_low=bottom,
+                bucket_high=top,
+                resolved=known,
             )
             for percentile, value, bottom, top, known, cause in zip(
                 *(column.tolist() for column in columns),
@@ -517,12 +523,13 @@ class FanOut(Distribution):
                 behind = np.maximum(behind, p)
             few = behind > leaf.sample_limit(confidence=confidence)
             users = self._jackknife
-            if users is None:
-                few |= behind >= 100
-                others = self._leaf_evidence.causes(behind, confidence).tolist()
-            else:
-                limit, why = users.steady_up_to(confidence)
-                others = [why if one > limit else "" for one in p.tolist()]
+            asked = behind if users is None else p
+            few |= (behind >= 100) & (users is None)
+            doubts = (self._leaf_evidence if users is None else users).doubts(confidence)
+            others = [
+                next((doubt.cause for doubt in doubts if doubt.first < one <= doubt.last), "")
+                for one in asked.tolist()
+            ]
         few |= p >= 100
         beyond = "timeouts" if leaf.run.timeouts else "above the last bucket"
         late = (values >= self.censored_at).tolist()
@@ -530,10 +537,6 @@ class FanOut(Distribution):
             beyond if censored else "few requests" if lacking else other
             for censored, lacking, other in zip(late, few.tolist(), others, strict=True)
         ]
-
-    def solid_up_to(self, *, confidence: float = 0.95) -> float:
-        """Return the percentile of one call up to which there are enough independent events."""
-        return self._leaf_evidence.solid_up_to(confidence)[0]
 
     @cached_property
     def _jackknife(self) -> Jackknife | None:

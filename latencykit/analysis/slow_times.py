@@ -146,7 +146,7 @@ def incident_of(data: Samples | HistogramLog, evidence: Evidence) -> Incident | 
     """
     if data.unit not in NANOSECONDS or type(evidence) is not Tails:
         return None
-    one_stall = evidence.solid_up_to()[1] == "one stall"
+    one_stall = any(doubt.cause == "one stall" for doubt in evidence.doubts())
     if not one_stall and evidence.table.sum() < 99 * INCIDENT.min_slow_requests:
         return None
     above = evidence.above(99.0)

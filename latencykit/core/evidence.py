@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from latencykit.core.jackknife import RULE, Jackknife, student_quantile
 from latencykit.core.kernel import tabulate
 from latencykit.core.quantiles import (
     LEAST_EVENTS,
+    Doubt,
     PercentileRow,
     columns_at,
     highest_pinned_down,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from latencykit._typing import AnyArray, Floats, Ints
+    from latencykit._typing import AnyArray, Flags, Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
     from latencykit.core.dependence import Dependence
@@ -363,6 +364,36 @@ class Evidence(Value):
         """The same of failed requests: good ones and others; None where times are unknown."""
         return None
 
+    def doubts(self, confidence: float = 0.95) -> tuple[Doubt, ...]:
+        """Return the ranges of percentiles that the run does not support, ascending.
+
+        Counts know how many requests lie above a percentile. The data that they were counted from,
+        or the file, may know more.
+        """
+        kept = vars(self.whole).setdefault("_doubts", {})  # a copy no longer knows its origin
+        if confidence not in kept:
+            origin = vars(self.whole).get("_origin")
+            richer = None if origin is None else origin.evidence(self.whole)
+            timed = isinstance(richer, Tails)
+            kept[confidence] = richer.doubts(confidence) if timed else self._few(confidence)
+        return tuple(kept[confidence])
+
+    def _few(self, confidence: float) -> tuple[Doubt, ...]:
+        limit, stated = self.whole.sample_limit(confidence=confidence), self.whole.run.supported
+        few = Doubt(limit, 100.0, "few requests")
+        if stated is None or stated >= limit:
+            return (few,)
+        return (Doubt(stated, limit, "as stated"), few)
+
+    def supported_up_to(self, confidence: float = 0.95) -> float:
+        """Return the highest percentile below 100 that the run supports."""
+        limit = 100.0
+        for doubt in reversed(self.doubts(confidence)):
+            if doubt.last < limit:
+                break
+            limit = doubt.first
+        return limit
+
     def rows(
         self,
         percentiles: Sequence[float],
@@ -375,46 +406,25 @@ class Evidence(Value):
         Without `events` rows do not count theirs, and take half the time.
         """
         p = np.array([float(one) for one in percentiles])
-        return self._rows(columns_at(self.whole, p, confidence), confidence), ()
+        return rows_of(columns_at(self.whole, p, confidence, self.doubts(confidence))), ()
 
-    def supported(self, percentiles: ArrayLike, confidence: float = 0.95) -> NDArray[np.bool_]:
+    def supported(self, percentiles: ArrayLike, confidence: float = 0.95) -> Flags:
         """Return which percentiles the run supports; the maximum is always one of its values."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        return np.asarray((p <= self.solid_up_to(confidence)[0]) | (p >= 100))
+        doubted = [(p > one.first) & (p <= one.last) for one in self.doubts(confidence)]
+        return np.asarray((p >= 100) | ~np.logical_or.reduce(doubted, axis=0))
 
     def supported_rows(
         self, percentiles: Sequence[float], confidence: float = 0.95
     ) -> list[PercentileRow]:
         """Return the percentiles that `rows` gives, without intervals and events: much faster."""
         p = np.asarray(percentiles, np.float64)
-        columns = columns_at(self.whole, p, confidence, np.zeros(p.shape, np.bool_))
-        return self._rows(columns, confidence)
-
-    def causes(
-        self, percentiles: NDArray[np.floating[Any]], confidence: float = 0.95
-    ) -> NDArray[np.str_]:
-        """Return why each percentile is uncertain; empty where the run supports it.
-
-        The cause is "few requests", where independent requests would not bound it either, "few
-        intervals", "one stall" or "drift".
-        """
-        limit, why = self.solid_up_to(confidence)
-        few = percentiles > self.whole.sample_limit(confidence=confidence)
-        supported = (percentiles <= limit) | (percentiles >= 100)
-        return np.where(supported, "", np.where(few, "few requests", why))
-
-    def _rows(self, columns: dict[str, AnyArray], confidence: float) -> list[PercentileRow]:
-        """The rows of columns that `columns_at` returns, each with its cause."""
-        causes = self.causes(columns["percentile"], confidence)
-        # Timeouts, and a bucket without an upper edge, are causes of their own.
-        doubted = (causes != "") & ~np.isinf(columns["bucket_high"])
-        columns["supported"] = columns["supported"] & ~doubted
-        columns["cause"] = np.where(doubted, causes, columns["cause"])
-        return rows_of(columns)
+        doubts = self.doubts(confidence)
+        return rows_of(columns_at(self.whole, p, confidence, doubts, bounded=False))
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives."""
-        columns = columns_at(self.whole, percentiles, confidence)
+        columns = columns_at(self.whole, percentiles, confidence, ())
         return columns["low"], columns["high"]
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:
@@ -443,21 +453,8 @@ class Evidence(Value):
         return error, error
 
     def highest_supported_percentile(self, *, confidence: float = 0.95) -> float:
-        """Return the highest percentile that is bounded from above and resolved."""
-        return highest_pinned_down(self.whole, self.solid_up_to(confidence)[0])
-
-    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the percentile up to which the run supports all, and the cause of doubt above.
-
-        The cause is that of `cause`, or "what its file states", and empty without any.
-        """
-        limit = self.whole.supported_limit(confidence=confidence)
-        if limit >= self.whole.sample_limit(confidence=confidence):
-            return limit, "few requests"
-        origin = vars(self.whole).get("_origin")
-        if origin is None:
-            return limit, "what its file states"
-        return limit, str(origin.evidence(self.whole).solid_up_to(confidence)[1])
+        """Return the highest percentile that the run supports and the buckets resolve."""
+        return highest_pinned_down(self.whole, self.supported_up_to(confidence))
 
 
 @record(eq=False)
@@ -533,16 +530,20 @@ class Tails(Evidence):
         np.cumsum(self.table[:, :0:-1], axis=1, out=beyond[:, -2::-1])
         return beyond
 
-    def solid_up_to(self, confidence: float = 0.95) -> tuple[float, str]:
-        """Return the highest percentile that the run supports, and the cause of doubt above."""
-        if confidence not in self._solid:
-            limit, cause = self.whole.sample_limit(confidence=confidence), "few requests"
-            steady, why = self.jackknife.steady_up_to(confidence)
-            self._solid[confidence] = (limit, cause) if limit <= steady else (steady, why)
-        return self._solid[confidence]
+    def doubts(self, confidence: float = 0.95) -> tuple[Doubt, ...]:
+        """Return the ranges of percentiles that the run does not support, ascending."""
+        if confidence not in self._doubts:
+            limit = self.whole.sample_limit(confidence=confidence)
+            timed = [
+                replace(one, last=min(one.last, limit))
+                for one in self.jackknife.doubts(confidence)
+                if one.first < limit
+            ]
+            self._doubts[confidence] = (*timed, Doubt(limit, 100.0, "few requests"))
+        return self._doubts[confidence]
 
     @cached_property
-    def _solid(self) -> dict[float, tuple[float, str]]:
+    def _doubts(self) -> dict[float, tuple[Doubt, ...]]:
         return {}
 
     @cached_property
@@ -569,21 +570,21 @@ class Tails(Evidence):
         """Return percentiles with confidence intervals and events, and why some have none."""
         p = np.array([float(one) for one in percentiles])
         inner = np.flatnonzero((p > 0) & (p < 100))
-        columns = columns_at(self.whole, p, confidence)
+        columns = columns_at(self.whole, p, confidence, self.doubts(confidence))
         if not inner.size or not self.whole.count:
             return rows_of(columns), ()
         if events:
             asked = p[inner].tolist()
             columns["events"][inner] = self._bursts(asked).counts[: len(asked)]
         columns["low"], columns["high"] = self._ends_of(columns, confidence)
-        return self._rows(columns, confidence), self._reasons()
+        return rows_of(columns), self._reasons()
 
     def ends(self, percentiles: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return only the lower and upper ends of the intervals that `rows` gives.
 
         They are at least as wide as those of independent requests; corrected counts have none.
         """
-        return self._ends_of(columns_at(self.whole, percentiles, confidence), confidence)
+        return self._ends_of(columns_at(self.whole, percentiles, confidence, ()), confidence)
 
     def _ends_of(self, columns: Mapping[str, AnyArray], confidence: float) -> tuple[Floats, Floats]:
         """The same, from the columns of independent requests."""
@@ -595,13 +596,15 @@ class Tails(Evidence):
         if not self.jackknife.known:
             low[inner] = high[inner] = math.nan
             return low, high
-        bottom, top = bottom[inner], top[inner]
-        down, up = self.jackknife.errors(percentiles[inner])
-        factor = student_quantile(confidence, RULE.blocks - 1)
-        low[inner] = np.fmin(low[inner], bottom * np.exp(-factor * down))
-        widest = np.where(factor * up <= math.log(RULE.widest), np.exp(factor * up), math.inf)
-        further = np.multiply(top, widest, out=top.copy(), where=top > 0)
-        high[inner] = np.fmax(high[inner], further)
+        bottom, top, p = bottom[inner], top[inner], percentiles[inner]
+        down, up = self.jackknife.errors(p)
+        factor, widest = student_quantile(confidence, RULE.blocks - 1), math.log(RULE.widest)
+        useless = np.isfinite(top) & (top > 0) & (factor * np.maximum(down, up) > widest)
+        # No part of the run is faster than its fastest.
+        least = np.maximum(bottom * np.exp(-factor * down), self.jackknife.of_blocks(p).min(axis=0))
+        further = np.multiply(top, np.exp(factor * up), out=top.copy(), where=top > 0)
+        low[inner] = np.where(useless, np.nan, np.fmin(low[inner], np.minimum(least, bottom)))
+        high[inner] = np.where(useless, np.nan, np.fmax(high[inner], further))
         return low, high
 
     def mean(self, name: str = "mean", confidence: float = 0.95) -> tuple[float, float]:

@@ -31,15 +31,12 @@ from latencykit.core.quantiles import (
     Counted,
     PercentileRow,
     as_numbers,
-    columns_at,
     distinct,
-    highest_pinned_down,
     highest_supported_percentile,
     is_resolved,
     least_of,
     mean_std,
     percentile_frame,
-    rows_of,
     stated_range,
     surely_within,
     values_at,
@@ -504,7 +501,7 @@ class Histogram(Value):
     ) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and its support."""
         p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        return rows_of(columns_at(self, p, confidence))
+        return self.evidence().rows(p.tolist(), confidence)[0]
 
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, assuming independent requests."""
@@ -592,23 +589,9 @@ class Histogram(Value):
         return self.trimmed(spec).value
 
     def sample_limit(self, *, confidence: float = 0.95) -> float:
-        """Return the highest percentile that the number of values bounds from above, or 0."""
+        """Return the highest percentile that the number of values supports, or 0."""
         total = self.count + self.censored
         return highest_supported_percentile(total // self.counted.repeats, confidence)
-
-    def supported_limit(self, *, confidence: float = 0.95) -> float:
-        """Return the highest percentile that the values support, resolved or not.
-
-        It is at most what the run supports that they were counted from: a log, samples, or the data
-        behind an `.hgrm`.
-        """
-        limit = self.sample_limit(confidence=confidence)
-        limit = min(limit, 100.0 if self.run.supported is None else self.run.supported)
-        origin, known = vars(self).get("_origin"), vars(self).setdefault("_limits", {})
-        if origin is not None and self.count + self.censored and confidence not in known:
-            known[confidence] = limit  # for its evidence, which may ask this
-            known[confidence] = origin.evidence(self).solid_up_to(confidence)[0]
-        return float(min(limit, known.get(confidence, limit)))
 
     def _counted_from(self, origin: object) -> Histogram:
         """Return itself, which knows the run with times that it sums up and so what it supports."""
@@ -626,12 +609,12 @@ class Histogram(Value):
         Examples
         --------
         >>> round(Histogram.of(range(1500)).highest_supported_percentile(), 3)
-        99.754
+        99.333
         >>> h = Histogram.from_percentiles([50, 99], [1e6, 4e6], 9999, reported_stats={"max": 9e6})
         >>> h.highest_supported_percentile()
         99.0
         """
-        return highest_pinned_down(self, self.supported_limit(confidence=confidence))
+        return self.evidence().highest_supported_percentile(confidence=confidence)
 
     # ------------------------------------------------------------ making others
 

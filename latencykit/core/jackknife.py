@@ -3,8 +3,8 @@
 A run is cut into twelve blocks of equal length. Each block is left out in turn; how far a
 percentile moves then shows its standard error, with the dependence between requests that the run
 itself shows (Künsch, 1989). Two things make it larger where a percentile lies above a limit by
-luck: drift that is slower than a block (correlated blocks, and blocks of twice the length), and
-percentiles that the run happens to know better than lower ones.
+luck: drift that is slower than a block (correlated blocks, and blocks of twice the length), and a
+tail that the run has hardly seen.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ import numpy as np
 
 from latencykit._arrays import as_positions
 from latencykit._records import record
-from latencykit.core.quantiles import normal_quantile, share_interval
+from latencykit.core.quantiles import Doubt, normal_quantile, share_interval
+from latencykit.core.steadiness import Drift, drift
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from latencykit._typing import Floats
@@ -27,31 +30,25 @@ if TYPE_CHECKING:
 
 @record()
 class JackknifeRule:
-    """Numbers of the jackknife; `python -m tests.benchmarks.truth --only check` chose them."""
+    """Numbers of the jackknife; `tests.benchmarks.truth --only check,uncertainty` chose them."""
 
     blocks: int = 12  # 25 s of a run of 300 s, and a t-distribution of 11 degrees of freedom
     long_blocks: int = 6  # show drift of 10 to 30 s, which blocks of 25 s share
     min_bins: int = 12  # a block without a time bin of its own shows nothing
     max_bins: int = 1024  # for the correlation: neighbours of longer runs are added up
     least_correlation: float = 0.1  # the sum of correlations ends below it, or noise adds up
-    steps_per_octave: int = 2  # shares above, at which lower percentiles are looked at
-    further: float = 4.0  # a percentile is not known better than that of a quarter of its tail
-    widest: float = 30.0  # times the value: an upper end farther off bounds nothing
-    least_variance: float = 0.5  # of all of it, from one block: that block holds one stall
+    tail: float = 0.01  # share: rarer percentiles are not known better than a quarter of their tail
+    widest: float = 100.0  # times the value: an end farther off bounds nothing
+    range: float = 1.25  # farther off, a reader would decide something else
+    min_doubted_bins: int = 3  # a short run has a block per bin; two differ once, maybe by luck
+    steps_per_octave: int = 4  # shares above, at which the error is looked at
+    least_ratio: float = 1.1  # of the value to that without the stall
 
 
 RULE = JackknifeRule()
 
-
-@record()
-class SupportRule:
-    """Which percentiles are shown plain; `--only support` of the truth benchmark chose it."""
-
-    range: float = 1.25  # farther off, a reader would decide something else
-    min_bins: int = 3  # a short run has a block per bin; two differ once, which may be luck
-
-
-SUPPORT = SupportRule()
+_DRIFTS = (50.0, 99.0)  # percentiles that may drift
+_USUAL = (75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 
 
 def student_quantile(confidence: float, degrees: float) -> float:
@@ -124,66 +121,80 @@ class Jackknife:
         blocks = self._blocks(number)
         return _spread(self._quantiles(blocks.sum(axis=0) - blocks, above))
 
-    @cached_property
-    def _tail_shares(self) -> Floats:
-        """Shares above, descending from a half to one request."""
-        octaves = math.log2(max(float(self.table.sum()), 4.0)) - 1
-        steps = np.arange(math.ceil(octaves * RULE.steps_per_octave) + 1)
-        return np.asarray(0.5 * 2.0 ** (-steps / RULE.steps_per_octave))
-
-    @cached_property
-    def _tail_errors(self) -> tuple[Floats, Floats]:
-        """The same, and the largest standard error down to each."""
-        shares = self._tail_shares
-        errors = np.maximum(*(self._errors(shares, n) for n in (RULE.blocks, RULE.long_blocks)))
-        return shares, np.maximum.accumulate(errors)
-
     def errors(self, percentiles: ArrayLike) -> tuple[Floats, Floats]:
         """Return the standard errors downwards and upwards of the logarithm of percentiles.
 
-        Upwards it is that of all percentiles from the median to where a quarter as many lie
-        above, and allows for drift that blocks share: slow runs look slow, lucky ones look sure.
+        Upwards they allow for drift that blocks share, and from p99 on for the tail that the run
+        has missed by luck: slow runs look slow, lucky ones look sure.
         """
-        p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        above = 1 - p / 100
+        above = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
         down = self._errors(above, RULE.blocks)
-        shares, largest = self._tail_errors
-        place = np.searchsorted(-shares, -np.minimum(above, 0.5) / RULE.further)
-        up = np.maximum(down, largest[np.minimum(place, shares.size - 1)])
-        return down, up * self.drift
+        tail = above[:, None] / 2.0 ** (np.arange(5) / 2)
+        tail[above > RULE.tail * (1 + 1e-9)] = above[above > RULE.tail * (1 + 1e-9), None]
+        both = [self._errors(tail.ravel(), n) for n in (RULE.blocks, RULE.long_blocks)]
+        up = np.maximum(*both).reshape(tail.shape).max(axis=1)
+        return down, np.where(up > 0, up * min(self.drift, 1e9), 0.0)
 
-    def steady_up_to(self, confidence: float) -> tuple[float, str]:
-        """Return the highest percentile known within a quarter, and the cause of its doubt above.
+    def doubts(self, confidence: float) -> tuple[Doubt, ...]:
+        """Return the ranges of percentiles that are not known within a quarter, ascending.
 
-        So are all percentiles from the median to it: none is better known than a lower one. A run
-        of fewer bins than blocks has a block per bin, and fewer degrees of freedom.
+        A percentile is known if its own standard error, with the drift that blocks share, leaves
+        it within a quarter; those below the median are known if it is. A run of fewer bins than
+        blocks has a block per bin.
         """
-        blocks = min(RULE.blocks, self.bins)
-        if blocks < SUPPORT.min_bins:
-            return 0.0, "few intervals"
-        shares = self._tail_shares
-        errors = np.maximum.accumulate(self._errors(shares, blocks))
-        most = math.log(SUPPORT.range) / student_quantile(confidence, blocks - 1)
-        known = int((errors <= most).sum())
-        if known == shares.size:
-            return 100.0, ""
-        counts = self._blocks(blocks)
-        left_out = self._quantiles(counts.sum(axis=0) - counts, shares[known : known + 1])
-        squares = (left_out - left_out.mean()) ** 2
-        cause = "one stall" if squares.max() > RULE.least_variance * squares.sum() else "drift"
-        if blocks < RULE.blocks:  # among a few, one always holds most of the variance
-            cause = "few intervals"
-        if not known:
-            return 0.0, cause
-        part = (most - errors[known - 1]) / (errors[known] - errors[known - 1])
-        level = np.log(shares)
-        share = math.exp(level[known - 1] + part * (level[known] - level[known - 1]))
-        return 100 * (1 - share), cause
+        number = min(RULE.blocks, self.bins)
+        if number < RULE.min_doubted_bins:
+            return ()
+        octaves = math.log2(max(float(self.table.sum()), 4.0)) - 1
+        steps = np.arange(math.ceil(octaves * RULE.steps_per_octave) + 1)
+        usual = 1 - np.array(_USUAL) / 100
+        shares = np.concatenate((0.5 * 2.0 ** (-steps / RULE.steps_per_octave), usual))
+        shares = np.unique(shares[shares >= 0.5 * 2.0**-octaves])[::-1]
+        blocks = self._blocks(number)
+        whole = blocks.sum(axis=0)
+        left_out = self._quantiles(whole - blocks, shares)
+        reach = student_quantile(confidence, number - 1) * _spread(left_out)
+        if number == RULE.blocks:  # of a value that never moves, drift does not matter
+            reach = np.where(reach > 0, reach * min(self.drift, 1e9), 0.0)
+        ranges = []
+        for first, last, low, high in _ranges(shares, reach):
+            some, worst = slice(first, last), first + int(reach[first:last].argmax())
+            cause = "drift" if self._drifting(shares[some]) else "parts differ"
+            if number == RULE.blocks and self._one_stall(blocks, left_out[:, worst], shares[some]):
+                cause = "one stall"
+            needed = (float(reach[worst]) / math.log(RULE.range)) ** 2
+            ranges.append(Doubt(low, high, cause, needed))
+        return tuple(ranges)
 
-    def of_blocks(self, percentile: float, number: int = RULE.blocks) -> Floats:
-        """Return the percentile of each block, float64, shape (number,)."""
-        above = np.array([1 - percentile / 100])
-        return np.asarray(np.exp(self._quantiles(self._blocks(number), above)[:, 0]))
+    def _drifting(self, shares: Floats) -> bool:
+        """True if the test of drift fires at the percentile next to most of these."""
+        log = np.log(1 - np.array(_DRIFTS) / 100)
+        near = np.abs(np.log(shares)[:, None] - log).argmin(axis=1)
+        return bool(np.array([one is not None for one in self.drifts])[near].mean() > 0.5)
+
+    def _one_stall(self, blocks: Floats, left_out: Floats, shares: Floats) -> bool:
+        """True if without one block the values are others, and known."""
+        squares = (left_out - left_out.mean()) ** 2
+        culprit = int(squares.argmax())
+        others = np.delete(blocks, culprit, axis=0)
+        rest = others.sum(axis=0)
+        moved = self._quantiles(blocks.sum(axis=0)[None], shares) - self._quantiles(
+            rest[None], shares
+        )
+        if np.median(np.abs(moved)) < math.log(RULE.least_ratio):
+            return False
+        errors = _spread(self._quantiles(rest - others, shares))
+        return bool(np.median(errors) * self.factor <= math.log(RULE.range))
+
+    @cached_property
+    def drifts(self) -> tuple[Drift | None, ...]:
+        """What the test of drift finds of p50 and of p99."""
+        return tuple(drift(self.table, self.value, p) for p in _DRIFTS)
+
+    def of_blocks(self, percentiles: ArrayLike, number: int = RULE.blocks) -> Floats:
+        """Return percentiles of each block, float64, shape (number, percentiles)."""
+        above = 1 - np.atleast_1d(np.asarray(percentiles, np.float64)) / 100
+        return np.asarray(np.exp(self._quantiles(self._blocks(number), above)))
 
     def means(self, low: float, high: float, number: int = RULE.blocks) -> Floats:
         """Return the winsorized mean of each block, between two ranks of the whole run."""
@@ -259,7 +270,9 @@ class Jackknife:
         if not products[0] > 0:
             return 1.0
         lags = products[1:] / products[0]
-        low = np.flatnonzero(lags < RULE.least_correlation)
+        # One standard error of a correlation is noise.
+        least = max(RULE.least_correlation, 1 / math.sqrt(rest.size))
+        low = np.flatnonzero(lags < least)
         return float(1 + 2 * lags[: low[0] if low.size else None].sum()) * merged
 
     @property
@@ -285,3 +298,18 @@ def _spread(left_out: Floats) -> Floats:
     number = len(left_out)
     squares = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
     return np.asarray(np.sqrt((number - 1) / number * squares))
+
+
+def _ranges(shares: Floats, reach: Floats) -> Iterator[tuple[int, int, float, float]]:
+    """Stretches of descending shares that reach beyond the range: positions and percentiles."""
+    most, log = math.log(RULE.range), np.log(shares)
+    doubted = np.concatenate(([False], reach > most, [False]))
+    borders = np.flatnonzero(doubted[1:] != doubted[:-1]).tolist()
+    places = []
+    for at in borders:  # between two shares, where the reach is just that of the range
+        if at in (0, shares.size):
+            places.append(100.0 * (at > 0))
+            continue
+        part = (most - reach[at - 1]) / (reach[at] - reach[at - 1])
+        places.append(100 * (1 - math.exp(log[at - 1] + part * (log[at] - log[at - 1]))))
+    return zip(borders[::2], borders[1::2], places[::2], places[1::2], strict=True)

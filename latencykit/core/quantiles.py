@@ -7,9 +7,9 @@ its import takes half the time of a summary of a small log. Sums are exact; long
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 LEAST_EVENTS = 20
 """Independent events that bound a statistic from above; fewer are too uncertain."""
+
+LEAST_ABOVE = 10
+"""Requests above a percentile that support it: fewer are the largest values that happened."""
 
 _LONG = 4_000_000  # terms; above that importing scipy takes less time than summing them up
 _TERMS = 600
@@ -267,18 +270,17 @@ def rank_interval(
     return np.where(q <= 0, 0, low), np.where(q >= 1, total + 1, high + 1)
 
 
-def highest_supported_percentile(
-    total: int, confidence: float = 0.95, *, two_sided: bool = True
-) -> float:
-    """Return the highest percentile that has an upper confidence bound among `total` values.
+def highest_supported_percentile(total: int, confidence: float = 0.95) -> float:
+    """Return the highest percentile that `total` values support: ten of them lie above it.
 
-    Beyond it the interval is open. The probability that all `total` values lie below quantile q is
-    qⁿ, which must not exceed α (or α/2): q = α^(1/n).
+    The median needs no more than an upper bound: the probability that all values lie below it,
+    2⁻ⁿ, must not exceed α/2.
     """
     if total <= 0:
         return 0.0
-    alpha = (1.0 - confidence) / (2 if two_sided else 1)
-    return float(100.0 * alpha ** (1.0 / total))
+    alpha = (1.0 - confidence) / 2
+    bounded = min(100.0 * alpha ** (1.0 / total), 50.0)
+    return float(max(bounded, 100.0 * (1 - max(LEAST_ABOVE, -math.log(alpha)) / total)))
 
 
 def share_interval(part: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -507,49 +509,93 @@ def row_mean_std(
 # Percentiles as rows of a table.
 
 
+Cause = Literal[
+    "", "few requests", "one stall", "drift", "parts differ", "as stated", "timeouts",
+    "above the last bucket",
+]  # fmt: skip
+"""Why a percentile is uncertain; empty where it is not."""
+
+
 @record()
-class PercentileRow:
+class Doubt:
+    """A range of percentiles that a run does not support.
+
+    Attributes
+    ----------
+    first, last : float
+        Percentiles; the range is open at its beginning.
+    cause : str
+        See `Cause`.
+    needed : float
+        How many times as long a run of such traffic would decide; 0 where it is unknown.
+    """
+
+    first: float
+    last: float
+    cause: str
+    needed: float = 0.0
+
+
+@record()
+class Uncertainty:
+    """How well a value is known.
+
+    Attributes
+    ----------
+    low, high : float
+        Confidence interval joined with the bucket; NaN without a lower bound, infinite without an
+        upper one, and both NaN without an interval.
+    supported : bool
+        True if the run shows it plainly; else it stands in brackets.
+    cause : str
+        Why not; see `Cause`.
+    needed : float
+        How many times as long a run would decide; 0 where it is unknown or not needed.
+    """
+
+    low: float
+    high: float
+    supported: bool
+    cause: str = ""
+    needed: float = 0.0
+
+
+@record(kw_only=True)
+class PercentileRow(Uncertainty):
     """One percentile and how far it can be trusted.
 
     Attributes
     ----------
     percentile, value : float
-    low, high : float
-        Confidence interval joined with the bucket; NaN without a lower bound, infinite without an
-        upper one, and both NaN without an interval.
     bucket_low, bucket_high : float
         Resolution of the source: the bucket, narrowed by reported values; infinite above in the
         censored mass.
     resolved : bool
         True if these two are within a tenth of each other; else `value` is the upper end of a
         range.
-    supported : bool
-        True if the sample is large enough to bound the percentile from above.
     events : int or None
         Number of events (stalls, intervals) above the percentile, if the source knows time.
-    cause : str
-        Why it is not supported: "few requests", "few intervals", "one stall", "drift", "timeouts";
-        empty where it is.
     """
 
     percentile: float
     value: float
-    low: float
-    high: float
     bucket_low: float
     bucket_high: float
     resolved: bool
-    supported: bool
     events: int | None = None
-    cause: str = ""
+
+
+_COLUMNS = (
+    "percentile", "value", "low", "high", "bucket_low", "bucket_high", "resolved", "supported",
+    "events",
+)  # fmt: skip
 
 
 def percentile_frame(rows: Iterable[PercentileRow]) -> pd.DataFrame:
     """Return percentiles as a table: one row per percentile, one column per field."""
     import pandas as pd
 
-    names = [item.name for item in fields(PercentileRow) if item.name != "cause"]
-    return pd.DataFrame([vars(row) for row in rows], columns=names).set_index("percentile")
+    return pd.DataFrame([vars(row) for row in rows], columns=_COLUMNS).set_index("percentile")
 
 
 # ------------------------------------------------------------
@@ -619,27 +665,39 @@ def brackets_at(
 
 def rows_of(columns: Mapping[str, AnyArray]) -> list[PercentileRow]:
     """Return the columns that `columns_at` returns as rows."""
-    return [
-        PercentileRow(*row) for row in zip(*(c.tolist() for c in columns.values()), strict=True)
-    ]
+    lists = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [PercentileRow(**dict(zip(columns, row, strict=True))) for row in lists]
 
 
 def columns_at(
-    histogram: Histogram, p: Floats, confidence: float, bounded: NDArray[np.bool_] | None = None
+    histogram: Histogram,
+    p: Floats,
+    confidence: float,
+    doubts: Sequence[Doubt],
+    *,
+    bounded: bool = True,
 ) -> dict[str, AnyArray]:
-    """Return percentiles as a column for each field of `PercentileRow`, in their order.
+    """Return percentiles as a column for each field of `PercentileRow`.
 
-    All, or those to be bounded, have an interval.
+    `doubts` are the ranges of percentiles that are not supported; intervals are those of
+    independent requests, and there are none where not `bounded`.
     """
     values, bottoms, tops, open_above = brackets_at(histogram, p)
     low, high = np.full(p.shape, np.nan), np.full(p.shape, np.inf)
-    bounded = np.ones(p.shape, np.bool_) if bounded is None else bounded
     if histogram.run.corrected in ("us", "tool"):  # ranks of corrected counts are invented
-        high[bounded] = np.nan
-    elif histogram.count + histogram.censored and bounded.any():
-        low[bounded], high[bounded] = interval_ends(histogram.counted, p[bounded], confidence)
-    supported = (p <= histogram.supported_limit(confidence=confidence)) & ~open_above
+        high = np.full(p.shape, np.nan) if bounded else high
+    elif histogram.count + histogram.censored and bounded:
+        low, high = interval_ends(histogram.counted, p, confidence)
+    cause, needed = np.full(p.shape, "", object), np.zeros(p.shape)
+    for doubt in doubts:
+        inside = (p > doubt.first) & (p <= doubt.last) & (p < 100)
+        cause[inside], needed[inside] = doubt.cause, doubt.needed
+    few = cause == "few requests"
+    needed[few] = LEAST_ABOVE / np.maximum(
+        (1 - p[few] / 100) * (histogram.count + histogram.censored), 1e-9
+    )
     beyond = "timeouts" if histogram.run.timeouts else "above the last bucket"
+    cause[open_above] = beyond
     return {
         "percentile": p,
         "value": values,
@@ -648,9 +706,10 @@ def columns_at(
         "bucket_low": bottoms,
         "bucket_high": tops,
         "resolved": is_resolved(bottoms, tops),
-        "supported": supported,
+        "supported": cause == "",
         "events": np.full(p.shape, None),
-        "cause": np.where(open_above, beyond, np.where(supported, "", "few requests")),
+        "cause": cause,
+        "needed": needed,
     }
 
 

@@ -130,11 +130,14 @@ class Summary(Value):
         p = list(self.reported_percentiles) if percentiles is None else percentiles
         limit = highest_supported_percentile(self.count or 0, confidence)
         rows = [
-            PercentileRow(asked, value, math.nan, math.nan, value, value, True, sure, None, cause)
+            PercentileRow(
+                low=math.nan, high=math.nan, supported=asked <= limit,
+                cause="" if asked <= limit else "few requests", percentile=asked, value=value,
+                bucket_low=value, bucket_high=value, resolved=True,
+            )
             for asked in np.atleast_1d(np.asarray(p, np.float64)).tolist()
-            for value, sure in [(self._reported_percentile(asked), asked <= limit)]
-            for cause in ["" if sure else "few requests"]
-        ]
+            for value in [self._reported_percentile(asked)]
+        ]  # fmt: skip
         return percentile_frame(rows)
 
     def summary(self) -> Summary:

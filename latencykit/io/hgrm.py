@@ -287,7 +287,7 @@ def write_hgrm(
     )
     facts |= stated_facts(histogram.run)
     if tails is not None:
-        limit = tails.solid_up_to()[0]
+        limit = tails.supported_up_to()
         if limit < histogram.sample_limit():
             facts["supported"] = f"p{limit:.6g}"
     if style != "csv":

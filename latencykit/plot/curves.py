@@ -14,7 +14,7 @@ from latencykit.plot.style import UNCERTAIN, UNSUPPORTED, marked, role_of
 from latencykit.units import format_count, format_range, format_value, percentile_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats
     from latencykit.core.evidence import Evidence
+    from latencykit.core.quantiles import Doubt
 
 
 _CHOSEN = 12
@@ -210,16 +211,17 @@ def cut(curve: Curve, start: float, end: float) -> tuple[Floats, Floats]:
 
 
 def pieces(
-    curve: Curve, look: dict[str, Any], dashed_from: float | None
+    curve: Curve, look: dict[str, Any], doubts: Sequence[Doubt]
 ) -> list[tuple[float, float, dict[str, Any]]]:
     """Return the parts of a curve: from and to a percentile, and the look; the last is faint."""
-    first = curve.limit if dashed_from is None else min(dashed_from, curve.limit)
+    parts, at = [], 0.0
+    for one in doubts:
+        first, last = min(one.first, curve.limit), min(one.last, curve.limit)
+        if last > first:
+            parts += [(at, first, look), (first, last, look | {"linestyle": UNCERTAIN})]
+            at = last
     faint = look | {"linewidth": 0.85 * look["linewidth"], "linestyle": UNSUPPORTED}
-    return [
-        (0.0, first, look),
-        (first, curve.limit, look | {"linestyle": UNCERTAIN}),
-        (curve.limit, 100.0, faint),
-    ]
+    return [*parts, (at, curve.limit, look), (curve.limit, 100.0, faint)]
 
 
 def draw_curve(
@@ -227,11 +229,11 @@ def draw_curve(
     curve: Curve,
     style: dict[str, object],
     zero: float,
-    dashed_from: float | None = None,
+    doubts: Sequence[Doubt] = (),
     *,
     crowded: bool = False,
 ) -> list[Line2D]:
-    """Draw a curve in up to three pieces and its end at 100 %; return its lines, the main first."""
+    """Draw a curve in pieces and its end at 100 %; return its lines, the main first."""
     look: dict[str, Any] = {
         "linewidth": 1.8,
         "solid_joinstyle": "miter",
@@ -239,7 +241,7 @@ def draw_curve(
         "zorder": 3,
     } | style
     lines: list[Line2D] = []
-    for start, end, kind in pieces(curve, look, dashed_from):
+    for start, end, kind in pieces(curve, look, doubts):
         at, value = cut(curve, start, end)
         if at.size:
             named = kind if not lines else kind | {"label": "_nolegend_"}
@@ -281,14 +283,13 @@ def band_ends(
     curve: Curve,
     confidence: float,
     nines: float,
-    dashed_from: float | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return percentiles as far as a curve is solid, and the ends of the confidence band at each.
+    """Return percentiles as far as a sample reaches, and the ends of the confidence band at each.
 
     The curve lies within: each of its steps is one of the percentiles. A band without an upper end
     reaches to the maximum.
     """
-    grid = grid_of(curve.limit if dashed_from is None else min(dashed_from, curve.limit), nines)
+    grid = grid_of(curve.limit, nines)
     grid = np.unique(np.concatenate((grid, curve.percentile[curve.percentile <= grid[-1]])))
     low, high = evidence.ends(grid * (1 - 4e-16), confidence)
     known = ~(np.isnan(low) & np.isnan(high))

@@ -21,6 +21,7 @@ from latencykit.plot.series import (
     as_series,
     chart_title,
     dashes_note,
+    doubts_from,
     evidence_of,
     expect_evidence,
     joined,
@@ -28,7 +29,6 @@ from latencykit.plot.series import (
     requests_of,
     slo_finding,
     slo_pairs,
-    weak_from,
 )
 from latencykit.plot.style import (
     AMBER,
@@ -140,13 +140,13 @@ def dashboard(
         density(counted, ax=upper, **quiet)
     else:
         upper.remove()
-    shown, weak = counted, {}
+    shown, doubts = counted, {}
     if corrected is not None:
         shown = {"raw": next(iter(counted.values())), "corrected": corrected}
     else:
-        weak = weak_from(series, counted)
+        doubts = doubts_from(series, counted)
     band = confidence if len(shown) <= 3 else None
-    look = quiet | {"dashed_from": weak} | line_kwargs
+    look = quiet | ({} if corrected is None else {"dashed_from": {}}) | line_kwargs
     percentiles(shown, ax=lower, slo=slo, confidence=band, nines=nines, **look)
     lines = ""
     finding = None
@@ -172,7 +172,7 @@ def dashboard(
     brackets = "in brackets: uncertain" if bracketed else ""
     default = chart_title(counted)
     measured = default if finding else ""
-    notes = (measured, lines if timed else "", dashes_note(weak), brackets, shaded(curves))
+    notes = (measured, lines if timed else "", dashes_note(doubts), brackets, shaded(curves))
     head(page, finding or default, joined(counted, *notes), title, subtitle)
     return page
 

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from latencykit.core import is_summary
+from latencykit.core.quantiles import Doubt
 from latencykit.plot.axes import fit_values, share_text
 from latencykit.plot.curves import (
     band,
@@ -32,6 +33,7 @@ from latencykit.plot.series import (
     as_series,
     chart_title,
     dashes_note,
+    doubts_from,
     drawable,
     evidence_of,
     expect_evidence,
@@ -40,7 +42,6 @@ from latencykit.plot.series import (
     key_finding,
     slo_finding,
     slo_pairs,
-    weak_from,
 )
 from latencykit.plot.style import (
     FEW,
@@ -57,7 +58,7 @@ from latencykit.plot.style import (
 from latencykit.units import format_percentile, format_value, percentile_name, sure_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
@@ -146,7 +147,7 @@ def percentiles(
         label: (counted | summaries)[label] for label in series if label in counted | summaries
     }
     curves = {label: curve_of(part) for label, part in counted.items()}
-    weak = _weak_of(dashed_from, measured, counted, runs=runs)
+    doubts = _doubts_of(dashed_from, measured, counted, runs=runs)
     pairs = slo_pairs(slo)
     places = nines or max((nines_of(curve.count) for curve in curves.values()), default=3)
     ax.set_xscale("percentile", nines=places)
@@ -165,11 +166,12 @@ def percentiles(
     for label, curve in curves.items() if not as_runs else ():
         look: dict[str, Any] = {"linewidth": 1.8 if len(curves) <= FEW else 1.5}
         look |= {"label": plain(label) or "_nolegend_"} | styles[label] | line_kwargs
-        dashed = weak[label][0] if label in weak else None
-        lines[label] = draw_curve(ax, curve, look, zero, dashed, crowded=len(curves) > FEW)
+        lines[label] = draw_curve(
+            ax, curve, look, zero, doubts.get(label, ()), crowded=len(curves) > FEW
+        )
         if confidence is not None and hasattr(counted[label], "evidence"):
             evidence = evidence_of(series[label], counted[label])
-            band(ax, band_ends(evidence, curve, confidence, places, dashed), look["color"], zero)
+            band(ax, band_ends(evidence, curve, confidence, places), look["color"], zero)
     for label, summary in summaries.items():
         colour, alone = styles[label]["color"], len(series) == 1
         lines[label] = _draw_summary(ax, labels, summary, colour, alone=alone)
@@ -201,7 +203,7 @@ def percentiles(
     elif not runs:
         finding = two_stories(shown, curves) or key_finding(shown)
     default = chart_title(shown, "runs" if runs else "")
-    dashes = dashes_note({label: weak[label] for label in curves if label in weak})
+    dashes = dashes_note({label: doubts[label] for label in curves if label in doubts})
     if finding and len(shown) == 1:  # which names it
         default = chart_title({"": next(iter(shown.values()))})
     notes = (default if finding else "", empty, dashes, shaded(curves))
@@ -209,24 +211,24 @@ def percentiles(
     return ax
 
 
-def _weak_of(
+def _doubts_of(
     dashed_from: object,
     measured: Mapping[str, object],
     counted: Mapping[str, object],
     *,
     runs: bool,
-) -> dict[str, tuple[float, str]]:
-    """Return label → percentile from which a curve is based on a few events, and these events."""
+) -> dict[str, Sequence[Doubt]]:
+    """Return label → ranges of percentiles that are uncertain, and why."""
     if dashed_from is None:
         nonempty = {label: part for label, part in measured.items() if label in counted}
-        return {} if runs else weak_from(nonempty, counted)
-    weak = {}
+        return {} if runs else dict(doubts_from(nonempty, counted))
+    doubts: dict[str, Sequence[Doubt]] = {}
     for label in counted:
         start = dashed_from.get(label) if hasattr(dashed_from, "get") else dashed_from
         if start is not None:
             at, events = start if isinstance(start, tuple) else (start, "a few events")
-            weak[label] = float(at), events
-    return weak
+            doubts[label] = (Doubt(float(at), 100.0, events),)
+    return doubts
 
 
 def _known_values(summary: Summary) -> Floats:
@@ -371,7 +373,7 @@ def ccdf(
     measured = as_series(data)
     expect_evidence(measured)
     series, empty = drawable(measured, "tail")
-    weak = weak_from({label: measured[label] for label in series}, series)
+    doubts = doubts_from({label: measured[label] for label in series}, series)
     curves = {label: curve_of(values) for label, values in series.items()}
     values = np.concatenate([np.append(curve.value, curve.top) for curve in curves.values()])
     stored = next(iter(curves.values())).unit
@@ -389,11 +391,11 @@ def ccdf(
     for label, style in series_styles(series).items():
         look: dict[str, Any] = {"linewidth": 1.4 if crowded else 1.8}
         look |= {"label": plain(label) or "_nolegend_"} | style | line_kwargs
-        dashed = weak[label][0] if label in weak else None
-        lines[label] = _draw_shares(ax, curves[label], look, zero, least, dashed, crowded=crowded)
+        own = doubts.get(label, ())
+        lines[label] = _draw_shares(ax, curves[label], look, zero, least, own, crowded=crowded)
         if confidence is not None and hasattr(series[label], "percentile_rows"):
             evidence = evidence_of(measured[label], series[label])
-            ends = band_ends(evidence, curves[label], confidence, 12, dashed)
+            ends = band_ends(evidence, curves[label], confidence, 12)
             band(ax, ends, look["color"], zero, across=True, least=least)
     for percentile, limit in slo_pairs(slo):
         at, words = (limit, max(1 - percentile / 100, least)), f"SLO {percentile_name(percentile)}"
@@ -406,7 +408,7 @@ def ccdf(
     name_curves(ax, labels, series, curves, ends_of, lines, places, across=True, named=legend)
     ax.add_artist(labels)
     tidy(ax, "latency" if stored != "none" else "value", "share of requests that took longer")
-    notes = (empty, dashes_note(weak), "dotted: the sample is too small", shaded(curves))
+    notes = (empty, dashes_note(doubts), "dotted: the sample is too small", shaded(curves))
     head(ax, chart_title(series), joined(series, *notes), title, subtitle)
     return ax
 
@@ -417,13 +419,13 @@ def _draw_shares(
     look: dict[str, Any],
     zero: float,
     least: float,
-    dashed_from: float | None,
+    doubts: Sequence[Doubt],
     *,
     crowded: bool,
 ) -> list[Line2D]:
     """Draw a curve in pieces, as `draw_curve` does, and a mark at the maximum."""
     lines: list[Line2D] = []
-    for start, end, kind in pieces(curve, look, dashed_from):
+    for start, end, kind in pieces(curve, look, doubts):
         at, value = cut(curve, start, end)
         if at.size:
             x, share = np.maximum(value, zero), np.maximum(1.0 - at / 100.0, least)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
-from latencykit._text import option
+from latencykit._text import cause_text, option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from latencykit.core import Data
     from latencykit.core.distribution import Distribution
     from latencykit.core.evidence import Evidence
+    from latencykit.core.quantiles import Doubt
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 Drawable: TypeAlias = (
@@ -161,37 +162,24 @@ def evidence_of(data: Any, counted: Any) -> Evidence:
     return evidence
 
 
-def weak_from(
+def doubts_from(
     series: Mapping[str, object], counted: Mapping[str, object]
-) -> dict[str, tuple[float, str]]:
-    """Return label → percentile from which a curve is based on a few events, and these events."""
-    weak: dict[str, tuple[float, str]] = {}
+) -> dict[str, tuple[Doubt, ...]]:
+    """Return label → ranges of percentiles that are uncertain within what the sample reaches."""
+    doubts = {}
     for label, data in series.items():
         total = counted.get(label)
         if isinstance(total, Histogram) and total.count:
-            at, cause = evidence_of(data, total).solid_up_to()
-            weak |= {label: (at, cause)} if at < total.sample_limit() * (1 - 1e-9) else {}
-    return weak
+            every = evidence_of(data, total).doubts()
+            doubts[label] = tuple(one for one in every if one.cause != "few requests")
+    return doubts
 
 
-def dashes_note(weak: Mapping[str, tuple[float, str]]) -> str:
+def dashes_note(doubts: Mapping[str, Sequence[Doubt]]) -> str:
     """Return what the dashes of a chart mean, or nothing where there are none."""
-    events = dict.fromkeys(plain(doubt_text(cause)) for _, cause in weak.values() if cause)
-    return f"dashed: {', or '.join(events)}" if events else ""
-
-
-_DOUBTS = {
-    "drift": "drift (few independent slow periods)",
-    "one stall": "based on one stall",
-    "few intervals": "few intervals",
-    "few requests": "few slow requests",
-}
-"""Cause of doubt, as evidence names it → what a caption calls it."""
-
-
-def doubt_text(cause: str) -> str:
-    """Return why a part of a curve is uncertain, as a caption says it."""
-    return _DOUBTS.get(cause, f"based on {cause}" if cause else "")
+    texts = (plain(cause_text(one.cause)) for some in doubts.values() for one in some)
+    causes = dict.fromkeys(filter(None, texts))
+    return f"dashed: uncertain ({', or '.join(causes)})" if causes else ""
 
 
 # ------------------------------------------------------------

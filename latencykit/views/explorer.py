@@ -64,7 +64,7 @@ _SENTENCES = 4
 _LINES = (
     "<p class='quiet'>How long the fastest n % of the requests took at most. "
     "<span class='key'><i class='swatch'></i>supported by the sample</span> "
-    "<span class='key'><i class='swatch few'></i>uncertain: few requests, one stall, drift</span> "
+    "<span class='key'><i class='swatch few'></i>uncertain</span> "
     "<span class='key'><i class='swatch dotted'></i>sample too small</span>"
 )
 """Legend of the lines of the percentile curve."""

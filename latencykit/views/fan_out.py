@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.quantiles import is_resolved
-from latencykit.units import format_count, format_percentile, sure_percentile
+from latencykit.units import format_count, format_percentile
 from latencykit.views.markup import esc, section, table
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import UnitFrom, number, percent
@@ -36,7 +36,7 @@ class UserPercentileRecord(TypedDict):
     at_least: bool
     """The value is only a lower bound."""
     cause: str | None
-    """Why it is not supported: few requests, few intervals, one stall, drift, timeouts."""
+    """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
 
 
 class UsersRecord(TypedDict):
@@ -219,13 +219,6 @@ def fan_out_words(name: str, answers: Sequence[FanOut]) -> list[str]:
         lines.append(
             f"{name}: of {calls} independent calls, the user's p99 is the p{percentile:.7g} of one"
             f"{enough}"
-        )
-    solid = largest.solid_up_to()
-    if largest.n > 1 and solid < min(largest.leaf_percentile(50), largest.leaf.sample_limit()):
-        upto = f"above p{format_percentile(sure_percentile(solid))}" if solid else "throughout"
-        lines.append(
-            f"{name}: too few independent events bound the latency of one call {upto}; another run "
-            "may show other percentiles to users"
         )
     lines += [
         f"{name}, {format_count(answer.n)} calls: {answer.note}"

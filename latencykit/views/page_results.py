@@ -19,6 +19,7 @@ from latencykit.analysis.slo import SLOResult, for_all_series
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
+from latencykit.core.quantiles import Doubt
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, LatencyKitError
 from latencykit.views.page_data import page_bins
@@ -129,7 +130,8 @@ def corrected_series(
         percentiles = 100 * (1 - 10.0 ** -np.arange(0.05, 9, 0.05))
         moved = corrected.percentile(percentiles) > 2 * own.counted.percentile(percentiles)
         start = float(percentiles[int(np.argmax(moved))]) if moved.any() else 100.0
-        supplied = start, format_items(max(1, len(diagnosis.detected_stalls)), "stall")
+        stalls = format_items(max(1, len(diagnosis.detected_stalls)), "stall")
+        supplied = Doubt(start, 100.0, stalls)
         name = f"{own.name}, corrected"
         shadows.append(PageSeries(name, data, corrected, slots, look, True, supplied, log))
     return shadows

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit._text import cause_text
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
@@ -17,7 +18,6 @@ from latencykit.core.quantiles import brackets_at
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, place_of
-from latencykit.plot.series import doubt_text
 from latencykit.plot.style import BLUE, COLOURS, MARKERS, RED, series_styles, shorten
 from latencykit.units import format_count
 from latencykit.views.page_data import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats, Ints
     from latencykit.core import Data
+    from latencykit.core.quantiles import Doubt
     from latencykit.plot.style import Look
 
 PAGE_SIZE = 2_000_000
@@ -73,8 +74,8 @@ class PageSeries:
         Classes of its colour and of its marker.
     shadow : bool
         Derived from another one (corrected): a curve and numbers, but no timeline of its own.
-    supplied : tuple of float and str, optional
-        The percentile above which a correction supplies the values, and what it is derived from.
+    supplied : Doubt, optional
+        The percentiles that a correction supplies, and what it is derived from.
     over_time : HistogramLog, optional
         What a corrected series' slots are made of.
     short, label : str
@@ -87,7 +88,7 @@ class PageSeries:
     slots: PageBins | None
     look: tuple[str, str]
     shadow: bool = False
-    supplied: tuple[float, str] | None = None
+    supplied: Doubt | None = None
     over_time: HistogramLog | None = None
     short: str = ""
     label: str = ""
@@ -222,7 +223,7 @@ class PageSeries:
         }
         if self.reason or isinstance(counted, Summary):
             return record
-        exact: dict[str, float | None] = {"mean": number(counted.mean), "limit": 100, "solid": 100}
+        exact = {"mean": number(counted.mean), "limit": 100, "doubts": list[Any]()}
         if isinstance(counted, Distribution):
             curve = curve_of(counted)
             points = _points(curve.percentile[1:], curve.value[1:], curve.low[1:])
@@ -230,17 +231,18 @@ class PageSeries:
         evidence: Any = counted.evidence()
         if isinstance(self.data, Samples | HistogramLog):
             evidence = self.data.evidence(counted)
-        percentile, words = self.supplied or (self.numbers["supported_up_to"], "")
-        if self.slots is not None and self.supplied is None:
-            percentile, words = evidence.solid_up_to()
-        limits = {"limit": counted.sample_limit(), "solid": percentile}
-        curve_record = _curve(counted) | exact | limits
+        doubts = evidence.doubts() if self.supplied is None else (self.supplied,)
+        ranges = [[one.first, one.last] for one in doubts]
+        curve_record = _curve(counted) | exact | {"limit": counted.sample_limit(), "doubts": ranges}
         if not counted.censored:  # a maximum that the tool reports is exact
             curve_record["top_low"] = number(counted.bracket("max")[0])
         record["curve"] = curve_record
         if counted.run.corrected not in ("us", "tool"):
             record["band"] = _band(evidence, counted.sample_limit())
-        return record | {"rests": doubt_text(words)}
+        causes = dict.fromkeys(
+            cause_text(one.cause) for one in doubts if one.cause != "few requests"
+        )
+        return record | {"uncertain": ", ".join(causes)}
 
 
 def _band(evidence: Any, limit: float) -> list[list[float | int | None]]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, overload
 
 import numpy as np
 
-from latencykit._text import brief_list, format_items, printable
+from latencykit._text import brief_list, cause_text, format_items, printable
 from latencykit.analysis.slow_times import incident_of
-from latencykit.analysis.steadiness import drift
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import Tails, TailsByRequest
@@ -226,13 +225,29 @@ def _mean_alarm(histogram: Histogram) -> list[str]:
     return [alarm]
 
 
+def _drift(evidence: Tails) -> list[str]:
+    """A percentile that differs between the halves of the run."""
+    for moved in reversed(evidence.jackknife.drifts):
+        if moved is None or not evidence.supported_rows([moved.percentile])[0].resolved:
+            continue
+        first, second = (
+            format_value(float(f"{x:.2g}"), evidence.whole.unit)
+            for x in (moved.first, moved.second)
+        )
+        text = (
+            f"the run is not steady: p{format_percentile(moved.percentile)} is about {first} in "
+            f"the first half, about {second} in the second (latencykit diagnose)"
+        )
+        return [text]
+    return []
+
+
 def _findings(data: object, evidence: Any) -> list[str]:
     """Signs that the numbers are not what they seem, a sentence each."""
     histogram: Histogram = evidence.whole
     sentences = _mean_alarm(histogram)
     if isinstance(evidence, Tails) and not isinstance(evidence, TailsByRequest):
-        moved = drift(evidence)
-        sentences += [] if moved is None else [moved.words]
+        sentences += _drift(evidence)
     timeout = suspected_timeout(histogram)
     if timeout is not None:
         share = timeout[1] / histogram.count
@@ -303,7 +318,7 @@ def series_record(
             rows = evidence.supported_rows(percentiles, confidence)
         else:
             rows, notes = evidence.rows(percentiles, confidence)
-        limit = evidence.solid_up_to(confidence)[0]
+        limit = evidence.supported_up_to(confidence)
         record |= {
             "percentiles": [percentile_row(row) for row in rows],
             "highest_supported_percentile": number(highest_pinned_down(counted, limit)),
@@ -680,7 +695,7 @@ def _footnotes(
         texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
         if not (record["aggregate"] or every):  # the total's line says it of its parts, too
             texts = [t for t in texts if t not in of_all and not (incident and _INCIDENT in t)]
-        texts += [record["tail_note"]] if record["tail_note"] else []
+        texts += [record["tail_note"]] if every and record["tail_note"] else []
         texts.sort(key=lambda text: not any(words in text for words in _TOUCH_ALL))
         texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
         for text in texts if every else texts[:1]:
@@ -795,7 +810,11 @@ def headline(data: Any) -> str:
         return f"All {format_count(data.requests)} requests took {show(data.max)}."
     parts = [
         f"{percentile_name(row.percentile)} {format_row(replace(row, supported=True), show)}"
-        + (f" (uncertain: {row.cause})" if row.cause and not math.isinf(row.bucket_high) else "")
+        + (
+            f" (uncertain: {cause_text(row.cause)})"
+            if row.cause and not math.isinf(row.bucket_high)
+            else ""
+        )
         for row in data.evidence().supported_rows([50.0, 99.0])
     ]
     parts.append(f"max {statistic_text(data, 'max')}")
@@ -815,8 +834,6 @@ def trust(data: Any, record: SeriesRecord) -> list[str]:
             f"Highest supported percentile of {format_count(data.requests)} requests: {highest}. "
             "Others are in brackets."
         )
-    if record["tail_note"]:
-        sentences.append(as_sentence(record["tail_note"]))
     if isinstance(data, Distribution):
         sentences.append("A model, not a measurement: it has no confidence intervals.")
     if run.unit_note is not None and run.unit_note not in run.notes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from latencykit._text import cause_text
 from latencykit.units import NANOSECONDS, format_value, percentile_name
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class PercentileRecord(TypedDict):
     events: int | None
     """Independent events above the percentile, where requests depend on each other."""
     cause: str | None
-    """Why it is not supported: few requests, few intervals, one stall, drift, timeouts."""
+    """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
 
 
 def number(value: float | None) -> float | int | None:
@@ -101,7 +102,7 @@ def causes_text(rows: Iterable[PercentileRecord | UserPercentileRecord]) -> str:
     causes: dict[str, dict[float, None]] = {}
     for row in rows:
         if row["supported"] is False and row["cause"]:
-            causes.setdefault(row["cause"], {})[row["percentile"]] = None
+            causes.setdefault(cause_text(row["cause"]), {})[row["percentile"]] = None
     named = [p for percentiles in causes.values() for p in percentiles]
     if len(causes) < 2 or len(set(named)) < len(named):
         return ", ".join(causes)

@@ -23,7 +23,7 @@ def test_requests_stay_requests() -> None:
     assert np.array_equal(joined.duration, whole.duration)
     assert joined.columns["endpoint"].tolist() == whole.columns["endpoint"].tolist()
     assert np.unique(joined.connection).size == 8  # other connections, in another file
-    assert joined.evidence().solid_up_to() == whole.evidence().solid_up_to()
+    assert joined.evidence().doubts() == whole.evidence().doubts()
 
 
 def test_one_incident_is_one_finding() -> None:

@@ -39,7 +39,7 @@ def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
 def test_the_band_is_that_of_the_percentiles(ax, raw):
     plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)
     (band,) = ax.collections
-    solid = raw.histogram().evidence().solid_up_to()[0]
+    solid = raw.histogram().sample_limit()
     shares = band.get_paths()[0].vertices[:, 1]
     assert shares.min() == pytest.approx(
         1 - solid / 100

@@ -115,7 +115,7 @@ def test_every_output_supports_the_same_percentiles(case: Case, tmp_path: Path) 
             continue
         record = series_record(name, data)
         plain = [row["percentile"] for row in record["percentiles"] if row["supported"]]
-        limit = data.evidence().solid_up_to()[0]
+        limit = data.evidence().supported_up_to()
         total = data if isinstance(data, lk.Histogram) else data.histogram()
         assert record["supported_up_to"] == pytest.approx(limit)
         highest = record["highest_supported_percentile"]

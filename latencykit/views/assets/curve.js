@@ -2,7 +2,7 @@
 
 import { grouped, percentileAt, percentileText, valueText } from "./numbers.js";
 import { distribution, isResolved, placeOf, rowAt, rowText } from "./data.js";
-import { supportedIn } from "./support.js";
+import { doubtsIn } from "./support.js";
 import { axisBelow, boxPath, drawRange, el, endLabels, extent, frame, gridLine, heightOf, linear, setAll, svg, symbols, tickBelow, valueAxis, valueScale } from "./draw.js";
 
 export function spreadOf(page, one) {
@@ -12,7 +12,7 @@ export function spreadOf(page, one) {
   if (!data) return null;
   const [first, last] = slotsWithin(data, span), spread = distribution(data, first, last);
   // Values of a correction follow from others, so that nothing bears them.
-  spread.solid = one.shadow ? 0 : supportedIn(data, [[first, last]], spread);
+  spread.doubts = one.shadow ? [[0, 100]] : doubtsIn(data, [[first, last]], spread);
   return spread;
 }
 
@@ -93,7 +93,7 @@ export function drawCurve(page) {
   for (const { one, spread } of live) {
     if (spread && spread.value.length) {
       const weak = drawLine(page, root, one, spread, x, y);
-      if (weak && one.rests && !page.span && live.length === 1) labelEvents(root, one, x.to(placeOf(spread.solid)), y.to(weak.value), box, placed);
+      if (weak && one.uncertain && !page.span && live.length === 1) labelCauses(root, one, x.to(placeOf(spread.doubts[0][0])), y.to(weak.value), box, placed);
     }
     if (!page.span || !one.data) drawPoints(root, one, x, y, page.model.unit, live.length === 1);
   }
@@ -143,8 +143,8 @@ function ground(root, box, x, live) {
 }
 
 // `placed` has the labels so far: further ones go below them.
-function labelEvents(root, one, left, top, box, placed) {
-  const words = `dashed: ${one.rests}`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
+function labelCauses(root, one, left, top, box, placed) {
+  const words = `dashed: uncertain (${one.uncertain})`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const width = 7 * words.length, x = anchor === "end" ? Math.max(left - 6, width + 2) : Math.min(left + 6, box.width - width - 2), from = anchor === "end" ? x - width : x;
   let y = anchor === "end" ? Math.max(12, top - 8) : x < left ? box.bottom - 12 : top + 20; // the curve rises to the right
   while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
@@ -153,10 +153,10 @@ function labelEvents(root, one, left, top, box, placed) {
 }
 
 // A line where values are known within a tenth, and the band between the edges where they are not. Returns the first step
-// that too few events bear.
+// that is uncertain.
 function drawLine(page, root, one, spread, x, y) {
   const end = x.high, steps = [];
-  const limit = spread.count === null ? end : Math.min(placeOf(spread.limit), end), solid = Math.min(placeOf(spread.solid), limit);
+  const limit = spread.count === null ? end : Math.min(placeOf(spread.limit), end), dashes = spread.doubts.map((ends) => ends.map((p) => Math.min(placeOf(p), limit)));
   spread.value.forEach((value, k) => {
     const from = k ? steps[k - 1].to : 0, to = Math.min(placeOf(spread.percentile[k]), end);
     steps.push({ from, to, value, low: spread.low[k], open: k >= spread.known, sure: isResolved(spread.low[k], value) });
@@ -172,12 +172,19 @@ function drawLine(page, root, one, spread, x, y) {
   const boxes = ranges.map((step) => boxPath(x.to(step.from), x.to(step.to), y.to(step.low), y.to(step.value)));
   if (boxes.length) root.append(svg("path", { class: `range ${one.cls} ${back} ${many}`, d: boxes.join("") }));
   const known = steps.filter((step) => !step.open && step.sure);
-  // What enough events bear, what is based on a few, and what the sample cannot support.
-  for (const [first, until, style] of [[0, solid, ""], [solid, limit, "few"], [limit, end, "dotted"]]) draw(known, first, until, style);
+  // What the run supports, what is uncertain, and what the sample is too small for.
+  let at = 0;
+  for (const [first, last] of dashes) {
+    draw(known, at, first, "");
+    draw(known, first, last, "few");
+    at = last;
+  }
+  draw(known, at, limit, "");
+  draw(known, limit, end, "dotted");
   draw(steps.filter((step) => step.open), 0, end, "dotted");
   const onLine = (place) => steps.find((step) => step.to > place && (step.open || step.sure));
   symbols(root, one, page.series.indexOf(one), x, (place) => (onLine(place)?.from <= place ? y.to(onLine(place).value) : null));
-  return steps.find((step) => step.to > solid);
+  return dashes.length && steps.find((step) => step.to > dashes[0][0]);
 }
 
 // The part of a step function between two places, joined to what stands before it; broken where steps are missing.

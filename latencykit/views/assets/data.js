@@ -52,7 +52,7 @@ export function placeOf(percentile) {
 
 // The highest percentile that a number of independent values bounds from above.
 function supportedBy(total) {
-  return total > 0 ? 100 * Math.exp(Math.log(0.025) / total) : 0;
+  return total > 0 ? Math.max(Math.min(100 * Math.exp(Math.log(0.025) / total), 50), 100 * (1 - 10 / total)) : 0;
 }
 
 // Whether edges pin a value down within a tenth.
@@ -108,7 +108,7 @@ export function distributionOf(data, ranges) {
   if (late && known < 0) timedOut();
   if (known < 0) known = value.length;
   const limit = supportedBy(total), mean = total ? meanOf(sum / inside, least / total, most / total, late > 0) : null;
-  return { counts, percentile, value, low, known, count, late, total, mean, limit, solid: limit };
+  return { counts, percentile, value, low, known, count, late, total, mean, limit, doubts: [[limit, 100]] };
 }
 
 // A mean as a row: the number where the buckets pin it down, else what it lies between.
@@ -153,7 +153,7 @@ export function rowAt(spread, percentile) {
     else first = middle + 1;
   }
   const value = spread.value[first], low = spread.low[first], open = first >= spread.known;
-  const supported = spread.count === null || percentile >= 100 || (percentile <= spread.solid && !open);
+  const supported = spread.count === null || percentile >= 100 || (!open && !spread.doubts.some(([first, last]) => percentile > first && percentile <= last));
   return { value, low, high: open ? null : value, resolved: !open && isResolved(low, value), open, supported, at: first };
 }
 

@@ -3,7 +3,7 @@
 import { grouped, percentileText, valueText } from "./numbers.js";
 import { distributionOf, rowAt, rowText } from "./data.js";
 import { eventsAbove, independentEvents, LEAST_EVENTS, Z } from "./events.js";
-import { supportedIn } from "./support.js";
+import { doubtsIn } from "./support.js";
 import { dataWithin, slotsWithin } from "./curve.js";
 import { el, svg } from "./draw.js";
 
@@ -24,7 +24,7 @@ function outside(data, spans) {
 function partRows(data, ranges, percentiles, sure) {
   const spread = distributionOf(data, ranges);
   if (!spread.value.length) return { count: 0, rows: percentiles.map(() => null) };
-  spread.solid = supportedIn(data, ranges, spread);
+  spread.doubts = doubtsIn(data, ranges, spread);
   const asked = [50, ...percentiles.filter((p) => p > 0 && p < 100 && p !== 50)], events = new Map();
   if (sure) for (const [percentile, apart, tail, load] of eventsAbove(data, ranges, spread, asked)) events.set(percentile, Math.min(apart, independentEvents(tail, load)));
   if (!events.get(50)) events.clear(); // a drift shows most clearly at the median

@@ -2,7 +2,10 @@
 
 import { Z } from "./events.js";
 
-const SUPPORT = { blocks: 12, minBlocks: 3, range: 1.25, stepsPerOctave: 2, columns: 64, groups: 400 };
+const SUPPORT = {
+  blocks: 12, minBlocks: 3, range: 1.25, stepsPerOctave: 4, leastCorrelation: 0.1, columns: 64, groups: 400,
+  usual: [75, 90, 95, 99, 99.9, 99.99, 99.999],
+};
 
 // Student's two-sided quantile of 95 % (Cornish and Fisher).
 function studentQuantile(degrees) {
@@ -67,28 +70,57 @@ function blocksOf(data, ranges, group, size, late) {
       for (let k = data.from[s]; k < data.from[s + 1]; k++) blocks[b][group[data.index[k]]] += data.counts[k];
       if (late(s)) blocks[b][size - 1] += late(s);
     }
-  return blocks;
+  return { blocks, bins };
 }
 
-// The highest percentile of a selection that is known within a quarter, and all from the median to it.
-export function supportedIn(data, ranges, spread) {
-  const late = (s) => (data.timeouts ? data.timeouts[s] : 0), { group, logs } = groupsOf(data, spread);
-  const blocks = blocksOf(data, ranges, group, logs.length, late), number = blocks.length;
-  if (number < SUPPORT.minBlocks) return 0;
-  const whole = new Float64Array(logs.length), steps = Math.ceil((Math.log2(Math.max(spread.total, 4)) - 1) * SUPPORT.stepsPerOctave);
-  for (const block of blocks) block.forEach((count, k) => (whole[k] += count));
-  const shares = Array.from({ length: steps + 1 }, (_, k) => 0.5 * 2 ** (-k / SUPPORT.stepsPerOctave));
-  const leftOut = blocks.map((block) => quantiles(whole.map((count, k) => count - block[k]), logs, shares));
-  const most = Math.log(SUPPORT.range) / studentQuantile(number - 1);
-  for (let k = 0, before = 0; k < shares.length; k++) {
-    const mean = leftOut.reduce((sum, row) => sum + row[k], 0) / number;
-    const squares = leftOut.reduce((sum, row) => sum + (row[k] - mean) ** 2, 0), error = Math.max(before, Math.sqrt(((number - 1) / number) * squares));
-    if (error > most) {
-      if (!k) return 0;
-      const share = Math.exp(Math.log(shares[k - 1]) + ((most - before) / (error - before)) * Math.log(shares[k] / shares[k - 1]));
-      return Math.min(spread.limit, 100 * (1 - share));
-    }
-    before = error;
+// The factor by which drift that is slower than a block widens the standard error: bins around the median stay alike over some.
+function driftOf(bins, group, data, logs) {
+  const sizes = bins.map((s) => data.count[s]), whole = sizes.reduce((a, b) => a + b, 0), counts = new Float64Array(logs.length);
+  for (const s of bins) for (let k = data.from[s]; k < data.from[s + 1]; k++) counts[group[data.index[k]]] += data.counts[k];
+  let half = 0;
+  for (let below = 0; half < counts.length - 1 && below + counts[half] < whole / 2; half++) below += counts[half];
+  half = Math.max(half, 1);
+  const slow = bins.map((s) => {
+    let above = 0;
+    for (let k = data.from[s]; k < data.from[s + 1]; k++) if (group[data.index[k]] >= half) above += data.counts[k];
+    return above;
+  });
+  const share = slow.reduce((a, b) => a + b, 0) / whole, rest = slow.map((above, j) => above - share * sizes[j]), n = rest.length;
+  const product = (lag) => rest.slice(lag).reduce((sum, value, j) => sum + value * rest[j], 0), first = product(0);
+  let correlation = 1;
+  for (let lag = 1; first > 0 && lag < n; lag++) {
+    const one = product(lag) / first;
+    if (one < Math.max(SUPPORT.leastCorrelation, 1 / Math.sqrt(n))) break; // one standard error is noise
+    correlation += 2 * one;
   }
-  return spread.limit;
+  const variance = (length) => (correlation / length) * (1 - (correlation / 2 / length) * (1 - Math.exp((-2 * length) / correlation)));
+  const apart = (variance(n / SUPPORT.blocks) - variance(n)) / (SUPPORT.blocks - 1);
+  return apart > 0 ? Math.sqrt(Math.max(variance(n) / apart, 1)) : Infinity;
+}
+
+// The ranges of percentiles of a selection that are not known within a quarter.
+export function doubtsIn(data, ranges, spread) {
+  const late = (s) => (data.timeouts ? data.timeouts[s] : 0), { group, logs } = groupsOf(data, spread);
+  const { blocks, bins } = blocksOf(data, ranges, group, logs.length, late), number = blocks.length, few = [spread.limit, 100];
+  if (number < SUPPORT.minBlocks) return [few];
+  const whole = new Float64Array(logs.length), octaves = Math.log2(Math.max(spread.total, 4)) - 1;
+  for (const block of blocks) block.forEach((count, k) => (whole[k] += count));
+  const steps = Array.from({ length: Math.ceil(octaves * SUPPORT.stepsPerOctave) + 1 }, (_, k) => 0.5 * 2 ** (-k / SUPPORT.stepsPerOctave));
+  const shares = [...new Set([...steps, ...SUPPORT.usual.map((p) => 1 - p / 100)])].filter((share) => share >= 0.5 * 2 ** -octaves).sort((a, b) => b - a);
+  const leftOut = blocks.map((block) => quantiles(whole.map((count, k) => count - block[k]), logs, shares));
+  const most = Math.log(SUPPORT.range), factor = studentQuantile(number - 1) * (number === SUPPORT.blocks ? driftOf(bins, group, data, logs) : 1);
+  const reach = shares.map((_, k) => {
+    const mean = leftOut.reduce((sum, row) => sum + row[k], 0) / number;
+    const error = Math.sqrt(((number - 1) / number) * leftOut.reduce((sum, row) => sum + (row[k] - mean) ** 2, 0));
+    return error && factor * error;
+  });
+  const doubts = [], border = (k) => 100 * (1 - Math.exp(Math.log(shares[k - 1]) + ((most - reach[k - 1]) / (reach[k] - reach[k - 1])) * Math.log(shares[k] / shares[k - 1])));
+  for (let k = 0, first = null; k <= shares.length; k++) {
+    const doubted = k < shares.length && reach[k] > most;
+    if (doubted && first === null) first = k ? border(k) : 0;
+    if (doubted || first === null) continue;
+    if (first < spread.limit) doubts.push([first, Math.min(k < shares.length ? border(k) : 100, spread.limit)]);
+    first = null;
+  }
+  return [...doubts, few];
 }

@@ -17,15 +17,11 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.quantiles import median
-from latencykit.units import format_percentile, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike
 
     from latencykit._typing import Floats, Ints
-    from latencykit.core.evidence import Tails
 
 
 @record()
@@ -63,35 +59,23 @@ class Drift:
     ----------
     percentile : float
     first, second : float
-        Its value in each half, within about 2 %, in the unit of the data.
-    unit : str
+        Its value in each half, within about 2 %.
     """
 
     percentile: float
     first: float
     second: float
-    unit: str
-
-    @property
-    def words(self) -> str:
-        """One sentence."""
-        first, second = (
-            format_value(float(f"{x:.2g}"), self.unit) for x in (self.first, self.second)
-        )
-        return (
-            f"the run is not steady: p{format_percentile(self.percentile)} is about {first} in the "
-            f"first half, about {second} in the second (latencykit diagnose)"
-        )
 
 
-def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | None:
-    """Return the first percentile that differs between the halves by more than chance explains.
+def drift(table: Floats, value: Floats, percentile: float) -> Drift | None:
+    """Return a percentile of each half of a run if they differ by more than chance explains.
 
     Parameters
     ----------
-    tails : Tails
-        The evidence of a log, or of samples with times.
-    percentiles : sequence of float
+    table : ndarray of float64, shape (bins, groups)
+        Requests in time bins × groups of ascending latencies.
+    value : ndarray of float64, shape (groups,)
+    percentile : float
 
     Returns
     -------
@@ -100,38 +84,30 @@ def drift(tails: Tails, percentiles: Sequence[float] = (99.0, 50.0)) -> Drift | 
 
     Examples
     --------
-    >>> import latencykit as lk, random
-    >>> dice = random.Random(1)
-    >>> times = [k * 10_000_000 for k in range(12_000)]
-    >>> took = [dice.uniform(1e6, 2e6) * (1 + (k > 6_000)) for k in range(12_000)]
-    >>> drift(lk.Samples(start=times, duration=took, unit="ns").evidence()).words
-    'the run is not steady: p99 is about 2 ms in the first half, about 4 ms in the second \
-(latencykit diagnose)'
+    >>> table = np.random.default_rng(1).integers(90, 110, (200, 2)).astype(float)
+    >>> table[:100, 1], table[100:, 0] = 9, 20
+    >>> drift(table, np.array([1e6, 2e6]), 50.0)
+    Drift(percentile=50.0, first=1000000.0, second=2000000.0)
     """
-    if len(tails.table) < DRIFT.min_block_rows * DRIFT.blocks:
-        return None
-    table = tails.table[tails.table.sum(axis=1) > 0]
+    table = table[table.sum(axis=1) > 0]
     if len(table) < DRIFT.min_block_rows * DRIFT.blocks:
         return None
     half = np.add.reduceat(table, as_positions([0, len(table) // 2]))
     begins = np.linspace(0, len(table), DRIFT.blocks, endpoint=False).astype(int)
     above = np.cumsum(table.sum(axis=0)[::-1])[::-1]
-    for percentile in percentiles:
-        wanted = (1 - percentile / 100) * above[0]
-        edge = int(np.abs(np.log(above[1:] / wanted)).argmin()) + 1 if above.size > 1 else 0
-        slow = half[:, edge:].sum(axis=1)
-        if not edge or (half.sum(axis=1) * (1 - percentile / 100) < DRIFT.min_slow_requests).any():
-            continue
-        if not tails.whole.percentile_rows([percentile])[0].resolved:
-            continue  # wide buckets
-        first, second = (_percentile(one, tails.value, percentile) for one in half)
-        if max(first, second) < DRIFT.min_ratio * min(first, second) or not slow.any():
-            continue
-        above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
-        size = np.add.reduceat(counts, as_positions(begins))
-        share = np.add.reduceat(above_it, as_positions(begins)) / size
-        if _differ(share, size) and _memory(above_it / counts, begins) < DRIFT.max_correlation:
-            return Drift(percentile, first, second, tails.whole.unit)
+    wanted = (1 - percentile / 100) * above[0]
+    edge = int(np.abs(np.log(above[1:] / wanted)).argmin()) + 1 if above.size > 1 else 0
+    slow = half[:, edge:].sum(axis=1)
+    if not edge or (half.sum(axis=1) * (1 - percentile / 100) < DRIFT.min_slow_requests).any():
+        return None
+    first, second = (_percentile(one, value, percentile) for one in half)
+    if max(first, second) < DRIFT.min_ratio * min(first, second) or not slow.any():
+        return None
+    above_it, counts = table[:, edge:].sum(axis=1), table.sum(axis=1)
+    size = np.add.reduceat(counts, as_positions(begins))
+    share = np.add.reduceat(above_it, as_positions(begins)) / size
+    if _differ(share, size) and _memory(above_it / counts, begins) < DRIFT.max_correlation:
+        return Drift(percentile, first, second)
     return None
 
 
