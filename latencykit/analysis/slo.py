@@ -58,13 +58,16 @@ class SureRule:
     fail.
     """
 
-    min_met_s: float = 299.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
+    min_met_s: float = 119.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
+    min_stretches: float = 30.0  # time bins over the correlation: fewer take
+    certain_s: float = 299.0  # as long a run
     min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
     # In a run of few independent stretches, a further part is met as far as that (drift of 10 s).
     further_sds: float = 2.2
-    min_stretches: float = 50.0
+    certain_stretches: float = 50.0
     min_missed_blocks: float = 0.5  # of the blocks beyond the limit: fewer are one slow stretch
     max_needed: float = 1000.0  # times the run: nobody measures that long
+    close: float = 0.05  # of the limit: a value so near to it may need as long
     # Standard deviations from run to run beyond which other runs have the same outcome; the truth
     # table of `tests.benchmarks.history --only check` shows both. A run that is met has to be
     # ordinary as well; one that is missed may be a regression, so that it is compared with one run.
@@ -254,14 +257,12 @@ def cannot_show(seconds: float) -> str:
     Examples
     --------
     >>> cannot_show(300)
-    'a run of 5 min shows nothing that happens less often than every 100 s'
+    'a run of 5 min cannot detect events rarer than one per 100 s'
     """
     if not (math.isfinite(seconds) and seconds > 0):
         return ""
     each = _length(seconds / SURE.rarest_per_run)
-    return (
-        f"a run of {_run_length(seconds)} shows nothing that happens less often than every {each}"
-    )
+    return f"a run of {_run_length(seconds)} cannot detect events rarer than one per {each}"
 
 
 def seconds_of(data: Any) -> float:
@@ -408,10 +409,10 @@ def _failed(source: Any, limit: float, confidence: float, evidence: Any) -> SLOR
         away = abs(value - limit)
         times = (max(high - value, value - low) / away) ** 2 if away else math.inf
         why = f"such traffic fails in {100 * low:.3g} to {100 * high:.3g} %"
-        return replace(row, reason=f"{share}; {why}; {_decides(times, failures.seconds)}")
-    if row.outcome == "missed" or failures.seconds >= SURE.min_met_s:
+        return replace(row, reason=f"{share}; {why}; {_decides(row, times, failures.seconds)}")
+    if row.outcome == "missed" or _is_long(failures):
         return replace(row, sure=True)
-    return replace(row, reason=f"{share}; {_decides(1.0, failures.seconds)}")
+    return replace(row, reason=f"{share}; {_decides(row, 1.0, failures.seconds)}")
 
 
 def _percentile(
@@ -459,7 +460,7 @@ def _percentile(
         above = attempts * (1 - percentile / 100) / evidence.whole.counted.repeats
         sure, why = _is_sure(row, evidence, asked, above, confidence)
         row = replace(row, sure=sure, reason=why)
-    if outside and not row.reason.startswith(f"{format_count(outside)} of "):
+    if outside:
         moved = f"{format_count(outside)} of {format_count(attempts)} requests failed and count "
         row = replace(row, reason="; ".join(filter(None, [f"{moved}as slower", row.reason])))
     return row
@@ -473,8 +474,11 @@ def _too_short(jackknife: Any) -> str:
     return "" if jackknife.known else bins
 
 
-def _is_long(evidence: Any) -> bool:
-    return bool(evidence.jackknife.seconds >= SURE.min_met_s)
+def _is_long(jackknife: Jackknife) -> bool:
+    """Whether a run is long enough, in time and in independent stretches, to have seen a tail."""
+    stretches = jackknife.bins / jackknife.correlation
+    few = stretches < SURE.min_stretches
+    return jackknife.seconds >= (SURE.certain_s if few else SURE.min_met_s)
 
 
 def _is_sure(
@@ -495,20 +499,22 @@ def _is_sure(
         )
     if row.bounded != row.outcome:
         return False, _needed(row, jackknife, percentile, confidence)
-    beyond = float((jackknife.of_blocks(percentile) > row.limit).mean())
+    parts = jackknife.of_blocks(percentile)[:, 0]
+    beyond = float((parts > row.limit).mean())
     if row.outcome == "missed":
-        least = SURE.min_missed_blocks if _is_long(evidence) else 1.0
+        least = SURE.min_missed_blocks if _is_long(jackknife) else 1.0
         sure = beyond >= least
         return sure, "" if sure else f"only {_beyond(beyond)}; {_longer(jackknife)}"
     if beyond:
         return False, f"{_beyond(beyond)}; {_longer(jackknife)}"
     # As the parts differ, a further one would be met as well.
-    parts = np.log(np.maximum(jackknife.of_blocks(percentile), 1e-300))
+    parts = np.log(np.maximum(parts, 1e-300))
     further = SURE.further_sds * float(parts.std(ddof=1)) * math.sqrt(1 + 1 / parts.size)
-    few = jackknife.bins < SURE.min_stretches * jackknife.correlation
+    few = jackknife.bins < SURE.certain_stretches * jackknife.correlation
     if few and row.limit > 0 and float(parts.mean()) + further > math.log(row.limit):
-        return False, f"parts of the run differ so much that others may miss; {_longer(jackknife)}"
-    return (True, "") if _is_long(evidence) else (False, _breaks(row, evidence, percentile))
+        differ = "the parts of the run differ: a longer run may exceed the limit"
+        return False, f"{differ}; {_longer(jackknife)}"
+    return (True, "") if _is_long(jackknife) else (False, _breaks(row, evidence, percentile))
 
 
 def _beyond(share: float) -> str:
@@ -528,13 +534,15 @@ def _needed(row: SLORow, jackknife: Any, percentile: float, confidence: float) -
     far = row.limit / row.value if met else row.value / row.limit if row.limit else math.inf
     away = math.log(far) if far > 0 else 0.0
     spread = student_quantile(confidence, RULE.blocks - 1) * (up if met else down)
-    return _decides((spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
+    return _decides(row, (spread / away) ** 2 if away > 0 else math.inf, jackknife.seconds)
 
 
-def _decides(times: float, seconds: float) -> str:
+def _decides(row: SLORow, times: float, seconds: float) -> str:
     """State the length of a run that would decide, given how many times as long it has to be."""
     if not times <= SURE.max_needed:
-        return "the value is so close to the limit that no run decides"
+        if abs(row.value - row.limit) <= SURE.close * row.limit:
+            return "the value is so close to the limit that no run decides"
+        return "the parts of the run differ too much to state how long a run would decide"
     if not math.isfinite(seconds):
         return f"{math.ceil(max(times, 1.5))} times as many requests would decide"
     longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
@@ -560,7 +568,7 @@ def _length(seconds: float) -> str:
 def _breaks(row: SLORow, evidence: Any, percentile: float) -> str:
     """Which stall would break the statement that a percentile of a short run is met."""
     whole, seconds = evidence.whole, evidence.jackknife.seconds
-    decides = _decides(1.0, seconds)
+    decides = _decides(row, 1.0, seconds)
     if row.unit not in NANOSECONDS:
         return decides
     share = whole.count_above(row.limit) / max(whole.count + whole.censored, 1)
@@ -591,7 +599,7 @@ def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
     if row.outcome != "met":  # whatever follows, this maximum was reached
         return replace(row, sure=row.outcome == "missed")
     jackknife, longer = evidence.jackknife, "a maximum grows with the length of a run"
-    if jackknife is None or not jackknife.known or not _is_long(evidence):
+    if jackknife is None or not jackknife.known or not _is_long(jackknife):
         return replace(row, reason=f"one slower request would break it; {longer}")
     # The next run of this length exceeds it with 5 %: Gumbel's law through the maxima of blocks.
     tops = jackknife.maxima()
@@ -600,8 +608,7 @@ def _maximum(source: Any, limit: float, evidence: Any) -> SLORow:
     high = max(math.exp(float(tops.mean()) + reach * scale), top)
     if high <= limit:
         return replace(row, high=high, sure=True)
-    likely = format_value(float(f"{high:.2g}"), unit)
-    return replace(row, high=high, reason=f"{longer}: the next one may reach {likely}")
+    return replace(row, high=high if high <= RULE.widest * top else math.inf, reason=longer)
 
 
 def _mean(source: Any, statistic: str, limit: float, confidence: float, evidence: Any) -> SLORow:
@@ -640,13 +647,13 @@ def _is_sure_mean(row: SLORow, evidence: Any, errors: tuple[float, float]) -> tu
     if row.bounded != row.outcome:
         away, error = abs(row.limit - row.value), errors[row.outcome == "met"]
         times = (error / away) ** 2 if away > 0 else math.inf
-        return False, _decides(times, jackknife.seconds)
-    if row.outcome == "missed" or _is_long(evidence):
+        return False, _decides(row, times, jackknife.seconds)
+    if row.outcome == "missed" or _is_long(jackknife):
         return True, ""
     spare = (row.limit - row.value) * NANOSECONDS.get(row.unit, 0.0) / 1e9
     stall = math.sqrt(2 * spare * jackknife.seconds)  # who waits for a stall of d waits d / 2
     text = f"one stall longer than {format_duration(float(f'{stall:.2g}') * 1e9)} would break it"
-    return False, f"{text}; {_decides(1.0, jackknife.seconds)}"
+    return False, f"{text}; {_decides(row, 1.0, jackknife.seconds)}"
 
 
 # ------------------------------------------------------------
@@ -862,10 +869,10 @@ class SLO:
         The outcome is that of this run: unknown only where the source does not resolve it. It is
         sure where it holds for traffic like this, by the dependence between requests that the run
         itself shows: the confidence interval (the jackknife over twelve blocks of time) excludes
-        the limit; a limit that is met is met in each block, by ten requests more or less, over five
-        minutes or more; one that is missed is missed in half of the blocks, or in all of them
-        where the run is shorter. Sources without times are never sure of a percentile. Failed
-        requests count as slower than any limit.
+        the limit; a limit that is met is met in each block, by ten requests more or less, over two
+        minutes and thirty independent stretches or more, or over five minutes; one that is missed
+        is missed in half of the blocks, or in all of them where the run is shorter. Sources without
+        times are never sure of a percentile. Failed requests count as slower than any limit.
         """
         evidence = None
         if not isinstance(source, Summary | Distribution):
@@ -1065,10 +1072,10 @@ def _joint_row(
     if row.bounded != outcome:
         reach = max(row.high - share, share - row.low)
         times = (reach / (share - least)) ** 2 if share != least else math.inf
-        return replace(row, reason=f"{reason}; {_decides(times, jackknife.seconds)}")
-    if outcome == "missed" or jackknife.seconds >= SURE.min_met_s:
+        return replace(row, reason=f"{reason}; {_decides(row, times, jackknife.seconds)}")
+    if outcome == "missed" or _is_long(jackknife):
         return replace(row, sure=True)
-    decides = _decides(1.0, seconds) if seconds else _NO_TIMES
+    decides = _decides(row, 1.0, seconds) if seconds else _NO_TIMES
     return replace(row, reason=f"{reason}; {decides}")
 
 

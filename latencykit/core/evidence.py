@@ -374,8 +374,9 @@ class Evidence(Value):
         if confidence not in kept:
             origin = vars(self.whole).get("_origin")
             richer = None if origin is None else origin.evidence(self.whole)
-            timed = isinstance(richer, Tails)
-            kept[confidence] = richer.doubts(confidence) if timed else self._few(confidence)
+            kept[confidence] = (
+                richer.doubts(confidence) if isinstance(richer, Tails) else self._few(confidence)
+            )
         return tuple(kept[confidence])
 
     def _few(self, confidence: float) -> tuple[Doubt, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from latencykit._typing import Floats
+    from latencykit._typing import Flags, Floats
 
 
 @record()
@@ -42,7 +42,8 @@ class JackknifeRule:
     range: float = 1.25  # farther off, a reader would decide something else
     min_doubted_bins: int = 3  # a short run has a block per bin; two differ once, maybe by luck
     steps_per_octave: int = 4  # shares above, at which the error is looked at
-    least_ratio: float = 1.1  # of the value to that without the stall
+    least_ratio: float = 1.1  # of the value to that without one stall
+    least_others: int = 8  # blocks besides it: a stall holds less than a third of the run
 
 
 RULE = JackknifeRule()
@@ -160,10 +161,16 @@ class Jackknife:
         for first, last, low, high in _ranges(shares, reach):
             some, worst = slice(first, last), first + int(reach[first:last].argmax())
             cause = "drift" if self._drifting(shares[some]) else "parts differ"
-            if number == RULE.blocks and self._one_stall(blocks, left_out[:, worst], shares[some]):
-                cause = "one stall"
             needed = (float(reach[worst]) / math.log(RULE.range)) ** 2
-            ranges.append(Doubt(low, high, cause, needed))
+            stall = np.zeros(last - first, np.bool_)
+            if number == RULE.blocks:
+                at = float(shares[worst])
+                stall = self._one_stall(blocks, left_out[:, worst], shares[some], at)
+            starts = np.flatnonzero(np.append(True, stall[1:] != stall[:-1]))
+            middle = np.sqrt(shares[some][starts[1:]] * shares[some][starts[1:] - 1])
+            ends = [low, *(100 * (1 - middle)).tolist(), high]
+            for start, begin, end in zip(starts.tolist(), ends, ends[1:], strict=False):
+                ranges.append(Doubt(begin, end, "one stall" if stall[start] else cause, needed))
         return tuple(ranges)
 
     def _drifting(self, shares: Floats) -> bool:
@@ -172,19 +179,26 @@ class Jackknife:
         near = np.abs(np.log(shares)[:, None] - log).argmin(axis=1)
         return bool(np.array([one is not None for one in self.drifts])[near].mean() > 0.5)
 
-    def _one_stall(self, blocks: Floats, left_out: Floats, shares: Floats) -> bool:
-        """True if without one block the values are others, and known."""
-        squares = (left_out - left_out.mean()) ** 2
-        culprit = int(squares.argmax())
-        others = np.delete(blocks, culprit, axis=0)
+    def _one_stall(self, blocks: Floats, left_out: Floats, shares: Floats, worst: float) -> Flags:
+        """Where without one block, or slow ones that touch it, the value is another, and known.
+
+        `left_out` are the values with the share `worst` above them without each block.
+        """
+        culprit = int(np.abs(left_out - left_out.mean()).argmax())
+        own = self._quantiles(blocks, np.array([worst]))[:, 0]
+        usual = own <= (own.max() + float(np.median(own))) / 2
+        usual[culprit] = False
+        first = int(np.flatnonzero(np.append(True, usual[:culprit]))[-1])
+        last = culprit + int(np.flatnonzero(np.append(usual[culprit:], True))[0])
+        others = np.delete(blocks, np.s_[first:last], axis=0)
+        if len(others) < RULE.least_others:
+            return np.zeros(shares.size, np.bool_)
         rest = others.sum(axis=0)
-        moved = self._quantiles(blocks.sum(axis=0)[None], shares) - self._quantiles(
-            rest[None], shares
-        )
-        if np.median(np.abs(moved)) < math.log(RULE.least_ratio):
-            return False
+        without = self._quantiles(rest[None], shares)
+        moved = np.abs(self._quantiles(blocks.sum(axis=0)[None], shares) - without)[0]
         errors = _spread(self._quantiles(rest - others, shares))
-        return bool(np.median(errors) * self.factor <= math.log(RULE.range))
+        known = errors * self.factor <= math.log(RULE.range)
+        return np.asarray(known & (moved >= math.log(RULE.least_ratio)))
 
     @cached_property
     def drifts(self) -> tuple[Drift | None, ...]:

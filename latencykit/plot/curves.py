@@ -214,12 +214,15 @@ def pieces(
     curve: Curve, look: dict[str, Any], doubts: Sequence[Doubt]
 ) -> list[tuple[float, float, dict[str, Any]]]:
     """Return the parts of a curve: from and to a percentile, and the look; the last is faint."""
-    parts, at = [], 0.0
+    parts: list[tuple[float, float, dict[str, Any]]] = []
+    at, uncertain = 0.0, look | {"linestyle": UNCERTAIN}
     for one in doubts:
         first, last = min(one.first, curve.limit), min(one.last, curve.limit)
-        if last > first:
-            parts += [(at, first, look), (first, last, look | {"linestyle": UNCERTAIN})]
-            at = last
+        if parts and first == at < last:  # another cause, the same dashes
+            parts[-1] = (parts[-1][0], last, uncertain)
+        elif last > first:
+            parts += [(at, first, look), (first, last, uncertain)]
+        at = max(at, last)
     faint = look | {"linewidth": 0.85 * look["linewidth"], "linestyle": UNSUPPORTED}
     return [*parts, (at, curve.limit, look), (curve.limit, 100.0, faint)]
 

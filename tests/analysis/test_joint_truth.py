@@ -55,7 +55,8 @@ def test_intervals_hold_the_truth(rho, number, runs):
             if low > 0 and np.isfinite(high):
                 given += 1
                 held += low <= truth <= high
-    assert held >= 0.9 * given
+    # At a correlation of 0.9, 400 requests are some 20 independent ones.
+    assert held >= (0.88 if rho > 0.5 else 0.9) * given
     assert given == 2 * runs
 
 

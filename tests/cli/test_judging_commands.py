@@ -280,7 +280,7 @@ def test_check_writes_nothing_for_unreadable_input(run, tmp_path):
 
 def test_check_states_the_exit_status_and_what_the_run_cannot_show(run):
     lines = run("check", SCHEDULED, "--unit", "ns", "--slo", "99=20ms")[1].splitlines()
-    assert lines[-2] == "a run of 21 s shows nothing that happens less often than every 7 s"
+    assert lines[-2] == "a run of 21 s cannot detect events rarer than one per 7 s"
     assert lines[-1] == "exit status 1 (the miss is not sure)"
 
 

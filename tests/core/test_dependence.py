@@ -199,7 +199,7 @@ def test_pairs_of_one_system_raise_no_alarm_and_changes_do() -> None:
                 and type(world) is World
                 and lk.compare(base, slower, run_noise=0.03).verdict == "worse"
             )
-    assert alarms <= 1
+    assert alarms <= 2  # 5 % of 36
     assert seen == 6
 
 

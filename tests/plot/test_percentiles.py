@@ -152,7 +152,7 @@ def test_an_slo_is_drawn_whether_parsed_or_not(raw, slo):
 def test_a_curve_is_dashed_where_one_stall_bears_it(raw):
     scheduled = lk.read(CTRLZ / "scheduled.hlog")
     figure = drawn(plot.percentiles, {"a": scheduled}, confidence=0.95)
-    assert any("dashed: uncertain (one stall)" in word for word in words_of(figure))
+    assert any("dashed: uncertain (one stall" in word for word in words_of(figure))
     dashed = [line for line in figure.axes[0].lines if line.get_linestyle() == "--"]
     start, end = dashed[0].get_xdata()[[0, -1]]
     assert start < 50  # the 6 s took about a third of all requests
@@ -191,7 +191,7 @@ def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
     (band,) = [one for one in other.collections if isinstance(one, PolyCollection)]
     (path,) = band.get_paths()
     assert path.vertices[:, 0].max() == pytest.approx(alone.sample_limit())
-    assert path.vertices[:, 1].max() == alone.max
+    assert alone.percentile(99.8) < path.vertices[:, 1].max() <= alone.max
 
 
 def test_corrected_counts_have_no_band(ax, raw):
