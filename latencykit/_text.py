@@ -137,7 +137,7 @@ def natural_key(text: str) -> list[tuple[int, str]]:
     >>> sorted(["s10", "s2", "S1"], key=natural_key)
     ['S1', 's2', 's10']
     """
-    parts = re.split(r"(\d+)", text)
+    parts = re.split(r"(\d{1,300})", text)  # Python converts no number of any length
     return [
         (int(part), "") if k % 2 and part.isdecimal() else (-1, part)
         for k, part in enumerate(parts)

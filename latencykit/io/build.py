@@ -52,7 +52,8 @@ _UNITS = {
     for word in words.split()
 }
 _NUMBER = re.compile(
-    r"\s*[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)\s*", re.IGNORECASE
+    r"\s*+[-+]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:e[-+]?[0-9]++)?|inf(?:inity)?)\s*+",
+    re.IGNORECASE,
 )
 FINE = 10_000.0
 """Nanoseconds below which whole ones would round by more than 0.005 %."""

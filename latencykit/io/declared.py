@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 _TIMES = ("min", "max", "mean", "std", "median", "timeout")  # in ns; of `Run`, in seconds:
 _SECONDS = ("duration",)
 _WHOLE = ("count", "failed", "timeouts", "dropped", "unfinished")
-VALUE = r"(-?[\d.]+(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *((?:10 )?[a-zµμ]{1,5})?\.?"
-_POINT = re.compile(rf"^\s*([\d.]+)(?:th|st)? ?%* *(?:in|<=|:)? +{VALUE}\s*$")
+VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *+((?:10 )?[a-zµμ]{1,5})?\.?"
+_POINT = re.compile(rf"^\s*+([\d.]++)(?:th|st)?[ %]*+(?:in|<=|:)? *+(?<= ){VALUE}\s*+$")
 _BUCKET = re.compile(rf"^\s*{VALUE} *\[(\d+)\]\s*\|?")
 _PAIR = re.compile(r"p(\d+(?:\.\d+)?): ([\d.]+)")
 _STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
@@ -241,7 +241,7 @@ class _Blocks:
 
     def __init__(self, part: Section, headings: tuple[str, ...]) -> None:
         self._part, self.cut = part, False
-        lines = re.finditer(r"^[ \t]*[A-Z][\w ,()]*:?[ \t]*$", part.text, re.MULTILINE)
+        lines = re.finditer(r"^[ \t]*+[A-Z][\w ,()]*+:?[ \t]*+$", part.text, re.MULTILINE)
         ends = [line.start() for line in lines]
         self._spans: dict[str, tuple[int, int]] = {}
         for heading in headings:

@@ -150,7 +150,8 @@ def _number(text: str) -> float:
 # are chosen by the user and stand in brackets before it. JDK 8 stamps the start of a pause.
 
 _PAUSE = re.compile(
-    r"^(?P<before>.*?)(?:GC\(\d+\) )?(?:[YOyo]: )?(?P<what>(?:Pause|Allocation Stall)\b.*?)"
+    r"^(?P<before>.{0,200}?)(?:GC\(\d{1,19}\) )?(?:[YOyo]: )?"
+    r"(?P<what>(?:Pause|Allocation Stall)\b.{0,200}?)"
     r"(?: \d+[BKMG]->\d+[BKMG]\(\d+[BKMG]\))?(?: \([\d.,]+s, [\d.,]+s\))?"
     r" (?P<took>\d+[.,]\d+)ms[ \t]*$",
     re.MULTILINE,
@@ -164,7 +165,7 @@ _STOPPED = re.compile(
     re.MULTILINE,
 )
 _JDK8 = re.compile(
-    rf"^.*?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d+[.,]\d+): )?"
+    rf"^.{{0,200}}?(?:(?P<date>{_ISO}): )?(?:(?P<uptime>\d{{1,12}}[.,]\d{{1,9}}): )?"
     r"\[(?P<what>Full GC|GC)(?P<rest>[^\n]*)",
     re.MULTILINE,
 )
@@ -296,8 +297,8 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
 
 
 _GCTRACE = re.compile(
-    r"^(?P<before>.*?)\bgc \d+ @(?P<at>\d+\.\d+)s \d+%: (?P<clock>[\d.+]+) ms clock,"
-    r"[^\n]*?(?P<forced>\(forced\))?[ \t]*$",
+    r"^(?P<before>.{0,200}?)\bgc \d+ @(?P<at>\d+\.\d+)s \d+%: (?P<clock>[\d.+]+) ms clock,"
+    r"(?:[^\n(]|\((?!forced\)))*+(?P<forced>\(forced\))?[ \t]*+$",
     re.MULTILINE,
 )
 
@@ -310,7 +311,7 @@ def _gctrace(source: Source) -> Events:
     length = np.array([sum(map(float, filter(None, part.split("+")))) for part in phases]) / 1e3
     label = ["GC forced" if is_forced else "GC" for is_forced in forced]
     # A container's log puts a date before each line, which is written when the cycle ends.
-    stamped = _decorated([re.sub(r"\[.*?\]", "", text) for text in before])
+    stamped = _decorated([re.sub(r"\[[^\[\]]*+\]", "", text) for text in before])
     if stamped is not None and np.isfinite(stamped[0]).all() and stamped[1] != "relative":
         origin = float(np.median(stamped[0] - start - length))
         start, clock = start + origin, stamped[1]
@@ -710,7 +711,8 @@ _MARKS: tuple[tuple[re.Pattern[str], Callable[[Source], Events]], ...] = (
     ),
     (
         re.compile(
-            r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^\s*\[\[\d+,\s*1\d{9},", re.MULTILINE
+            r"^ *1\) +1\) \(integer\) |^\d+\n1\d{9}\n\d+\n|^[ \t]*+\[\[\d+,\s*+1\d{9},",
+            re.MULTILINE,
         ),
         _slowlog,
     ),

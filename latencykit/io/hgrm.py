@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
-_NUMBER = r"[-+]?(?:(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)"
+_NUMBER = r"[-+]?(?:(?:\d[\d,]{0,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][-+]?\d{1,3})?|inf(?:inity)?|nan)"
 _HEADER = re.compile(
     r'^\s*"?Value(?:\((\w+)\))?"?[\s,]+"?Percentile"?[\s,]+"?TotalCount"?'
     r'[\s,]+"?1/\(1-Percentile\)"?\s*$',

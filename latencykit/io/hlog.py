@@ -731,7 +731,7 @@ _GENERATORS: tuple[tuple[re.Pattern[str], str, str, dict[str, str]], ...] = (
     (re.compile(r"#\[Logging for: \S+\]"), "YCSB", "us", {}),
     (re.compile(r"#\s*Logging op latencies for Cassandra Stress"), "cassandra-stress", "ns", {}),
     (
-        re.compile(r"#\s*\[?\s*logging histograms for session", re.IGNORECASE),
+        re.compile(r"#\s*+(?:\[\s*+)?logging histograms for session", re.IGNORECASE),
         "NoSQLBench", "ns", {},
     ),
     (re.compile(r"#\[Logged with latencykit hiccup.*\]"), "latencykit hiccup", "ns", {}),

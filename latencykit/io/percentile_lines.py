@@ -34,7 +34,7 @@ _UNITS = {
 }  # fmt: skip
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _VALUE = (
-    r"(?:(?P<minutes>\d+)m)?(?P<value>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?)"
+    r"(?:(?P<minutes>\d{1,9})m)?(?P<value>(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:e[+-]?\d+)?)"
     rf"\s?(?P<unit>{_UNIT})?"
 )
 _END = r"(?![\w.%/]|[-:]\d)"
@@ -52,14 +52,14 @@ _STATISTIC = re.compile(
     r"(?P<further>(?:[ _-]?(?:percentile|latency|response|time|duration|per|request|%?ile)s?"
     r"(?![a-z0-9]))*)"
     rf"(?:[ _]*[(\[]?(?P<hint>{_UNIT})(?![a-z0-9])[)\]]?)?"
-    r"[\"'`]?\s*(?:[:=|│]\s*)?(?:\.{2,}\s*[:=]?\s*)?[\"']?"
+    r"[\"'`]?\s*+(?:[:=|│]\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"']?"
     rf"{_VALUE}{_END}",
     re.IGNORECASE,
 )
 # The value before its name: ``1.2 ms avg latency, 9 ms 99th``.
 _BEFORE = re.compile(
-    rf"(?<![\w.]){_VALUE}(?P<hint>)(?P<further>)\s+(?:{_PERCENTILE}|{_WORD})"
-    r"(?: latency| percentile)?(?=\s*(?:[,;.]|$))",
+    rf"(?<![\w.,]){_VALUE}(?P<hint>)(?P<further>)\s++(?:{_PERCENTILE}|{_WORD})"
+    r"(?: latency| percentile)?(?=\s*+(?:[,;.]|$))",
     re.IGNORECASE,
 )
 # ``Max time (s): 20`` is how long a run was to last, ``Max requests: 5000`` is its number.
@@ -71,16 +71,18 @@ _NAME_ONLY = re.compile(rf"{_PERCENTILE}|{_WORD}", re.IGNORECASE)
 _SPREAD = re.compile(r"st(?:an)?d", re.IGNORECASE)
 _BRACKETS = re.compile(rf"[(\[](?P<hint>{_UNIT})[)\]]|in (?P<words>{_UNIT})\b", re.IGNORECASE)
 # What may stand beside statistics: notes in parentheses, and pairs such as ``stddev=1.2ms``.
-_ASIDE = re.compile(r"\([^()]*\)|\[[^][]*\]|\b[a-z_][\w-]*\s*[:= ]\s*[\d.,]+\w*", re.IGNORECASE)
-_PAIR = re.compile(r"\b[a-z_][\w-]*=[\d.,]+\w*", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"\([^()]*\)|\[[^][]*\]|(?<![\w-])[a-z_][\w-]*+(?:\s*+[:=]\s*+|\s++)[\d.,]+\w*", re.IGNORECASE
+)
+_PAIR = re.compile(r"(?<![\w-])[a-z_][\w-]*=[\d.,]+\w*", re.IGNORECASE)
 # Requests and what became of them: ``Failed requests  2``, ``errors=2``, ``82 total samples``.
 _COUNT = re.compile(
     r"(?<![a-z0-9])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
     r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|errors?|failures?"
     r"|failed|success(?:es)?|replies|[45]xx)(?: considered)?"
-    r"[\"']?\s*(?:[:=|]|\.{2,}\s*:?|\s)\s*[\"']?(?:total )?"
+    r"[\"']?(?:\s*+[:=|]\s*+|\s*+\.{2,}+\s*+(?::\s*+)?|\s++)[\"']?(?:total )?"
     r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/]| ?[a-z]{1,9}/)"
-    r"|(?<![\w.])(?P<before>\d{1,3}(?:,\d{3})+|\d+) (?:total )?(?:requests|reqs|samples|records)\b"
+    r"|(?<![\w.,])(?P<before>\d{1,3}(?:,\d{3})+|\d+) (?:total )?(?:requests|reqs|samples|records)\b"
     r"(?! \d)",
     re.IGNORECASE,
 )
@@ -188,8 +190,8 @@ def _statistics(
         return None
     words = [
         word
-        for word in re.findall(r"[\w./-]*[^\W_][\w./-]*", _PAIR.sub("", label))
-        if not re.search(r"\d", word)
+        for word in re.findall(r"[\w./-]++", _PAIR.sub("", label))
+        if re.search(r"[^\W_]", word) and not re.search(r"\d", word)
     ]
     if len(words) > _MOST_WORDS:
         return None

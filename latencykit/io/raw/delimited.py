@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
 _NUMBER = re.compile(
-    r"\s*[-+]?(?:\d[\d_.,]*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:[nuµμm]?s|nsec|usec|msec|sec)?\s*"
+    r"\s*+[-+]?(?:\d[\d_.,]*+|\.\d++)(?:[eE][-+]?\d++)?\s*+(?:(?:[nuµμm]?s|[num]?sec)\s*+)?"
 )
 _TITLES = 3  # lines above a header
 _WIDEST = 2000  # columns; more are not a table of latencies

@@ -48,7 +48,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
 _REPORT = ("statistics", "percentiles", "histogram", "histograms", "counters")
 """Keys above the results of many requests: a duration beside them is how long a run took."""
 _LIST = re.compile(
-    r'\[\s*(?:-?[\d.]{1,40}(?:[eE][-+]?\d{1,3})?|NaN|null|"[\d.]{1,40} ?[a-zµ]+")\s*(?:,|\]?\s*$)'
+    r'\[\s*(?:-?[\d.]{1,40}(?:[eE][-+]?\d{1,3})?|NaN|null|"[\d.]{1,40} ?[a-zµ]+")\s*+(?:,|\]?\s*+$)'
 )
 """The first entry of a list: not that of a log, ``[2026-05-01 12:34:56] …``."""
 _SAMPLE = 400

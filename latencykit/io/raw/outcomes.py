@@ -107,7 +107,7 @@ _HTTP = frozenset(
 )  # fmt: skip
 _STATUS_LINE = re.compile(r"(?:http(?:/[\d.]+)?\s*)?([1-5])(\d\d|xx)(?![\w.]).*", re.DOTALL)
 _WHOLE = re.compile(r"[-+]?\d+(?:\.0+)?")
-_REAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+_REAL = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?")
 
 
 @record()

@@ -53,14 +53,14 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
-_FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\]\n]*\]|[^\s"\[]\S*)'
+_FIELD = rb'(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\[[^\[\]\n]*+\]|[^\s"\[]\S*)'
 _FIELDS = re.compile(_FIELD.decode())
 _LABELLED = re.compile(
     r'(?<![\w.$%-])([A-Za-z_][\w.-]*) ?[=:] ?"?(\d+(?:\.\d+)?)'
     r' ?(ns|us|µs|ms|s|sec|msec|usec|seconds|milliseconds|microseconds)?"?'
     r'(?=[\s",;|)}\]]|$)'
 )
-_SUFFIXED = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|sec|msec|usec)")
+_SUFFIXED = re.compile(r"(?<![\d.])(\d{1,19}(?:\.\d{1,19})?)(ns|us|µs|ms|s|sec|msec|usec)")
 _SECONDS = re.compile(r"\d{1,7}\.\d{3}")
 _ALL = 0.98  # of the lines; a few may be corrupt
 _ROUNDED = 0.0021  # s; two times that are rounded apart

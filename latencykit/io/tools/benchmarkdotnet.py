@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _WORDS = STATISTIC_WORDS | {"q1": 25.0, "q3": 75.0}
 _OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
-_UNIT = re.compile(r" ?\[(\S+)\]$")
+_UNIT = re.compile(r" ?\[([^\s\[\]]{1,20})\]$")
 _CELL = re.compile(r"(\d[\d.,]*) ?(\S*)")
 _ABSENT = ("", "-", "?", "NA")
 _VERSION = r"BenchmarkDotNet(?:=| )v?(\d[\w.+-]*)"

@@ -41,7 +41,7 @@ _PULSAR = re.compile(
     r"((?:(?:med|[\d.]{1,9}pct|Max): *[\d.]{1,20}(?: - )?){1,20})",
     re.MULTILINE,
 )
-_PAIR = re.compile(r"(med|[\d.]+pct|Max): *([\d.]+)")
+_PAIR = re.compile(r"(med|[\d.]{1,12}pct|Max): *([\d.]+)")
 
 
 def read_kafka(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

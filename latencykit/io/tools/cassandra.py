@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _STRESS_LINE = re.compile(
     r"^[ \t]*(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
-    r"|operations|operation time))\s*: +(\S+)(?: [a-z/]+)?\s*(?:\[(.*)\])?\s*$",
+    r"|operations|operation time))[ \t]*: +(\S+)(?: [a-z/]+)?[ \t]*+(?:\[([^\n]*)\])?[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
 _STRESS_BEGIN = (
@@ -77,7 +77,7 @@ def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
             facts["total"][key] = clock[0] * 3600 + clock[1] * 60 + clock[2]
             continue
         facts["total"][key] = _number(value)
-        for operation, own in re.findall(r"([^\s:,\[]+): ?([\d.,]+)", parts):
+        for operation, own in re.findall(r"(?<![^\s:,\[])([^\s:,\[]++): ?([\d.,]+)", parts):
             facts.setdefault(operation, {})[key] = _number(own.rstrip(","))
     if "latency 99th percentile" not in facts["total"]:
         seen = "the results at the end are missing"
@@ -110,7 +110,7 @@ def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
 
 def _number(text: str) -> float:
     """A number as Java prints it: commas between thousands."""
-    match = re.match(r"[\d,]*\.?\d+", text)
+    match = re.match(r"[\d,]{0,40}\.?\d++", text)
     return float(match[0].replace(",", "")) if match else float("nan")
 
 

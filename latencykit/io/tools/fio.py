@@ -231,7 +231,7 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
             }
         points: dict[float, float] = {}
         if table:
-            cells = re.findall(r"([\d.]+)th=\[ *>?=?([\d.]+)\]", table[2])
+            cells = re.findall(r"([\d.]{1,12})th=\[ *>?=?([\d.]+)\]", table[2])
             in_unit = unit_in(table[1]) or table[1]
             points = in_nanoseconds({float(p): cell for p, cell in cells}, in_unit)
         order = _DIRECTIONS.index(direction) if name else len(totals)

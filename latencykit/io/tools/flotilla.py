@@ -176,7 +176,7 @@ def _column(cell: str) -> _Column:
 
 def _kind(name: str) -> float | str | None:
     """The percentile or the statistic of a name, or neither."""
-    bare = re.sub(r"^latency\s+|\s+latency$", "", name.lower())
+    bare = name.lower().removeprefix("latency ").removesuffix(" latency").strip()
     p = percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None

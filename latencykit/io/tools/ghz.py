@@ -45,7 +45,8 @@ _MARK = re.compile(r"^[ \t]*([\d.]+)\s+\[(\d+)\]\s*\|", re.MULTILINE)
 _ROW = re.compile(rb"^(-?\d+(?:\.\d+)?),([A-Za-z]{1,30}),", re.MULTILINE)
 _STATUS = re.compile(r"^[ \t]*\[([A-Za-z]+)\]\s+(\d+) responses?", re.MULTILINE)
 _FACT = re.compile(
-    r"^[ \t]*(Count|Total|Slowest|Fastest|Average|Requests/sec):\s+(.+?)\s*$", re.MULTILINE
+    r"^[ \t]*(Count|Total|Slowest|Fastest|Average|Requests/sec):[ \t]++(\S++(?:[ \t]++\S++)*+)",
+    re.MULTILINE,
 )
 _BLOCKS = {
     "Response time histogram:": _MARK,

@@ -26,7 +26,7 @@ _LINE = re.compile(
     r"((?:Takes\(s\): [\d.]+, )?Count: \d+, \w+(?:\(ms\))?: .*)$",
     re.MULTILINE,
 )
-_FIELD = re.compile(r"([^\s:,][^:,]*): (-?[\d.]+)")
+_FIELD = re.compile(r"([^\s:,][^:,]{0,60}+): (-?[\d.]+)")
 _TABLE = re.compile(r"^\| *operation *\| *takes\(s\) *\|", re.IGNORECASE | re.MULTILINE)
 _PERCENTILE = re.compile(r"([\d.]+)th\(([mu]s)\)")
 _STATS = {"avg": "mean", "min": "min", "max": "max"}

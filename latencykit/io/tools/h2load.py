@@ -35,7 +35,7 @@ _TOTALS = re.compile(
     re.MULTILINE,
 )
 _TABLE = re.compile(
-    r"^ *(min +max +.*?)\s*$\n(?:.*\n)*?^(?:time for request|request *): *(.+?)\s*$", re.MULTILINE
+    r"^ *+(min ++max ++.*)\n(?:.*\n)*?(?:time for request|request *): *(.+)$", re.MULTILINE
 )
 _TITLES = {"min": "min", "max": "max", "mean": "mean", "sd": "std"}
 _HINT = "h2load --log-file=FILE contains every request, and so the full distribution"

@@ -69,7 +69,7 @@ def evenly(report: Report) -> Report:
 def finish(report: Report) -> Report:
     """Take the loop, the rate and the timeout from the command line; etcd's benchmark has none."""
     run = report.run
-    if re.search(r"^\s*Stddev:", report.text, re.MULTILINE):
+    if re.search(r"^[ \t]*+Stddev:", report.text, re.MULTILINE):
         notes = tuple(note for note in run.notes if note != TRUNCATED)
         run = run.replace(tool="etcd benchmark", loop="unknown", notes=notes)
     elif run.command:

@@ -221,7 +221,10 @@ def _results(text: str, threads: Mapping[str, int]) -> Iterator[tuple[int, Mappi
         if score is None or name is None:
             continue
         given = fact(above, r"^# Parameters: \(([^\n]*)\)$", str) or ""
-        facts = {f"Param: {key}": value for key, value in re.findall(r"([\w.]+) = ([^,]+)", given)}
+        facts = {
+            f"Param: {key}": value
+            for key, value in re.findall(r"(?<![\w.])([\w.]++) = ([^,]+)", given)
+        }
         count = re.compile(r"^[ \t]*N = (\d+)", re.MULTILINE).search(text, result.end(), end)
         facts |= {
             "Threads": _of(name, threads),

@@ -488,7 +488,9 @@ def _cells_of(text: str) -> dict[str, str]:
     cells = dict(_CELL.findall(text))
     last = next(reversed(cells), "")
     if last == "max" or last.startswith("p"):
-        edge = re.fullmatch(r"(?:\d+h)?(?:\d+m)?(?:\d+\.?\d*[nuµm]?)?", cells[last])
+        edge = re.fullmatch(
+            r"(?:\d{1,9}h)?(?:\d{1,9}m)?(?:\d{1,19}(?:\.\d{0,19})?[nuµm]?)?", cells[last]
+        )
         if edge and len(cells) > 2:
             del cells[last]
     return cells

@@ -538,7 +538,7 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
     return series
 
 
-_NO_TOKEN = re.compile(r'^(?:data:)?\s*(?:\[DONE\])?\s*$|"choices":\s*\[\]|"content":\s*""')
+_NO_TOKEN = re.compile(r'^(?:data:)?\s*+(?:\[DONE\]\s*+)?$|"choices":\s*\[\]|"content":\s*""')
 
 
 def _chunks(request: JSONObject) -> list[int]:

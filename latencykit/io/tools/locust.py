@@ -63,14 +63,16 @@ _RUN = Run(
     tool="Locust", loop="closed", measure="service", corrected="none", unit="ms", unit_from="format"
 )
 _COUNTS = re.compile(
-    r"^(.{0,400}?)\s+(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s+\|?\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)"
-    r"\s+\|?\s*([\d.]+)\s+([\d.]+)\s*$"
+    r"^(.{0,400}?)[ \t]{1,99}(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s++(?:\|\s*+)?(\d+)\s+(\d+)"
+    r"\s+(\d+)\s+(\d+)\s++(?:\|\s*+)?([\d.]+)\s+([\d.]+)\s*+$"
 )
 _JSON = '"num_none_requests"'
 _COUNT_HEADING = r" ?(?:Type\s+)?Name\s+# reqs\s+# fails"
 _RULE = re.compile(r"^[-|\s]*$")
-_POINTS = re.compile(r"^(.{0,400}?)((?:\s+(?:\d+|N/A)){3,})\s*$")
-_POINT_HEADING = re.compile(r"^ ?(?:Type\s+)?Name\s+(?:# reqs\s+)?((?:[\d.]+%\s+)+)(?:# reqs)?\s*$")
+_POINTS = re.compile(r"^(.{0,400}?)((?:\s{1,99}(?:\d{1,15}|N/A)){3,40}+)\s*+$")
+_POINT_HEADING = re.compile(
+    r"^ ?(?:Type\s+)?Name\s++(?:# reqs\s++)?((?:[\d.]++%(?:[ \t]++|$))++)(?:# reqs)?[ \t]*+$"
+)
 
 
 _number = partial(number_in, most=1e12)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _CLOCK = r"^(?:\d\d:\d\d:\d\d )?"
 _NATS_POINT = re.compile(_CLOCK + r"([\d.]+): +(\S+)\s*$", re.MULTILINE)
-_NATS_FACT = re.compile(_CLOCK + r"([A-Z1][\w/ ]+?) *: +(.+?)\s*$", re.MULTILINE)
+_NATS_FACT = re.compile(_CLOCK + r"([A-Z1][\w/ ]{1,60}?) *: ++(\S++(?: ++\S++)*+)", re.MULTILINE)
 _NATS_RAW = re.compile(r"\d+\.\d{6}")
 _NATS_BENCH = re.compile(
     r"^ *(NATS .+? stats): ([\d,]+) msgs/sec(?: ~ [^~\n]+)?(?: ~ ([\d.]+(?:ns|us|µs|ms|s|m)))?\s*$",

@@ -32,7 +32,7 @@ from latencykit.io.tools import prometheus
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
-_BEGIN = re.compile(r"^Test: (.*?)\s*$", re.MULTILINE)
+_BEGIN = re.compile(r"^Test: (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^(Min|p[\d.]+|Max|Mean|StdDev|tm[\d.]+) *: *(\S+) *$", re.MULTILINE)
 _CODE = re.compile(r"^(\S.*): (\d+) *$", re.MULTILINE)
 _STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}

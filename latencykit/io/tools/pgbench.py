@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _FAILED = ("failed", "serialization", "deadlock")
 _ROW = re.compile(
-    rf"\d+ \d+ (?:\d+|skipped|{'|'.join(_FAILED)}) \d+ \d{{9,11}} \d{{1,6}}"
-    r"(?: \d+(?:\.\d+)?)?(?: \d+)?"
+    rf"\d{{1,19}} \d{{1,19}} (?:\d{{1,19}}|skipped|{'|'.join(_FAILED)}) \d{{1,19}} \d{{9,11}}"
+    r" \d{1,6}(?: \d+(?:\.\d+)?)?(?: \d+)?"
 )
 _INTERVAL = re.compile(r"\d{9,11}(?: \d{1,30}){5,14}")
 _COLUMNS = ("client", "transaction", "time", "script", "epoch", "us", "lag", "retries")

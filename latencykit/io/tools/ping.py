@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # Words differ by language: "icmp_seq=1 ttl=52 temps=9,85 ms", "Bytes=32 Zeit<1ms TTL=52".
 _REPLY = re.compile(
-    r"^(?:\[(\d+\.\d+)\] )?.*?\b[^\W\d]\w*=(\d+).*?\b[^\W\d]+([=<]) ?(-?\d+(?:[.,]\d+)?) ?"
-    r"(ms|us|usec|sec|s|m)\b(.*)$",
+    r"^(?:\[(\d+\.\d+)\] )?.{0,200}?\b[^\W\d]\w{0,30}=(\d+).{0,99}?\b[^\W\d]{1,30}([=<]) ?"
+    r"(-?\d+(?:[.,]\d+)?) ?(ms|us|usec|sec|s|m)\b(.*)$",
     re.MULTILINE,
 )
 _SENT = re.compile(

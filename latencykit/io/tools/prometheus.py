@@ -73,7 +73,9 @@ _NO_TIME_SAID = re.compile(
     r"|\((?:bytes?|kb|kib|mb|mib|%|percent)\)|^(?:the\s+)?number of\b",
     re.IGNORECASE,
 )
-_SPANS = re.compile(r"\d\s*[-]?\s*$|\b(?:per|last|each|every|a|one)\s+$|/\s*$", re.IGNORECASE)
+_SPANS = re.compile(
+    r"\d\s{0,9}-?\s{0,9}$|\b(?:per|last|each|every|a|one)\s{1,9}$|/\s{0,9}$", re.IGNORECASE
+)
 _STATUS = re.compile(r"(?:.*[._])?(?:code|status|status_code|http_status)$", re.IGNORECASE)
 _FAILURE = re.compile(
     r"5\d\d|5xx|error|failed|failure|internal|unavailable|deadline_?exceeded", re.IGNORECASE
@@ -227,7 +229,9 @@ _LINE = re.compile(
     r'^([a-zA-Z_:][\w:]*)?[ \t]*(\{(?:[^"{}]|"(?:\\.|[^"\\])*")*\})?[ \t]+(\S+)'
     r"(?:[ \t]+[\d.]+)?(?:[ \t]+#.*)?[ \t]*$"
 )
-_LABEL = re.compile(r'([a-zA-Z_][\w.]*|"(?:\\.|[^"\\])*")[ \t]*=[ \t]*"((?:\\.|[^"\\])*)"')
+_LABEL = re.compile(
+    r'(?<![\w.])([a-zA-Z_][\w.]*+|"(?:\\.|[^"\\])*+")[ \t]*+=[ \t]*"((?:\\.|[^"\\])*)"'
+)
 _QUOTED_NAME = re.compile(r'\{[ \t]*"((?:\\.|[^"\\])*)"[ \t]*[,}]')
 _RUNTIME = (
     "go_", "promhttp_", "process_", "python_", "jvm_", "prometheus_", "scrape_", "nodejs_",
@@ -419,7 +423,7 @@ _FAMILY: Schema = {
 _BEGIN = re.compile(r'\s*name\s*:\s*"')
 _JSON_FAMILY = re.compile(r'"sample_?count"\s*:', re.IGNORECASE)
 _FIELD = re.compile(
-    r"\s*(?:(?P<close>[}>])|(?P<name>[A-Za-z_]\w*)\s*(?::?\s*(?P<open>[{<])|:\s*"
+    r"\s*(?:(?P<close>[}>])|(?P<name>[A-Za-z_]\w*+)\s*+(?:(?::\s*+)?(?P<open>[{<])|:\s*+"
     r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s{}<>,;"']+)))[ \t]*[,;]?"""
 )
 _NATIVE_SCHEMAS = range(-4, 9)

@@ -9,9 +9,9 @@ from latencykit.io.source import Format
 
 _RUN = Run(tool="redis-cli", loop="closed", measure="service", corrected="none", unit="ms")
 _ROW = (  # without its words where the output is not a terminal
-    r"(?:min: )?(?P<min>[\d.]+),? (?:max: )?(?P<max>[\d.]+),? (?:avg: )?(?P<mean>\d+\.\d+) "
-    r"\(?(?P<count>\d+)(?: samples\))?(?P<points>(?:, p[\d.]+: [\d.]+)*)"
-    r"(?:\n? -- (?P<name>[\d.]+ seconds range))?"
+    r"(?:min: )?(?P<min>[\d.]{1,12}),? (?:max: )?(?P<max>[\d.]{1,12}),? (?:avg: )?"
+    r"(?P<mean>\d{1,9}\.\d+) \(?(?P<count>\d{1,18})(?: samples\))?"
+    r"(?P<points>(?:, p[\d.]+: [\d.]+)*)(?:\n? -- (?P<name>[\d.]+ seconds range))?"
 )
 _INTRINSIC = Text(
     run=_RUN.replace(unit="us"), begin=r"^\d+ total runs", unit="us", needed=("count", "mean"),
@@ -24,7 +24,7 @@ FORMATS = (
     Format(
         "redis-cli", "redis-cli --latency", "summary", (".txt",),
         has_match(
-            r"min: [\d.]+, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
+            r"min: [\d.]{1,12}, max: [\d.]+, avg: [\d.]+ \(\d+ samples\)|^ -- [\d.]+ seconds range$"
             r"|\A\d+ \d+ \d+\.\d\d \d+\n?\Z"
         ),
         Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms", example="redis-cli --latency > out.txt",

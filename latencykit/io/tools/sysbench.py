@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023
-_STATS = re.compile(r"^[ \t]+(min|avg|max|sum):\s+([\d.]+) *(?:ms)?\s*$", re.MULTILINE)
+_STATS = re.compile(r"^[ \t]+(min|avg|max|sum):\s+([\d.]+) *+(?:ms)?[ \t]*+$", re.MULTILINE)
 _PERCENTILE = re.compile(
-    r"^[ \t]+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *(?:ms)?\s*$",
+    r"^[ \t]+(?:approx\.\s+)?([\d.]+)(?:th|st|nd|rd)? percentile:\s+([\d.]+) *+(?:ms)?[ \t]*+$",
     re.MULTILINE,
 )
 _BEGIN = (
