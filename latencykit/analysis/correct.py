@@ -224,7 +224,7 @@ def back_filled(data: Samples | HistogramLog | Histogram, interval: float) -> An
         filled = _filled(raw, values, np.ones(values.size, np.int64), max(1, round(interval)))
         return filled.with_run(**known)
     in_unit = interval / NANOSECONDS.get(data.unit, 1.0)
-    base = data if isinstance(data.buckets, HdrBuckets) else _on_a_fine_grid(data, in_unit)
+    base = data if isinstance(data.buckets, HdrBuckets) else on_a_fine_grid(data, in_unit)
     layout = base.buckets
     assert isinstance(layout, HdrBuckets)
     steps = max(1, round(in_unit / layout.scale))
@@ -261,7 +261,7 @@ def expected_interval_of(
     return interval
 
 
-def _on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
+def on_a_fine_grid(raw: Histogram, interval: float) -> Histogram:
     """HDR counts of listed buckets; of a wide one only those at its top that are known to be there.
 
     A list of percentiles has all requests between two of them in one bucket, and all above the last

@@ -1,7 +1,4 @@
-"""The result of `diagnose`, and every sentence about it.
-
-The tests, and the sentences about what they found, are in `latencykit.analysis.omission`.
-"""
+"""The result of `diagnose`, and every sentence about it: fact, consequence, how sure."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import numpy as np
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items, option
-from latencykit.analysis.ledger import RIVALS
+from latencykit.analysis.explanations import EXPLANATIONS, OMISSION
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.summary import Summary
@@ -31,15 +28,60 @@ from latencykit.units import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from latencykit.analysis.ledger import Evidence, Ledger
+    from latencykit.analysis.explanations import Explained
+    from latencykit.analysis.stall_records import StallRecord
     from latencykit.analysis.stalls import Stalls
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import HistogramLog
     from latencykit.core.run import Run
     from latencykit.core.samples import Samples
 
-Verdict = Literal["omits", "clean", "no stall", "unknown"]
+Verdict = Literal["omits", "clean", "no stall", "service times", "unknown"]
 Method = Literal["backfill", "retime"]
+
+TITLES: dict[str, str] = {
+    "omits": "requests were omitted",
+    "clean": "nothing was omitted",
+    "no stall": "no stall that could hide requests",
+    "service times": "service times",
+    "unknown": "undecided",
+}
+"""Verdicts as headings have them."""
+
+
+@record()
+class Bound:
+    """The most that waiting for replies may have hidden.
+
+    Attributes
+    ----------
+    stall : float
+        Seconds of the longest stall that the run leaves room for.
+    others : int
+        Requests that may not have been sent, at most.
+    mean : (float, float)
+        As recorded, and at most, ns.
+    percentiles : tuple of (percentile, as recorded, at most)
+        Supported percentiles, ns.
+    material : bool
+        The mean or one of them may be higher by more than a tenth.
+    """
+
+    stall: float
+    others: int
+    mean: tuple[float, float]
+    percentiles: tuple[tuple[float, float, float], ...]
+    material: bool
+
+
+@record()
+class Evidence:
+    """What one explanation makes of the decisive stall: one line of a diagnosis."""
+
+    test: str  # the explanation
+    statistic: float  # decades by which the record is less likely than what it predicts
+    threshold: float  # from which on it explains the record worse than none does
+    finding: str  # the observations that speak against it
 
 
 @record(eq=False)
@@ -48,101 +90,107 @@ class Diagnosis(Value):
 
     Attributes
     ----------
-    verdict : {"omits", "clean", "no stall", "unknown"}
-        ``clean`` requires a stall whose delayed requests are all recorded; ``no stall`` that
-        nothing was slow enough to hide others.
-    reason : str
-        Why, in a word: the first of the reasons that apply.
-    needed : str
-        What would decide an ``unknown``, in a word.
+    verdict : {"omits", "clean", "no stall", "service times", "unknown"}
+        ``clean`` requires a stall whose delayed requests are all recorded; ``no stall`` that no
+        stall that the run leaves room for would move a percentile; ``service times`` a loop that
+        waits for replies, without a schedule to compare with.
+    sure : bool or None
+        The probability is .99 or more; None for ``unknown``.
     findings : tuple of str
-        Further properties of the run: ``closed-loop``, ``already-corrected``, ``over-corrected``,
-        ``catch-up``, ``lost-to-timeouts``, ``failed-in-stalls``, ``fewer-than-due``, ``dropped``,
-        ``unfinished``, ``clipped``, ``clock-step``, ``immaterial``, ``arithmetic-progression``,
-        ``nothing-to-omit``.
-    ledger : Ledger
-        The tests, and the odds against every other explanation.
-    expected_interval : float or None
-        Time between two requests of one connection, ns.
+        Properties of the run, as codes: ``contradicts-itself``, ``overload``,
+        ``already-corrected``, ``over-corrected``, ``lost-to-timeouts``, ``failed-in-stalls``,
+        ``fewer-than-due``, ``dropped``, ``unfinished``, ``clipped``, ``clock-step``.
+    explained : Explained or None
+        The probability of each explanation; None where no stall shows.
+    left : StallRecord or None
+        What each stall left behind.
+    bound : Bound or None
+        The most that may have been omitted; None where the longest request is unknown.
     raw : Histogram or Summary
         The values as measured.
     corrected : Histogram or None
         With the omitted requests; only if omission was detected or is suspected.
-    method : {"retime", "backfill"} or None
-        How `corrected` was made.
-    rate, duration : float or None
-        Requests per second that were due, and length of the run in seconds, as used by the tests.
-    longest, visible : float
-        Seconds of the longest request, timeouts included, and of the shortest stall that would
-        have shown.
+    expected_interval : float or None
+        Time between two requests of one connection, ns.
+    rate, connections, duration : float, int or None
+        Requests per second that were due, connections, and seconds of the run, as used.
+    longest : float
+        Seconds of the longest request, timeouts included.
     due : float
         Requests that a stated rate implies; 0 without one.
+    backlog : float
+        Seconds of backlog that an overload left; 0 without one.
     corrected_by : str or None
         ``us``, ``tool`` or ``schedule`` if omission is taken care of.
-    over_time : bool
-        The source is a series over time.
+    waits : bool
+        The load generator is known, or seen, to wait for replies.
+    extent_known : bool
+        The number of requests and the longest are known.
     detected_stalls : Stalls
     timed : Samples, HistogramLog or None
         The series over time, if there is one.
     """
 
     verdict: Verdict
-    reason: str
-    needed: str
+    sure: bool | None
     findings: tuple[str, ...]
-    ledger: Ledger
-    expected_interval: float | None
+    explained: Explained | None
+    left: StallRecord | None
+    bound: Bound | None
     raw: Histogram | Summary
     corrected: Histogram | None
-    method: Method | None
+    expected_interval: float | None
     rate: float | None
+    connections: int | None
     duration: float | None
     longest: float
-    visible: float
     due: float
+    backlog: float
     corrected_by: str | None
-    over_time: bool
+    waits: bool
+    extent_known: bool
     detected_stalls: Stalls = field(repr=False)
     timed: Samples | HistogramLog | None = field(default=None, repr=False)
 
     @property
+    def method(self) -> Method | None:
+        """``retime`` if the source has intended starts, else ``backfill``: by the stalls."""
+        if self.corrected is None:
+            return None
+        return "retime" if self.corrected.run.corrected == "schedule" else "backfill"
+
+    @property
+    def explanations(self) -> tuple[tuple[str, float], ...]:
+        """Names of the explanations and their probabilities, the most likely first."""
+        if self.explained is None:
+            return ()
+        pairs = self.explained.probability.items()
+        return tuple(sorted(pairs, key=lambda pair: -pair[1]))
+
+    @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """The tests."""
-        return self.ledger.entries
+        """What each explanation makes of the stall that tells most."""
+        if self.explained is None:
+            return ()
+        return tuple(
+            Evidence(name, sum(terms.values()), -2.5, _terms_text(name, terms))
+            for name, terms in self.explained.terms.items()
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The fact, its consequence, and how sure that is; a sentence each."""
+        return tuple(text for text in _sentences(self) if text)
 
     @property
     def summary(self) -> str:
-        """The fact about the data, and the reason for the verdict, in a sentence."""
-        return _summary(self)
+        """The fact about the run."""
+        return self.sentences[0]
 
     @property
     def advice(self) -> str:
         """What would decide an ``unknown``, or what to do about an ``omits``."""
         return _advice(self)
-
-    @property
-    def moved(self) -> tuple[tuple[str, float, float], ...]:
-        """What the longest request could hide: statistic, value, and the least that it would be.
-
-        If the whole server was stopped for that long and no client waited: Q(q) ≥ d − (1 − q)·T,
-        and the mean is higher by d² / 2 T. Empty where the length of the run is unknown.
-        """
-        if not self.duration or self.raw.unit not in NANOSECONDS or not self.raw.count:
-            return ()
-        if self.reason in ("over-corrected", "lost-to-timeouts", "timeout"):
-            return ()  # how long the longest took is unknown
-        stall, length = min(self.longest, self.duration), self.duration
-        stated = self.raw.stats if isinstance(self.raw, Summary) else {"mean": self.raw.mean}
-        rows = [
-            ("mean", float(mean), float(mean) + stall**2 / (2 * length) * 1e9)
-            for mean in [stated.get("mean")]
-            if mean is not None and math.isfinite(mean)
-        ]
-        for p, value, _ in self.rows:
-            if p < 100:
-                least = max((stall - (1 - p / 100) * length) * 1e9, value)
-                rows.append((percentile_name(p), value, least))
-        return tuple(rows)
 
     @cached_property
     def stalls(self) -> pd.DataFrame:
@@ -178,6 +226,13 @@ class Diagnosis(Value):
         return list(zip(chosen, before, after, strict=True))
 
     @property
+    def most(self) -> dict[float, tuple[float, float]]:
+        """Of ``service times``: what users who arrive on their own see, as recorded and at most."""
+        if self.verdict != "service times" or self.bound is None:
+            return {}
+        return {p: (low, high) for p, low, high in self.bound.percentiles}
+
+    @property
     def longest_stall(self) -> float:
         """Seconds of the longest stall, or of the longest request where no time is known."""
         if len(self.detected_stalls):
@@ -204,20 +259,24 @@ class Diagnosis(Value):
             }
 
         raw, corrected = texts(self.raw), texts(self.corrected)
+        for p, (_, high) in self.most.items():
+            corrected[p] = f"up to {format_value(high, self.raw.unit)}"
         rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in self.rows]
-        also = [f"also: {', '.join(self.findings)}"] if self.findings else []
-        tests = [f"{item.test}: {item.finding}" for item in self.evidence]
         title = self.run.source or self.run.tool or "this measurement"
-        lines = [*also, *tests, *self.detected_stalls.notes, self.advice]
-        return verdict_html(title, self.verdict, self.summary, rows, lines)
+        fact, *others = self.sentences
+        lines = [*others, *self.detected_stalls.notes, self.advice]
+        return verdict_html(title, TITLES[self.verdict], fact, rows, lines)
 
     def __repr__(self) -> str:
-        unit = self.raw.unit
-        lines = [f"{self.verdict}: {self.summary}"]
-        lines += [f"  {item.test}: {item.finding}" for item in self.evidence]
+        unit, most = self.raw.unit, self.most
+        lines = [f"{self.verdict}: {TITLES[self.verdict]}", *(f"  {s}" for s in self.sentences)]
         for p, before, after in self.rows:
-            fixed = "" if after is None else f"  would have been {format_value(after, unit)}"
-            lines.append(f"  {percentile_name(p):<8} {format_value(before, unit):>9}{fixed}")
+            text = f"  {percentile_name(p):<8} {format_value(before, unit):>9}"
+            if after is not None:
+                text += f"  would have been {format_value(after, unit)}"
+            elif p in most:
+                text += f"  at most {format_value(most[p][1], unit)}"
+            lines.append(text)
         return "\n".join([*lines, *([f"  {self.advice}"] if self.advice else [])])
 
 
@@ -225,217 +284,329 @@ class Diagnosis(Value):
 # Its sentences.
 
 
-def _summary(result: Diagnosis) -> str:
-    stall, stalls = seconds_text(result.longest), result.detected_stalls
+def _sentences(result: Diagnosis) -> tuple[str, ...]:
+    """Fact, consequence, how sure: what the verdict rests on comes first."""
+    findings = {code: text for code in result.findings if (text := _finding_text(result, code))}
+    first = [findings.pop(code) for code in _FACTS if code in findings]
+    stall = _stall_text(result)
     if result.verdict == "omits":
-        missing = float(stalls.missing.sum()) or result.ledger.missing
-        one = len(stalls) <= 1 or not result.over_time
-        while_ = f"while one took {stall}" if one else f"in {len(stalls):,} stalls of up to {stall}"
-        late = "catch-up" in result.findings
-        return (
-            f"coordinated omission detected: about {format_count(missing)} requests that were due "
-            f"{while_} {'were sent later, and timed from then' if late else 'are missing'}"
-        )
+        return (stall, _missing_text(result), _how_sure(result), *first, *findings.values())
     if result.verdict == "clean":
-        by = {
-            "us": "back-filled",
-            "tool": "corrected by the tool",
-            "schedule": "timed from the schedule",
-        }
-        how = ""
-        if result.corrected_by:
-            how = f" ({by[result.corrected_by]}: do not correct it again)"
-        if not result.over_time:
-            return (
-                "coordinated omission not present: the slow requests are those that one stall of "
-                f"{stall} delays, recorded in full{how}"
-            )
-        return (
-            f"coordinated omission not present: a stall of up to {stall} was recorded, and so were "
-            f"the requests that it delayed{how}"
-        )
+        need = "the percentiles include the stalls and need no correction"
+        if result.left is not None and result.left.length.size == 1:
+            need = need.replace("the stalls", "the stall")
+        return (stall, _due_text(result), need, _how_sure(result), *first, *findings.values())
     if result.verdict == "no stall":
-        return (
-            f"the slowest request ({stall}) hid none; how the load generator treats a stall is not "
-            "tested by this run"
-        )
-    return _unknown(result)
+        return (*first, *_nothing_hidden(result), *findings.values())
+    if result.verdict == "service times":
+        return (*first, *_service_times(result), *findings.values())
+    reason = _why_unknown(result)
+    if result.explained is None or result.left is None:
+        return (*first, *findings.values(), reason)
+    return (*first, stall, _due_text(result), *findings.values(), reason)
 
 
-_UNKNOWN = {
-    "over-corrected": "the tool's correction adds more slow requests than fit into the run",
-    "failed-in-stalls": (
-        "many requests failed, apparently during stalls; the latencies do not include them"
-    ),
-    "timeout": (
-        "many requests took {stall}, the maximum: a timeout, or the highest value that the "
-        "recorder tracks; how long stalls were is then unknown"
-    ),
-    "immaterial at full speed": (
-        "a closed loop, so these are service times; what it omitted in hiccups of up to {stall} "
-        "would hardly be visible"
-    ),
-    "immaterial": (
-        "some requests were omitted, but neither the mean nor a supported percentile would move by "
-        "a tenth"
-    ),
-    "corrected": (
-        "a stall of {stall} implies more slow requests than were recorded; a slow request that "
-        "delayed no others looks the same"
-    ),
-    "few": "too few requests are missing to accuse ({stall} at most)",
-    "empty": "no latency was recorded",
-    "closed-loop": (
-        "a closed loop, so these are service times; how many requests users would have sent is "
-        "unknown"
-    ),
-    "apart": (
-        "the longest requests ({stall}) are far from all others: connections that waited for a "
-        "stall, or requests that were slow by themselves"
-    ),
-    "no rate": "the number of requests that were due is unknown",
-    "extent": "how many requests there were, or how long the longest took, is not reported",
-    "short": "the longest request took {stall}: too short for an omission to show",
-    "stalls": (
-        "stalls of up to {stall} were recorded; the requests they delayed are neither all there "
-        "nor surely missing"
-    ),
-    "slow": (
-        "the slow requests (up to {stall}) are neither as many as one stall implies nor few enough "
-        "to prove that some are missing"
-    ),
-    "none": "no stall was recorded, and so none whose requests could be missing",
-}
-"""Why a verdict is unknown, where the longest request is all that the sentence names."""
+_FACTS = ("contradicts-itself", "overload")
+"""Findings that come before what else is said."""
 
 
-def _unknown(result: Diagnosis) -> str:
-    """Why a verdict is unknown."""
-    run, stall = result.run, seconds_text(result.longest)
-    if result.reason in _UNKNOWN:
-        return _UNKNOWN[result.reason].format(stall=stall)
-    if result.reason == "rivals":
-        rivals = " or ".join(RIVALS[rival] for rival in result.ledger.remaining[:2])
-        others = ", among others" if len(result.ledger.remaining) > 2 else ""
-        return f"the longest request took {stall}: omission, or {rivals}{others}"
-    begin, end = result.detected_stalls.pause or (0.0, 0.0)
+def _finding_text(result: Diagnosis, code: str) -> str:
+    """A finding as a sentence, with its numbers."""
+    run, longest = result.run, seconds_text(result.longest)
     count = 0 if result.raw.count is None else result.raw.count
     count += 0 if isinstance(result.raw, Summary) else result.raw.censored
+    known = {
+        "us": "already corrected by back-filling: do not correct it again",
+        "tool": "already corrected by the tool: do not correct it again",
+        "schedule": "each request is timed from its scheduled start: no correction is needed",
+    }
+    if code == "overload":
+        speed = count / (result.duration or 1.0)
+        return (
+            f"the server kept up with {_speed(run.achieved or speed)} of "
+            f"{_speed(result.due / (result.duration or 1.0))} per second; the backlog of "
+            f"{seconds_text(result.backlog)} explains the slowest request ({longest})"
+        )
     return {
+        "contradicts-itself": _contradiction_text(result),
+        "over-corrected": "the correction adds more slow requests than fit into the run",
+        "already-corrected": known.get(result.corrected_by or "", ""),
         "lost-to-timeouts": (
             f"{format_items(run.timeouts, 'request')} timed out; "
             f"{'its latency is' if run.timeouts == 1 else 'their latencies are'} not recorded"
         ),
         "dropped": (
-            f"{format_items(run.dropped, 'request')} that {were(run.dropped)} due "
-            f"{were(run.dropped)} dropped, and {'has' if run.dropped == 1 else 'have'} no latency"
+            f"{format_items(run.dropped, 'request')} {were(run.dropped)} due and dropped, and "
+            f"{'has' if run.dropped == 1 else 'have'} no latency"
         ),
         "unfinished": (
-            f"{format_items(run.unfinished, 'request')} {were(run.unfinished)} still under way at "
+            f"{format_items(run.unfinished, 'request')} {were(run.unfinished)} still in flight at "
             "the end, without a latency"
+        ),
+        "clipped": (
+            f"many requests took {longest}, the maximum: a timeout, or the highest value that the "
+            "recorder tracks"
+        ),
+        "failed-in-stalls": (
+            "many requests failed, apparently during stalls; the latencies do not include them"
         ),
         "fewer-than-due": (
             f"only {format_count(count)} of {format_count(result.due)} requests that were due have "
             "a latency"
         ),
-        "pause": (
-            f"nothing was recorded for {seconds_text(end - begin)}, from {begin:.3f} s on: traffic "
-            "paused, or what happened then is not in the file"
-        ),
-        "all failed": f"all {format_count(run.failed)} requests failed; no latency was recorded",
-    }[result.reason]
+        "clock-step": "",  # a note of the stalls
+    }[code]
 
 
-def doubts_text(result: Diagnosis) -> list[str]:
-    """Return what an unknown verdict leaves open: other explanations, and how much it matters."""
-    if result.verdict != "unknown":
-        return []
-    alike: dict[str, list[str]] = {}
-    for one in result.ledger.hypotheses if result.ledger.suspects else ():
-        if one.remains:
-            words = {"for": one.speaks_for, "against": one.speaks_against}
-            said = [f"{word} it: {', '.join(tests)}" for word, tests in words.items() if tests]
-            ratio = 10 ** abs(one.odds)
-            times = f"{ratio:.2g}" if ratio < 10 else f"{float(f'{ratio:.1g}'):,.0f}"
-            said.append(f"omission is {times} times {'as' if one.odds >= 0 else 'less'} likely")
-            alike.setdefault("; ".join(said), []).append(one.text)
-    lines = [f"not excluded: {', '.join(texts)}; {said}" for said, texts in alike.items()]
-    moved = [
-        f"{name} {format_duration(after)} instead of {format_duration(before)}"
-        for name, before, after in result.moved
-        if after >= _MOVED * before and name in ("mean", "p50", "p90", "p99", "p99.9")
-    ]
-    if moved:
-        lines.append(f"if the longest request hid others: at least {', '.join(moved)}")
-    elif result.moved:
-        lines.append(
-            "if the longest request hid others, neither the mean nor a supported percentile would "
-            "be higher by a tenth"
+def _contradiction_text(result: Diagnosis) -> str:
+    run, raw = result.run, result.raw
+    stats = raw.stats if isinstance(raw, Summary) else raw.reported_stats
+    longest = stats.get("max", 0.0) / 1e9
+    if run.duration and longest > 1.1 * run.duration + 1:
+        return (
+            f"the report contradicts itself: a request of {seconds_text(longest)} in a run of "
+            f"{seconds_text(run.duration)}"
         )
-    return lines
+    return (
+        f"the report contradicts itself: {format_count(raw.count or 0)} requests of "
+        f"{format_duration(stats.get('mean', 0.0))} on average are more than "
+        f"{format_items(run.connections or 0, 'connection')} can send in "
+        f"{seconds_text(run.duration or 0.0)}"
+    )
 
 
-_MOVED = 1.1  # a smaller change is not worth a word
+def _stall_text(result: Diagnosis) -> str:
+    """What happened: when and for how long nothing was answered, or how slow the slowest were."""
+    left, stalls = result.left, result.detected_stalls
+    if left is None or result.explained is None:
+        return ""
+    k, number = result.explained.decisive, left.length.size
+    longest = seconds_text(float(left.length.max()))
+    if left.length.min() < 0.95 * left.length.max():
+        longest = f"{seconds_text(float(left.length.min()))} to {longest}"
+    if not left.timed or not len(stalls):
+        return _slowest_text(result, int(max(np.rint(left.throughout[k]), 1)))
+    if number > 1:
+        return f"nothing was answered during {number} stalls of {longest}"
+    if left.ended[k]:
+        return f"until the end of the run, nothing was answered for {longest}"
+    begin = float(stalls.start[int(stalls.duration.argmax())])
+    return f"from {_moment(begin)} on, nothing was answered for {longest}"
 
 
-_TIMEOUT = "a timeout longer than any stall"
+def _slowest_text(result: Diagnosis, number: int) -> str:
+    raw, longest = result.raw, seconds_text(result.longest)
+    if isinstance(raw, Summary) or number >= raw.count:
+        return f"the slowest request took {longest}"
+    rest = float(raw.percentile(100 * (1 - (number + 0.5) / raw.count)))
+    took = f"the slowest request took {longest}"
+    if number > 1:
+        took = f"{format_count(number)} requests took about {longest}"
+    return f"{took}, the next slowest {format_duration(rest)}"
 
 
-def _needed_texts() -> dict[str, str]:
-    rate, number = option("rate"), option("connections")
-    return {
-        "longer timeout": f"measure again with {_TIMEOUT}",
-        "rate": (
-            f"give {rate} (requests per second, all connections together) or {option('duration')} "
-            "(of the run)"
-        ),
-        "uncorrected": "read the tool's uncorrected values instead",
-        "schedule": "measure with wrk2 -R, which sends by a schedule, or with hey",
-        "failures": (
-            f"count failed requests as misses (latencykit check does), or measure with {_TIMEOUT}"
-        ),
-        "higher maximum": (
-            "measure again with a timeout, and a highest value of the recorder, above any stall"
-        ),
-        "requests": (
-            "output with one row per request would show whether sends went on during the stall"
-        ),
-        "intended": (
-            "to settle it, record when each request was due (intended start), or freeze the server "
-            "for longer: latencykit ctrlz"
-        ),
-        "requests or rate": (
-            f"one row per request, with its start, would settle it, and {rate} and {number} may; "
-            "or freeze the server for some seconds: latencykit ctrlz"
-        ),
-        "starts": (
-            "one row per request, with its start, would settle it; or freeze the server for some "
-            "seconds: latencykit ctrlz"
-        ),
-    }
+def _missing_text(result: Diagnosis) -> str:
+    """How many requests were due in the stalls, and how many of them are missing."""
+    left = result.left
+    assert left is not None
+    due, omitted = float(left.due.sum()), float(left.omitted.sum())
+    waited = round(float(np.median(left.throughout)))
+    sent = f"the {format_count(waited)} that were sent waited for their replies"
+    if waited <= 1:
+        sent = "the 1 that was sent waited for its reply"
+    if left.length.size > 1:
+        sent = f"{format_count(max(due - omitted, waited))} were sent"
+    exact = result.timed is not None and _is_samples(result)
+    about = "" if exact else "about "
+    late = result.explained is not None and (
+        result.explained.probability["catches up"] > result.explained.probability["waits"]
+    )
+    fate = "were sent late and timed from then" if late else "are missing"
+    return (
+        f"at {_speed(left.rate)}/s, {about}{_rounded(due, exact)} requests were due in that time: "
+        f"{sent}; {_rounded(omitted, exact)} {fate}"
+    )
+
+
+def _due_text(result: Diagnosis) -> str:
+    """How many requests were due in the stalls, and how many of them are recorded."""
+    left = result.left
+    if left is None or not left.due.sum() >= 1:
+        return ""
+    exact = _is_samples(result)
+    due, there = float(left.due.sum()), float((left.due - left.omitted).sum())
+    text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
+    text += " were due in that time"
+    if result.verdict == "clean":
+        return f"{text}, and all of them are recorded"
+    if not left.sends_known:
+        slow = round(float((left.throughout + left.partly).sum()))
+        return f"{text}; {format_items(slow, 'request')} {were(slow)} as slow"
+    recorded = max(round(there), 1)
+    return f"{text}; {_rounded(recorded, exact)} {'is' if recorded == 1 else 'are'} recorded"
+
+
+def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
+    """Why no stall can have hidden requests, and of which length of stall that speaks."""
+    longest = seconds_text(result.longest)
+    bound = result.bound
+    if bound is None or not bound.others:
+        return (
+            f"the slowest request took {longest} and kept no other from being sent",
+            "a stall of the server was not seen, so how the load generator treats one is not known",
+        )
+    stall = seconds_text(bound.stall)
+    return (
+        f"no stall longer than {stall} is possible in this run; the slowest request took {longest}",
+        f"at most {format_items(bound.others, 'request')} can be missing because of it: neither "
+        "the mean nor a supported percentile would be higher by a tenth",
+        "how the load generator treats a longer stall is not tested by this run",
+    )
+
+
+def _service_times(result: Diagnosis) -> tuple[str, ...]:
+    """What a loop without a schedule measures, and what users may see instead."""
+    bound, number = result.bound, result.connections
+    assert bound is not None
+    loop = "each connection waited for its reply before it sent the next request"
+    if number:
+        who = "1 connection" if number == 1 else f"{format_count(number)} connections"
+        loop = f"{who}, {'which' if number == 1 else 'each of which'} waited for its reply before "
+        loop += "it sent the next request"
+    speed = result.rate or (result.raw.count or 0) / (result.duration or math.inf)
+    at = f" at {_speed(speed)}/s" if speed else ""
+    p, _, high = next((row for row in reversed(bound.percentiles) if row[0] <= 99), (0, 0, 0))
+    name = f"{percentile_name(p)} is " if p else ""
+    texts = [
+        f"{loop}; there is no schedule to compare with",
+        f"users who arrive on their own{at} may see more: {name}up to {format_duration(high)}, if "
+        "slow requests were stalls of the server",
+    ]
+    if result.explained is not None and result.left is not None:
+        slow = max(round(float(result.left.throughout.sum())), 1)
+        alone = result.explained.probability["isolated"]
+        shows = "no stall shows" if alone >= 0.5 else "whether the server stopped is open"
+        texts.append(
+            f"{shows}: {format_items(slow, 'request')} took about {seconds_text(result.longest)}"
+        )
+    texts.append("a server that these connections keep busy is another question: see load")
+    return tuple(texts)
+
+
+def _how_sure(result: Diagnosis) -> str:
+    """The probability of the verdict, and what is not excluded."""
+    explained = result.explained
+    if explained is None:
+        return ""
+    names = OMISSION if result.verdict == "omits" else ("recorded",)
+    probability = sum(explained.probability[name] for name in names)
+    rest = [
+        f"{EXPLANATIONS[name]} ({_percent(p)})"
+        for name, p in result.explanations
+        if name not in names and p >= 1e-3 and name != "none of these"
+    ][:3]
+    word = "sure" if result.sure else "likely"
+    left = f"; not excluded: {', '.join(rest)}" if rest else ""
+    return f"{word} ({_percent(probability)}){left}"
+
+
+def _why_unknown(result: Diagnosis) -> str:
+    """What keeps an unknown verdict open."""
+    run, explained = result.run, result.explained
+    if not (result.raw.count or 0) and not getattr(result.raw, "censored", 0):
+        if run.failed:
+            return f"all {format_count(run.failed)} requests failed; no latency was recorded"
+        return "no latency was recorded"
+    if any(code in result.findings for code in _DECIDING):
+        return ""
+    if not result.extent_known:
+        return "how many requests there were, or how long the longest took, is not reported"
+    if explained is not None:
+        omission = explained.omission
+        pairs = [("omission", omission)] + [
+            (EXPLANATIONS[name], p) for name, p in result.explanations if name not in OMISSION
+        ]
+        shown = sorted((pair for pair in pairs if pair[1] >= 0.01), key=lambda pair: -pair[1])
+        return "possible: " + ", ".join(f"{name} {_percent(p)}" for name, p in shown[:4])
+    pause = result.detected_stalls.pause
+    if pause is not None:
+        return (
+            f"nothing was recorded for {seconds_text(pause[1] - pause[0])}, from "
+            f"{_moment(pause[0])} on: traffic paused, or what happened then is not in the file"
+        )
+    if isinstance(result.raw, Summary):
+        return "mean and maximum alone do not show how many requests were slow"
+    return (
+        f"the slowest request took {seconds_text(result.longest)}; whether the load generator "
+        "waits for replies is not known"
+    )
+
+
+_DECIDING = (
+    "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
+    "failed-in-stalls", "fewer-than-due",
+)  # fmt: skip
 
 
 def _advice(result: Diagnosis) -> str:
+    has = set(result.findings).__contains__
     if result.verdict == "omits":
-        fix = f"{option('rate')} and {option('connections')} allow them to be put back"
-        if result.expected_interval is not None:
-            fix = "lk.correct and lk.retime put them back"
-            interval = option("expected-interval", format_duration(result.expected_interval))
-            if interval.startswith("--"):
-                fix = (
-                    f"`latencykit chart {interval.replace(' ', '=', 1).replace(' ', '')}` adds them"
-                )
-        return (
-            f"{fix}; prefer an open-loop generator that times requests from their scheduled start"
-        )
-    if result.verdict == "clean":
-        return ""
+        return "prefer an open-loop generator that times requests from their scheduled start"
     if result.verdict == "no stall":
-        if not math.isfinite(result.visible):
-            return "latencykit ctrlz tests it"
-        shown = format_duration(result.visible * 1e9, 2)
-        return f"a stall of {shown} or more would have shown; latencykit ctrlz makes one"
-    return _needed_texts()[result.needed]
+        return "latencykit ctrlz freezes a server to test it"
+    if result.verdict != "unknown":
+        return ""
+    timeout = "a timeout longer than any stall"
+    if has("contradicts-itself"):
+        return "check how the tool computes its statistics, or read one row per request"
+    if has("lost-to-timeouts") or has("clipped"):
+        return f"measure again with {timeout}"
+    if has("failed-in-stalls"):
+        return f"count failed requests as misses, or measure with {timeout}"
+    if has("over-corrected"):
+        return (
+            "measure with wrk2 -R, which sends by a schedule, or with hey"
+            if result.run.tool == "wrk"
+            else "read the tool's uncorrected values instead"
+        )
+    rate, number = option("rate"), option("connections")
+    if isinstance(result.timed, type(None)):
+        return f"{rate} and {number}, or one row per request with its start, would decide it"
+    return (
+        f"{rate}, or a record of when each request was due, would decide it; or freeze the server "
+        "for longer: latencykit ctrlz"
+    )
+
+
+def _terms_text(name: str, terms: dict[str, float]) -> str:
+    """What speaks against an explanation, the strongest first."""
+    against = sorted((value, test) for test, value in terms.items() if value <= -0.3)
+    text = EXPLANATIONS[name]
+    if not against:
+        return f"{text}: as predicted"
+    return f"{text}: against it {', '.join(f'{t} (10^{v:.1f})' for v, t in against)}"
+
+
+def _percent(p: float) -> str:
+    if p > 0.999:
+        return "> 99.9 %"
+    return f"{100 * p:.3g} %" if p >= 0.01 else f"{100 * p:.1g} %"
+
+
+def _speed(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.3g}"
+
+
+def _moment(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds >= 1 else seconds_text(seconds)
+
+
+def _is_samples(result: Diagnosis) -> bool:
+    return hasattr(result.timed, "duration") and hasattr(result.timed, "intended")
+
+
+def _rounded(number: float, exact: bool) -> str:
+    return format_count(number if exact or number < 1000 else float(f"{number:.3g}"))
 
 
 def seconds_text(seconds: float) -> str:

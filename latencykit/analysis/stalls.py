@@ -998,8 +998,9 @@ def _delayed(
     reach = rows.stop[ends] + np.maximum(HOLE.reach_lengths * worst, 2 * rows.nominal)
     after = np.clip(np.searchsorted(rows.start, reach), last, np.maximum(until, last))
     best, quiet, lost = last, rows.due > 0, rows.lost
-    for _ in range(2):  # a burst after a hole says nothing of the usual rate
-        quiet, lost = _lost_at_quiet_rate(rows, first, best)
+    for turn in range(3):  # a burst after a hole says nothing of the usual rate
+        if turn:
+            quiet, lost = _lost_at_quiet_rate(rows, first, best)
         total = np.concatenate(([0.0], np.cumsum(lost)))
         best = last.copy()  # where the shortfall is closest to nothing
         for k in np.argsort(-worst)[: HOLE.max_holes].tolist():

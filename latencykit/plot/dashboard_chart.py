@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from latencykit.plot.series import Drawable, Limits, StallRows
     from latencykit.plot.style import Look
 
-_VERDICTS = {"omits": RED, "clean": BLUE, "no stall": BLUE, "unknown": AMBER}
+_VERDICTS = {"omits": RED, "clean": BLUE, "no stall": BLUE, "service times": BLUE, "unknown": AMBER}
 _COLUMNS = (50.0, 99.0, 99.9, 100.0)
 
 

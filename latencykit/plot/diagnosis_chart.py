@@ -27,9 +27,9 @@ _VERDICTS = {
     "omits": "coordinated omission detected",
     "clean": "no coordinated omission",
     "no stall": "no stall to omit",
+    "service times": "service times",
     "unknown": "coordinated omission undecided",
 }
-_HOW = {"retime": "corrected by the schedule", "backfill": "corrected by back-filling"}
 _MOST_STALLS = 12
 _DEEP = 30.0
 """The lower bound lies this many times above the curve: space for words between them."""
@@ -101,7 +101,7 @@ def diagnosis(
     if result.expected_interval:
         notes.append(f"expected interval {format_duration(result.expected_interval)}")
     if result.method is not None:
-        notes.append(f"{_HOW[result.method]}, dashed where it is based on the stalls")
+        notes.append("corrected: dashed where it is based on the stalls")
     conditions = joined({label: result.raw}, plain(" · ".join(notes), 200))
     head(page, f"{label}: {_VERDICTS[result.verdict]}", conditions, title, subtitle)
     return page
@@ -134,7 +134,7 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
     elif result.verdict == "omits":
         options = {"color": RED} | options
     percentiles(series, ax=ax, dashed_from=dashed, **options)
-    if isinstance(raw, Summary) or not raw.count or not result.evidence:
+    if isinstance(raw, Summary) or not raw.count or result.left is None:
         return
     if duration and raw.unit in NANOSECONDS and result.longest_stall > 0:
         _draw_lower_bound(ax, raw, result.longest_stall, duration)
@@ -142,7 +142,7 @@ def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:
 
 def _draw_lower_bound(ax: Axes, raw: Any, stall: float, duration: float) -> None:
     """Draw the lower bound that one stall implies, and fill the gap below it."""
-    from latencykit.analysis.omission import percentile_lower_bound
+    from latencykit.analysis.stall_records import percentile_lower_bound
 
     curve = curve_of(raw)
     grid = grid_of(100.0, nines_of(curve.count), 400)

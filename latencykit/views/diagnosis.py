@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from latencykit._text import brief_list, printable
-from latencykit.analysis.diagnosis import doubts_text
+from latencykit.analysis.diagnosis import TITLES
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import UNSTATED
+from latencykit.core.summary import Summary
 from latencykit.units import (
     format_count,
     format_duration,
@@ -21,7 +22,7 @@ from latencykit.views.tables import Table
 from latencykit.views.values import Span, UnitFrom, number, percent, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from latencykit._typing import PercentileName
     from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
@@ -38,25 +39,11 @@ class EvidenceRecord(TypedDict):
     finding: str
 
 
-class HypothesisRecord(TypedDict):
-    """An explanation other than omission."""
+class ExplanationRecord(TypedDict):
+    """An explanation of the stalls."""
 
     name: str
-    text: str
-    log10_odds: float
-    """Of omission against it; it is excluded from 1.8 on."""
-    remains: bool
-    speaks_for: list[str]
-    """Tests that speak for it."""
-    speaks_against: list[str]
-
-
-class MovedRecord(TypedDict):
-    """A statistic, and the least that it would be if the longest request hid others; ns."""
-
-    statistic: str
-    value: float | None
-    at_least: float | None
+    probability: float
 
 
 class StallRecord(TypedDict):
@@ -80,23 +67,16 @@ class DiagnosisRecord(TypedDict):
     unit_from: UnitFrom
     verdict: Verdict
     """Whether coordinated omission was detected."""
-    summary: str
-    """The verdict in a sentence."""
+    sure: bool | None
+    """The probability is .99 or more; null for an unknown verdict."""
+    explanations: list[ExplanationRecord]
+    """The most likely first; empty where no stall shows."""
+    findings: list[str]
+    """Sentences: the fact, its consequence, how sure."""
+    evidence: list[EvidenceRecord]
+    """By explanation: how much less likely the stall that tells most is, in decades."""
     advice: str
     """What to do next."""
-    doubts: list[str]
-    """What an unknown verdict leaves open, a sentence each."""
-    findings: list[str]
-    """Names of the findings."""
-    evidence: list[EvidenceRecord]
-    speaks_for: list[str]
-    """Tests that speak for a load generator that waited."""
-    speaks_against: list[str]
-    """Tests that speak for another explanation."""
-    hypotheses: list[HypothesisRecord]
-    """The other explanations, the most likely first."""
-    moved: list[MovedRecord]
-    """How far mean and percentiles could have moved."""
     expected_interval: float | None
     """Nanoseconds between requests of one connection."""
     stalls: list[StallRecord]
@@ -106,6 +86,10 @@ class DiagnosisRecord(TypedDict):
     corrected_ranges: dict[PercentileName, Span]
     corrected: dict[PercentileName, float | None]
     """Value after correction, by percentile."""
+    raw_mean: float | None
+    corrected_mean: float | None
+    range: dict[PercentileName, list[float]]
+    """Of service times: what users who arrive on their own see, as recorded and at most."""
     method: Method | None
     notes: list[str]
 
@@ -129,17 +113,13 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
         count=diagnosis.raw.count,
         unit="none" if diagnosis.run.unit == "none" else "ns",
         unit_from=diagnosis.run.unit_from,
-        doubts=doubts_text(diagnosis),
-        evidence=[record_from(EvidenceRecord, piece) for piece in diagnosis.evidence],
-        speaks_for=[piece.test for piece in diagnosis.evidence if piece.speaks_for],
-        speaks_against=[piece.test for piece in diagnosis.evidence if piece.speaks_against],
-        hypotheses=[
-            record_from(HypothesisRecord, one, log10_odds=plain(one.odds))
-            for one in diagnosis.ledger.hypotheses
+        explanations=[
+            {"name": name, "probability": plain(share)} for name, share in diagnosis.explanations
         ],
-        moved=[
-            {"statistic": name, "value": number(value), "at_least": number(least)}
-            for name, value, least in diagnosis.moved
+        findings=list(diagnosis.sentences),
+        evidence=[
+            record_from(EvidenceRecord, piece, statistic=plain(max(piece.statistic, -99.0)))
+            for piece in diagnosis.evidence
         ],
         stalls=[
             {
@@ -161,8 +141,20 @@ def diagnosis_record(name: str, diagnosis: Diagnosis) -> DiagnosisRecord:
             for p, _, value in diagnosis.rows
             if value is not None
         },
+        raw_mean=number(_mean(diagnosis.raw)),
+        corrected_mean=number(_mean(diagnosis.corrected)),
+        range={
+            format_percentile(p): [plain(low), plain(high)]
+            for p, (low, high) in diagnosis.most.items()
+        },
         notes=[*stalls.notes, *filter(None, [diagnosis.run.unit_note])],
     )
+
+
+def _mean(data: Histogram | Summary | None) -> float | None:
+    if data is None or isinstance(data, Summary):
+        return None if data is None else data.stats.get("mean")
+    return data.mean if data.count else None
 
 
 def _ranges(data: object, diagnosis: Diagnosis) -> dict[str, Span]:
@@ -199,13 +191,13 @@ def diagnosis_text(
         first, *others = records
         sentences: dict[str, list[str]] = {}
         for record in others:
-            text = f"{record['verdict']}: {record['summary']}"
+            text = f"{TITLES[record['verdict']]}: {record['findings'][0]}"
             sentences.setdefault(text, []).append(printable(record["name"], 40))
         lines = [f"{brief_list(names)}: {text}" for text, names in sentences.items()]
         if left_out or len(lines) > _BRIEFLY:
             rest = left_out + sum(map(len, [*sentences.values()][_BRIEFLY - 1 :]))
             lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
-        brief = _paragraph(first, out_unit, evidence=_EVIDENCE // 2)
+        brief = _paragraph(first, out_unit)
         return "\n\n".join([brief, "\n".join(lines)])
     table = Table(style)
     for record in records:
@@ -214,8 +206,8 @@ def diagnosis_text(
                 "series": record["name"],
                 "requests": format_count(record["count"] or 0),
                 "verdict": record["verdict"],
-                "why": record["summary"],
-                "findings": " ".join(record["findings"]),
+                "sure": {True: "yes", False: "no", None: ""}[record["sure"]],
+                "why": ". ".join(record["findings"]),
                 "expected interval": _duration(record["expected_interval"]),
                 "stalls": str(len(record["stalls"])),
                 "method": record["method"] or "",
@@ -224,84 +216,60 @@ def diagnosis_text(
     return table.render(left=8)
 
 
-_EVIDENCE, _SHOWN_STALLS, _BRIEFLY = 4, 3, 4
-"""Findings, stalls and further series of a text, unless all of them are wanted."""
+_BRIEFLY = 4
+"""Further series of a text, unless all of them are wanted."""
 
-_USUAL = ("50", "90", "99", "99.9", "100")
+_USUAL = ("50", "90", "99", "99.9")
 """Percentiles of a text."""
 
 
-def _found(record: DiagnosisRecord) -> list[str]:
-    """Evidence: what speaks for an omission first, then what speaks against it."""
-    order = {"for: ": record["speaks_for"], "against: ": record["speaks_against"]}
-    if record["verdict"] in ("clean", "no stall"):
-        order = {}
-    rest = {piece["test"] for piece in record["evidence"]}.difference(*order.values())
-    return [
-        f"{label}{piece['finding']} ({piece['test']})"
-        for label, tests in (*order.items(), ("", sorted(rest)))
-        for piece in record["evidence"]
-        if piece["test"] in tests and record["unit"] == "ns"  # plain numbers have no unit of time
-    ]
-
-
-def _paragraph(
-    record: DiagnosisRecord,
-    out_unit: str | None,
-    *,
-    every: bool = False,
-    evidence: int = _EVIDENCE,
-) -> str:
-    lines = [record["summary"]]
-    if record["findings"]:
-        lines.append(f"also: {', '.join(record['findings'])}")
-    found = _found(record)
-    notes = [text for text in record["notes"] if UNSTATED not in text]
-    stalls = record["stalls"]
-    if len(stalls) > _SHOWN_STALLS and not every:  # the worst alone, so that a screen has it all
-        stalls = [max(stalls, key=lambda stall: stall["worst"] or 0.0)]
-        evidence -= 1
-    found, notes = (found, notes) if every else (found[:evidence], notes[:1])
-    lines += [*found, *record["doubts"], *notes]
-    for stall in stalls:
-        lines.append(
-            f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, "
-            f"worst {_duration(stall['worst'])}, "
-            f"{format_count(stall['missing'])} requests not sent meanwhile"
-        )
-    if len(stalls) < len(record["stalls"]):
-        lines.append(f"and {format_count(len(record['stalls']) - len(stalls))} more stalls")
-    if record["expected_interval"]:
-        lines.append(f"expected interval {_duration(record['expected_interval'])}")
-    rows = {"as measured": (record["raw"], record["raw_ranges"])}
-    if record["corrected"] and record["method"] is not None:
-        how = {"retime": "by the schedule", "backfill": "back-filled"}[record["method"]]
-        rows[how] = record["corrected"], record["corrected_ranges"]
-    table = Table(out_unit=out_unit)
+def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = False) -> str:
+    """The fact and its consequence, the numbers, and how sure: eight lines."""
+    texts = [as_sentence(text) for text in record["findings"]]
+    table, unit = Table(out_unit=out_unit), record["unit"]
     usual = [name for name in record["raw"] if name in _USUAL]
     shown = list(record["raw"]) if every or not usual else usual
-    for heading, (values, ranges) in rows.items():
-        cells = {
-            percentile_name(float(name)): table.bounded(
-                values.get(name), ranges.get(name), record["unit"]
-            )
-            for name in shown
-        }
-        table.add({"": heading, **cells})
+    rows: dict[str, tuple[float | None, Mapping[str, float | None], Mapping[str, Span]]] = {
+        "as recorded": (record["raw_mean"], record["raw"], record["raw_ranges"])
+    }
+    if record["corrected"]:
+        heading = "had they been sent" if record["verdict"] == "omits" else "if it was omission"
+        values, ranges = record["corrected"], record["corrected_ranges"]
+        rows[heading] = record["corrected_mean"], values, ranges
+    if record["range"]:
+        most = {name: high for name, (_, high) in record["range"].items()}
+        rows["users, up to"] = None, most, {}
+    for heading, (mean, values, ranges) in rows.items():
+        cells = {"": heading, "mean": "" if mean is None else table.bounded(mean, None, unit)}
+        for name in shown:
+            value = values.get(name)
+            cell = "" if value is None else table.bounded(value, ranges.get(name), unit)
+            cells[percentile_name(float(name))] = cell
+        table.add(cells)
+    lines = texts[:2]
     if record["raw"]:
-        lines += table.render(margin=2).splitlines()
+        lines += table.render().splitlines()
+    lines += texts[2:]
+    if every:
+        lines += [f"{piece['statistic']:6.1f}  {piece['finding']}" for piece in record["evidence"]]
+        lines += [
+            f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, worst "
+            f"{_duration(stall['worst'])}, {format_count(stall['missing'])} requests missing"
+            for stall in record["stalls"]
+        ]
+    lines += [text for text in record["notes"] if UNSTATED not in text][: None if every else 1]
     if record["advice"]:
-        lines.append(record["advice"])
-    heading = f"{printable(record['name'])}: {record['verdict']}"
+        lines.append(as_sentence(record["advice"]))
+    heading = f"{printable(record['name'])}: {TITLES[record['verdict']]}"
     return "\n".join([heading, *(f"  {line}" for line in lines)])
-
-
-def _duration(value: float | None) -> str:
-    return "" if value is None else format_duration(float(value))
 
 
 _SHADED, _LISTED, _LABELLED = 100, 20, 4
 """Numbers of the longest stalls that are shaded, listed, and labelled."""
+
+
+def _duration(value: float | None) -> str:
+    return "" if value is None else format_duration(float(value))
 
 
 def verdict_badge(entry: Diagnosed) -> str:
@@ -383,13 +351,6 @@ def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
         diagnosis = entry.diagnosis
         if diagnosis is None or diagnosis.verdict != "omits":
             continue
-        how = ""
-        if diagnosis.method == "backfill":
-            interval = diagnosis.expected_interval
-            of = f" of {format_duration(interval)}" if interval else ""
-            how = f" at the expected interval{of}"
-        elif diagnosis.method == "retime":
-            how = " by the schedule"
         rows = []
         for percentile, raw, corrected in diagnosis.rows:
             value = "not known"
@@ -397,11 +358,10 @@ def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
                 value = format_value(corrected, diagnosis.raw.unit)
             measured = format_value(raw, diagnosis.raw.unit)
             rows.append([percentile_name(percentile), esc(measured), esc(value)])
-        evidence = [as_sentence(f"{piece.test}: {piece.finding}") for piece in diagnosis.evidence]
         parts += [
             f"<p>{verdict_badge(entry)}</p>",
-            table(["", "as measured", f"corrected{esc(how)}"], rows, esc(entry.series.name)),
-            bullets([*evidence, as_sentence(diagnosis.advice)]),
+            table(["", "as recorded", "had they been sent"], rows, esc(entry.series.name)),
+            bullets(map(as_sentence, [*diagnosis.sentences[1:], diagnosis.advice])),
         ]
     return section("omission", "What the measurement left out", *parts)
 
@@ -414,5 +374,5 @@ def doubts(entry: Diagnosed) -> list[str]:
     if entry.diagnosis is None or entry.diagnosis.verdict != "unknown":
         return []
     diagnosis = entry.diagnosis
-    texts = (diagnosis.summary, *doubts_text(diagnosis), diagnosis.advice)
+    texts = (*diagnosis.sentences, diagnosis.advice)
     return [as_sentence(text) for text in texts if text]

@@ -17,6 +17,7 @@ BADGES = {
     "met": "good",
     "clean": "good",
     "no stall": "good",
+    "service times": "none",
     "worse": "bad",
     "mixed": "bad",
     "missed": "bad",

@@ -1,0 +1,290 @@
+"""What may have happened in a stall: a table of explanations, each of which predicts its record.
+
+==============  ========  ==================  ==============  ========  ===========================
+explanation     sent      missing afterwards  slow all of it  in part   besides
+==============  ========  ==================  ==============  ========  ===========================
+recorded        all due   none                a fifth         the rest  evenly spread, or cut off
+isolated        all due   none                any             few       or a closed loop, by chance
+waits           ≤ 1½ C    all                 C, ≤ half       few       sends resume with replies
+catches up      ≤ 1½ C    none                C, ≤ half       few       the same
+paused          ≤ 1½ C    any                 Poisson(L)      few       ends with its slow reply
+node taken out  any       any                 any             few       soon in the stall
+clock step      ≤ 1½ C    any                 Poisson(L)      few       all late by the same time
+==============  ========  ==================  ==============  ========  ===========================
+
+C: connections that waited; L: requests usually in flight. A term is the deviance of what the record
+shows from what is predicted, in decades: 0 where it is as expected. Terms add up over observations
+and stalls, priors say how common each explanation is in that kind of source, and what fits none of
+them is none of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit.analysis.stall_records import RECORD, poisson_decades
+from latencykit.core.quantiles import poisson_at_least
+
+if TYPE_CHECKING:
+    from latencykit._typing import Floats
+    from latencykit.analysis.stall_records import StallRecord
+
+EXPLANATIONS = {
+    "recorded": "a stall that was recorded in full",
+    "isolated": "slow requests that delayed no others",
+    "waits": "a load generator that waited for replies",
+    "catches up": "a load generator that sent late and timed from then",
+    "paused": "traffic that paused for another reason",
+    "node taken out": "a node that was taken out of service",
+    "clock step": "a clock that was set forward",
+    "none of these": "none of these",
+}
+"""Explanations of a stall, and how a sentence names them."""
+
+OMISSION = ("waits", "catches up")
+
+PRIORS = {
+    # a load generator that is known to wait for replies
+    "waiting generator": (0.01, 1, 1, 0.3, 0.003, 0, 0.001, 1),
+    # its tool is known, or a rate, an interval or a number of connections is stated
+    "generator": (1, 1, 1, 0.3, 0.003, 0.001, 0.001, 1),
+    # known to send on a schedule
+    "open-loop generator": (1, 1, 0.01, 0.01, 0.003, 0.001, 0.001, 1),
+    # requests or intervals of unknown origin: a load generator as often as a server
+    "unlabelled": (1, 1, 1, 0.3, 0.03, 0.03, 0.001, 1),
+    # a server's own record of its users
+    "access log": (1, 1, 1, 0.3, 0.3, 0.3, 0.001, 1),
+}
+"""How common each explanation is, by kind of source; tripled or divided by 3, no textbook case and
+no freeze of the benchmark is judged otherwise."""
+
+
+@record()
+class ModelRules:
+    """What the explanations predict; chosen with ``tests.benchmarks.omission``, seeds from 0 on."""
+
+    # of those due: delayed for a part, if all were recorded
+    recorded_part: tuple[float, float] = (0.5, 1.2)
+    # of those due, and of those slow throughout: slow for a part by chance
+    part_of_due: float = 0.02
+    part_of_waiting: float = 0.15
+    # the same where buckets, not starts, say which were slow for a part
+    part_of_waiting_untimed: float = 0.6
+    # of those due: at most as many are connections that waited
+    max_waiting: float = 0.5
+    # of those due: slow requests that delayed no others, and how many more
+    isolated_part: float = 0.25
+    isolated_more: float = 3.0
+    # of what was not sent: with less missing in the end, a burst made up for it
+    caught_up: float = 0.4
+    # decades by which that tells loops that catch up from those that do not
+    burst_decades: float = 3.0
+    # of a known number of connections: as many waited; decades if not
+    number_error: float = 0.4
+    number_decades: float = 1.0
+    # decades of sends that resume late, at most
+    max_late_decades: float = 2.0
+    # probability that independent users look scheduled, capped or at full speed
+    users_scheduled: float = 0.02
+    # and that a load generator does not
+    generator_unscheduled: float = 0.3
+    # probability that a pause and the one slow reply end together for one cause
+    together: float = 0.1
+    # of stalls: whole seconds, for freezes that people make, and for clocks that they set
+    whole_freezes: float = 0.2
+    whole_steps: float = 0.6
+    # seconds from a whole number that count, at least and at most
+    whole_s: float = 0.02
+    max_usual_s: float = 0.5
+    # seconds: clocks are slewed, not set, by less; decades against it
+    min_step_s: float = 0.4
+    slewed_decades: float = 1.5
+    # usual latencies by which those that a clock step hit differ; decades at most
+    step_spread: float = 4.0
+    max_spread_decades: float = 2.0
+    # decades against a clock where no time is known
+    untimed_decades: float = 1.0
+    # decades: latencies that are spread evenly up to the longest are no tail
+    even_decades: float = 2.0
+    # decades: none of the explanations
+    none_decades: float = 2.5
+    # decades that each further stall adds, at most
+    further_decades: float = 1.0
+    # requests that the run's end may cut off at least, for the probability that they are the last
+    min_count: float = 10.0
+
+
+MODEL = ModelRules()
+
+
+@record()
+class Explained:
+    """The posterior probability of each explanation, and what the decisive stall says of it."""
+
+    probability: dict[str, float]
+    terms: dict[str, dict[str, float]]  # decades by explanation and observation, 0 or less
+    decisive: int  # of the stalls
+
+    @property
+    def omission(self) -> float:
+        """Probability that requests were omitted, or sent late and timed from then."""
+        return sum(self.probability[name] for name in OMISSION)
+
+
+def explain_stalls(stalls: StallRecord, source: str, connections: int | None) -> Explained:
+    """Weigh the explanations: of the stall that tells most, and a little of each further one.
+
+    Parameters
+    ----------
+    stalls : StallRecord
+    source : str
+        A kind of source, as `PRIORS` has them.
+    connections : int or None
+        As stated.
+    """
+    terms, chance = _predictions(stalls, source, connections)
+    likelihood = {name: np.sum(list(parts.values()), axis=0) for name, parts in terms.items()}
+    omission = np.maximum(likelihood["waits"], likelihood["catches up"])
+    others = np.maximum(likelihood["recorded"], likelihood["isolated"])
+    # Of stalls that tell as much, the longest.
+    k = int(np.argmax(omission - others + 1e-6 * np.log10(stalls.length)))
+    total = {}
+    for name, values in likelihood.items():
+        further = np.clip(
+            np.delete(values - omission, k), -MODEL.further_decades, MODEL.further_decades
+        )
+        if name not in ("recorded", "isolated"):  # no likelier by repetition
+            further = np.minimum(further, 0.0)
+        total[name] = float(values[k] + further.sum())
+    # One tail, whatever the number of stalls.
+    total["isolated"] = max(total["isolated"], float(chance[k]))
+    if chance[k] > likelihood["isolated"][k]:
+        terms["isolated"] = {"the longest silence": chance}
+    total["none of these"] = -MODEL.none_decades + (stalls.stated[4] if stalls.stated else 0.0)
+    with np.errstate(divide="ignore"):
+        logs = np.log10(PRIORS[source]) + np.array([total[name] for name in EXPLANATIONS])
+    weight = 10.0 ** (logs - logs.max())
+    share = dict(zip(EXPLANATIONS, (weight / weight.sum()).tolist(), strict=True))
+    at_k = {
+        name: {test: float(values[k]) for test, values in parts.items()}
+        for name, parts in terms.items()
+    }
+    return Explained(share, at_k, k)
+
+
+def _predictions(
+    s: StallRecord, source: str, connections: int | None
+) -> tuple[dict[str, dict[str, Floats]], Floats]:
+    """Terms by explanation and observation, and those of a closed loop in which nothing stopped."""
+    rules, zero = MODEL, np.zeros(s.length.shape)
+
+    def at_most(counts: Floats, most: Floats | float) -> Floats:
+        return -poisson_decades(counts, np.minimum(counts, most))
+
+    alone_sent = 1 + np.minimum(s.in_flight, s.throughout) + 2 * s.noise + s.slack
+    none_sent = at_most(s.sent, RECORD.sent_each * s.throughout + alone_sent)
+    by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
+    chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
+    few_partly = at_most(s.partly, chance_part)
+    few_partly += at_most(s.throughout, rules.max_waiting * s.due + 1)
+    back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
+    never = np.where(back & s.timed, -rules.burst_decades, 0.0)
+    later = np.where(~back & s.timed, -rules.burst_decades, 0.0)
+    number = zero
+    if connections:
+        off = np.abs(s.throughout - connections) > rules.number_error * connections + 1
+        number = np.where(off, -rules.number_decades, 0.0)
+    delay = s.resumed / max(2 * s.interval + s.usual, 1e-9) - 1
+    promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
+    generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
+    users = zero + (math.log10(rules.users_scheduled) if s.scheduled else 0.0)
+    flight = poisson_at_least(np.rint(s.throughout), max(s.in_flight, 1e-9))
+    flight = flight / max(float(poisson_at_least(1, max(s.in_flight, 1e-9))), 1e-12)
+    in_flight = np.maximum(np.log10(np.maximum(flight, 1e-99)), -RECORD.max_decades)
+    ends = np.clip(np.maximum(s.resumed, s.interval) / s.length, 1e-6, 1.0)
+    together = np.maximum(np.log10(ends), math.log10(rules.together))
+    reach = rules.whole_s + min(2 * s.usual, rules.max_usual_s)
+    whole = (s.length >= 1 - rules.whole_s / 2) & (
+        np.mod(s.length + rules.whole_s / 2, 1.0) <= reach
+    )
+    step = np.where(
+        whole,
+        math.log10(rules.whole_steps / max(reach, rules.whole_freezes)),
+        math.log10(1 - rules.whole_steps),
+    )
+    step -= np.where(s.length < rules.min_step_s, rules.slewed_decades, 0.0) + s.steps
+    step -= 0.0 if s.timed else rules.untimed_decades
+    differ = rules.step_spread * max(s.usual, 1e-6) / np.maximum(s.spread, 1e-9)
+    alike = np.where(
+        (s.throughout >= 2) & (s.spread > 0),
+        np.clip(np.log10(differ), -rules.max_spread_decades, 0.0),
+        0.0,
+    )
+    last = np.maximum((s.throughout + s.blur) / max(s.count, rules.min_count), s.last)
+    cut_off = np.where(s.ended, np.log10(np.clip(last, 1e-9, 1.0)), -np.inf)
+    low, high = rules.recorded_part
+    all_partly = -poisson_decades(s.partly, np.clip(s.partly, low * s.due, high * s.due))
+    uneven = np.where(s.even, 0.0, -rules.even_decades)
+    evenly = np.where(s.even, -rules.even_decades, 0.0)
+    soon = np.log10((np.maximum(s.sent, s.throughout) + 1) / np.maximum(s.due, 1))
+
+    isolated_part = at_most(
+        s.partly + s.throughout, rules.isolated_part * s.due + rules.isolated_more
+    )
+    went_on = -np.minimum(s.lull, RECORD.max_decades)
+    if not s.timed:
+        went_on = zero - s.alike
+        if not connections:  # nothing tells slow requests from connections that waited
+            went_on = np.maximum(went_on + isolated_part, 0.0) - isolated_part
+    if not s.sends_known or source == "waiting generator":
+        went_on = zero - np.inf
+    recorded = -np.minimum(s.lack, RECORD.max_decades)
+    terms = {
+        "recorded": _unless(
+            cut_off,
+            {"requests missing": recorded, "slow in part": all_partly, "evenness": uneven},
+        ),
+        "isolated": _unless(
+            np.where(s.throughout < 1.5, cut_off, -np.inf),
+            {"requests sent": went_on, "slow in part": isolated_part},
+        )
+        | {"evenness": evenly},
+        "waits": {
+            "requests sent": none_sent, "slow in part": few_partly, "requests missing": never,
+            "connections": number, "sends resume": promptly, "schedule": generator,
+        },
+        "catches up": {
+            "requests sent": none_sent, "slow in part": few_partly, "requests missing": later,
+            "connections": number, "sends resume": promptly, "schedule": generator,
+        },
+        "paused": {
+            "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
+            "schedule": users, "sends resume": together,
+        },
+        "node taken out": {
+            "slow in part": few_partly, "schedule": users, "sent before": np.maximum(soon, -1.0),
+        },
+        "clock step": {
+            "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
+            "equally late": alike, "length": step,
+        },
+    }  # fmt: skip
+    chance = -s.tail + evenly
+    if source == "open-loop generator":
+        chance = evenly - RECORD.max_decades
+    if s.stated:
+        for parts, value in zip(terms.values(), s.stated, strict=False):
+            parts["requests due"] = zero + value
+        chance = chance + max(s.stated[0], s.stated[2], s.stated[3])
+    return terms, chance
+
+
+def _unless(other: Floats, parts: dict[str, Floats]) -> dict[str, Floats]:
+    """Terms, or the one that explains the stall better: the run was cut off in it."""
+    better = other > np.sum(list(parts.values()), axis=0)
+    shown = {name: np.where(better, 0.0, values) for name, values in parts.items()}
+    return shown | {"end of the run": np.where(better, other, 0.0)}

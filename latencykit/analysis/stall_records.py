@@ -1,0 +1,1023 @@
+"""What each stall of a run left behind, from every kind of source: one record for all of them.
+
+For a stall of d seconds at λ requests per second: how many requests were due, were sent, were
+missing once a burst was over, and were slow throughout it or for a part of it. Samples show all of
+this. A log counts replies, not sends: what was sent follows from what its intervals lack. Of a
+histogram only the slow requests are known, and what a stated rate leaves missing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit.analysis.retime import chains
+from latencykit.analysis.stalls import LEVELS, Trace, evenly_spread, hulls, usual_rate
+from latencykit.core.histogram_log import interval_series
+from latencykit.core.quantiles import median
+from latencykit.units import NANOSECONDS
+
+if TYPE_CHECKING:
+    from latencykit._typing import Flags, Floats, Ints
+    from latencykit.analysis.omission import Facts
+    from latencykit.analysis.stalls import Delayed, Stalls
+    from latencykit.core.histogram import Histogram
+    from latencykit.core.histogram_log import IntervalSeries
+
+
+@record()
+class RecordRules:
+    """How stalls are measured; chosen with ``tests.benchmarks.omission``, on seeds from 0 on."""
+
+    # stalls that are examined, and the share of the longest that they last at least
+    max_stalls: int = 20
+    min_length: float = 1 / 3
+    # decades: no observation is surer than its model
+    max_decades: float = 6.0
+    # of a stall: a request that began by then was slow throughout,
+    throughout: float = 0.2
+    # one that began by then was slow for a part
+    part: float = 0.9
+    # of a stall's length: its edge, where sends and replies are counted
+    edge: float = 1e-3
+    # requests of a connection within a stall
+    sent_each: float = 1.5
+    # of the quiet rate beside a stall: less is how the traffic was (ramps)
+    min_local_rate: float = 0.7
+    # lengths of a stall within which a burst makes up for it, and moments that are looked at
+    burst_lengths: float = 1.5
+    burst_moments: int = 64
+    # lengths after a stall that may belong to its burst, the first that leaves a tenth of the run
+    quiet_reach: tuple[float, ...] = (1.0, 0.2, 0.0)
+    min_quiet_share: float = 0.1
+    min_quiet_requests: int = 20
+    # requests due that show whether sends went on: all, in each quarter of the usual number,
+    min_due: float = 20.0
+    min_sent_share: float = 0.8
+    min_quarter_share: float = 0.6
+    # and in one of several stalls
+    min_each_share: float = 0.5
+    # windows elsewhere that show how much sends vary, and parts of a stall that they last
+    min_windows: int = 8
+    window_parts: tuple[int, ...] = (1, 2, 4, 8)
+    # of what is missing: with as much missing elsewhere, a lull is as deep; decades that remain
+    as_deep: float = 0.1
+    max_lull_decades: float = 1.0
+    # variance over mean of counts that keep to a schedule
+    schedule_variance: float = 0.25
+    min_schedule_bins: int = 8
+    bin_requests: float = 10.0
+    # of the run: more may be in flight than connections for as long
+    max_above_cap: float = 0.05
+    min_above_cap: float = 15.0
+    shuffles_of_cap: int = 4
+    # bins of a run at full speed, and how much the number in flight varies there
+    load_bins: int = 50
+    max_load_variation: float = 0.02
+    # sums of request-seconds of a log, how many are needed, and how much they vary (of chance)
+    load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
+    max_sum_variation: float = 0.5
+    # requests per moment of a clock that stamps many alike
+    coarse_stamps: float = 5.0
+
+
+RECORD = RecordRules()
+
+
+@record()
+class TailRules:
+    """Whether the slowest belong to the tail of the others; chosen on services without a freeze."""
+
+    # of all values: above a larger part lies no tail
+    max_share: float = 0.1
+    # times as many values lie above the one from which the exponent is measured
+    span: float = 5.0
+    # above a value that is compared with: fewer do not show a tail
+    min_values: float = 8.0
+    # standard errors by which the exponent of a tail may be overestimated
+    deviations: float = 1.5
+    # a tail may be as heavy, or is taken for no steeper
+    min_exponent: float = 0.5
+    max_exponent: float = 6.0
+    # times the largest ones: beyond that far from the body a tail may become heavier (Pareto 1.5)
+    far: float = 20.0
+    far_exponent: float = 1.5
+    # next to the largest, whose spread gives the exponent (Hill, 1975)
+    hill_values: float = 40.0
+    # the largest values count as independent, up to that many
+    max_independent: int = 3
+    # silences or requests that show a tail
+    min_silences: int = 20
+    min_requests: int = 50
+    # of the longest silence: slow requests of that length, more than its connections, are a mode,
+    mode_share: float = 1 / 3
+    # and more than that many slow ones per silence a tail, unless it is that many times the next
+    max_slow: float = 6.0
+    clear_ratio: float = 50.0
+    # decades that remain then
+    mode_decades: float = 0.5
+    # longest silences among which the largest ratio is looked for
+    silences: int = 8
+    # decades per connection beyond the first: that their slow requests overlap by chance
+    overlap: float = 0.5
+    max_overlap: float = 3.0
+    # decades from which on the order of the latencies need not be shuffled
+    clear_decades: float = 3.0
+    # shuffles of each connection's latencies, of at most that many requests around the silence
+    shuffles: int = 60
+    shuffled_requests: int = 10_000
+    # of the shuffles: a silence as long in more of them is chance (Gumbel's law below)
+    max_rank: float = 0.02
+    min_scale: float = 0.02
+    # values below that share of the maximum are the body of a distribution
+    body_share: float = 0.25
+
+
+TAIL = TailRules()
+
+
+@record()
+class NearRules:
+    """Which requests of a histogram waited for its longest stall; chosen on broad services."""
+
+    # of the maximum: slower requests were slow throughout, and for a part of it
+    near_share: float = 0.75
+    part_share: float = 0.25
+    # upper edge over lower: a wider bucket is one between two percentiles
+    max_edge_ratio: float = 1.5
+    # of the maximum: a wider bucket hides how alike they are
+    max_hidden: float = 0.1
+
+
+NEAR = NearRules()
+
+
+@record(eq=False)
+class StallRecord:
+    """What a source shows of each stall: arrays of one length; counts are requests, times seconds.
+
+    Observations that are probabilities by themselves are in decades (a decimal logarithm).
+    """
+
+    length: Floats
+    due: Floats
+    sent: Floats
+    missing: Floats  # once a burst after the stall is over
+    throughout: Floats  # slow throughout the stall
+    partly: Floats  # slow for a part of it
+    spread: Floats  # between the latencies of those slow throughout
+    resumed: Floats  # from the first reply to the next send
+    lull: Floats  # decades by which so few sends are unusual if sends went on
+    tail: Floats  # decades by which the silence is unusual in a loop where nothing stopped
+    lack: Floats  # decades by which what is missing in the end is unusual if all is recorded
+    even: Flags  # latencies are spread evenly up to the longest
+    ended: Flags  # the run ends in the stall
+    noise: Floats  # standard deviation of the counts
+    steps: Floats  # decades against a clock that was set: several intervals are empty
+    last: Floats  # probability that requests as slow are in flight when a run ends
+    in_flight: float  # usual number, by Little's law
+    usual: float  # median latency
+    interval: float  # between two sends of a connection
+    rate: float  # of requests due
+    count: float  # of all requests
+    scheduled: bool | None = None  # it looks like a load generator; None: cannot be seen
+    full_speed: bool = False
+    blur: float = 0.0  # requests sent in as long as a start is uncertain
+    slack: Floats | float = 0.0  # requests that the resolution of the source leaves open
+    timed: bool = True
+    sends_known: bool = True
+    stated: tuple[float, ...] = ()  # decades, by explanation, of what a stated rate leaves missing
+    alike: float = 0.0  # decades by which as many, as alike as connections that wait, are unusual
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.length)
+        for item in fields(self)[:16]:
+            value = np.broadcast_to(np.asarray(getattr(self, item.name)), shape)
+            object.__setattr__(self, item.name, value)
+
+    @property
+    def omitted(self) -> Floats:
+        """Requests due in each stall that were neither sent nor waited."""
+        waited = np.minimum(self.throughout, self.due)
+        return np.maximum(self.due - np.maximum(self.sent, waited), 0.0)
+
+
+def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
+    """Return what the source shows of its stalls; None where nothing was slow."""
+    trace = facts.trace
+    if trace is not None:
+        step = clock_step(trace)
+        if facts.coarse and facts.longest < 3 * max(step, trace.step):
+            return None
+        return _of_trace(facts, trace, stalls, step)
+    if facts.series is not None:
+        return _of_log(facts, facts.series, stalls) or _of_last_interval(facts, facts.series)
+    return _of_histogram(facts) if facts.histogram is not None else None
+
+
+def decades(z: Floats | float) -> Floats:
+    """Return the deviance of a normal variable that many deviations off, in decades."""
+    return np.asarray(np.square(np.maximum(z, 0.0)) / 2 / math.log(10))
+
+
+def poisson_decades(k: Floats, mean: Floats, over: Floats | float = 1.0) -> Floats:
+    """Return the deviance of a count from its mean, in decades, over-dispersion allowed for."""
+    k, mean = np.asarray(k, np.float64), np.maximum(mean, 1e-3)
+    deviance = mean - k + np.where(k > 0, k * np.log(np.maximum(k, 1e-9) / mean), 0.0)
+    bounded = np.maximum(deviance, 0.0) / over / math.log(10)
+    return np.asarray(np.minimum(bounded, RECORD.max_decades))
+
+
+def _longest(length: Floats) -> Ints:
+    """Positions, ascending, of the stalls that are examined."""
+    first = np.argsort(-length, kind="stable")[: RECORD.max_stalls]
+    return np.sort(first[length[first] >= RECORD.min_length * length.max()])
+
+
+# ------------------------------------------------------------
+# Samples: sends and replies are known.
+
+
+def _of_trace(facts: Facts, trace: Trace, stalls: Stalls, step: float) -> StallRecord | None:
+    every = (stalls.start, stalls.end) if len(stalls) else trace.windows
+    if not every[0].size:
+        return None
+    kept = _longest(every[1] - every[0])
+    begin, end = every[0][kept], every[1][kept]
+    length, sends = end - begin, trace.sends_within
+    rate = _quiet_rate(trace, *every)
+    early, late = begin + RECORD.throughout * length, begin + RECORD.part * length
+    waiting = trace.under_way(end - RECORD.edge * length - 1e-9)
+    throughout = np.maximum(np.minimum(trace.under_way(early), waiting), 1.0)
+    sent = sends(begin, end).astype(np.float64)
+    ended = (end > trace.span) & (sent <= RECORD.sent_each * throughout + 1)
+    ended &= sends(early, end) == 0
+    # A run that ends in its stall goes on to the end that is stated, or to the last reply.
+    stop = np.minimum(end, max(trace.span, 1e-9))
+    until = np.minimum(end, facts.given_duration) if facts.given_duration else end
+    stop = np.where(ended, np.maximum(until, trace.span), stop)
+    local = np.minimum(_rate_beside(trace, begin, np.minimum(end, trace.span)), rate)
+    ramp = ~ended & (local < RECORD.min_local_rate * rate)
+    due = np.where(ramp, local, rate) * np.maximum(stop - begin, 0.0)
+    partly = sends(early, np.minimum(late, stop)).astype(np.float64)
+    missing, spread, resumed = np.zeros((3, length.size))
+    for k in range(length.size):
+        a, b, d = float(begin[k]), float(end[k]), float(length[k])
+        limit = float(begin[k + 1]) if k + 1 < length.size else max(trace.span, b)
+        at = np.linspace(b, min(b + RECORD.burst_lengths * d, max(limit, b)), RECORD.burst_moments)
+        left = rate * (at - a) - sends(np.full(at.size, a), at + 1e-9)
+        missing[k] = due[k] - sent[k] if ended[k] else left[np.argmin(np.abs(left))]
+        replies = trace.ending_within(
+            b - RECORD.edge * d - trace.grain, b + throughout[k] / max(rate, 1e-9)
+        )
+        replies = replies[trace.due[replies] < b - d / 2]
+        if replies.size:
+            first = float(trace.end[replies].min())
+            spread[k] = np.ptp(trace.took[replies])
+            following = trace.due[np.searchsorted(trace.due, first - trace.grain) :][:1]
+            resumed[k] = max(float(following.sum()) - first, 0.0) if following.size else 0.0
+    lull = np.array([
+        _lull_in_sends(trace, a, b, c, n, every)
+        for a, b, c, n in zip(begin, stop, sent, due, strict=True)
+    ])
+    busy = np.minimum(every[1], trace.span) - np.minimum(every[0], trace.span)
+    quiet = max(trace.active - float(busy.sum()), 0.02 * trace.span, 1e-9)
+    interval = max(float(np.median(throughout)) / max(rate, 1e-9), 1e-9)
+    full_speed = at_full_speed(trace) > 0
+    scheduled = (
+        full_speed
+        or (step > 0 and _keeps_a_schedule(trace, every, step, step))
+        or _keeps_a_schedule(trace, every, interval, 0.0)
+        or _is_capped(trace, max(int(np.median(throughout)), 1))
+    )
+    tail = _silence_decades(trace, length, throughout, sent, lull)
+    quarters = np.array([
+        sends(begin + q * (stop - begin) / 4, begin + (q + 1) * (stop - begin) / 4)
+        for q in range(4)
+    ])
+    even = (quarters >= RECORD.min_quarter_share * due / 4).all(axis=0)
+    even &= (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
+    total = due.sum()
+    pooled = (quarters.sum(axis=1) >= RECORD.min_quarter_share * total / 4).all()
+    pooled &= total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
+    even |= pooled & (sent >= RECORD.min_each_share * due) & (length.size > 2)
+    as_slow = np.array([
+        ((trace.took > d / 2) & ((trace.end < b - d / 2) | (trace.due > b))).sum()
+        for d, b in zip(length, end, strict=True)
+    ])
+    blur = rate * step
+    if step:  # neither silences nor the order of sends and replies are known
+        sent = np.maximum(sent - blur, np.minimum(sent, throughout))
+        tail = np.full(length.size, top_decades(facts.histogram, float(throughout.sum())))
+        spread, resumed = 0 * spread, 0 * resumed
+    return StallRecord(
+        length, due, sent, missing, throughout, partly, spread, resumed, lull,
+        np.clip(tail, 0.0, RECORD.max_decades), lull, even, ended, noise=np.zeros(()),
+        steps=np.zeros(()), last=as_slow * length / max(trace.span, 1e-9),
+        in_flight=float(trace.took[~trace.slow].sum()) / quiet, usual=trace.usual,
+        interval=interval, rate=rate, count=float(trace.due.size), scheduled=bool(scheduled),
+        full_speed=full_speed, blur=blur, slack=blur,
+    )  # fmt: skip
+
+
+def clock_step(trace: Trace) -> float:
+    """Return the seconds of a clock that stamps many requests alike; 0 for a fine one."""
+    steps = [0.0]
+    for times in (trace.due, trace.end):
+        moments = np.unique(times)
+        if 2 < moments.size < times.size / RECORD.coarse_stamps:
+            steps.append(float(np.median(np.diff(moments))))
+    return max(steps)
+
+
+def _quiet_rate(trace: Trace, begin: Floats, end: Floats) -> float:
+    """Sends per second outside stalls and what may be catching up after them."""
+    span = max(trace.span, 1e-9)
+    for reach in RECORD.quiet_reach:
+        left, right = hulls(begin, np.minimum(end + reach * (end - begin), span))
+        left = np.minimum(left, trace.span)
+        quiet = trace.active - float((right - left).sum())
+        outside = trace.due.size - int(trace.sends_within(left, right).sum())
+        if quiet > RECORD.min_quiet_share * span and outside >= RECORD.min_quiet_requests:
+            return outside / quiet
+    return trace.rate
+
+
+def _rate_beside(trace: Trace, begin: Floats, end: Floats) -> Floats:
+    """Sends per second beside each stall: of both sides the smaller, for ramps and bursts."""
+    reach = np.maximum(end - begin, RECORD.min_due / max(trace.rate, 1e-9))
+    left = np.maximum(np.concatenate(([0.0], end[:-1])), begin - reach)
+    right = np.minimum(np.concatenate((begin[1:], [trace.span])), end + reach)
+    sides = []
+    for a, b in ((left, begin), (end, right)):
+        speed = trace.sends_within(a, b) / np.maximum(b - a, 1e-9)
+        sides.append(np.where((b - a) * trace.rate >= RECORD.min_due / 4, speed, np.nan))
+    return np.asarray(np.nan_to_num(np.fmin(*sides), nan=trace.rate))
+
+
+def _outside(every: tuple[Floats, Floats], low: Floats, high: Floats, reach: float) -> Flags:
+    """Mask of windows that touch no stall, and not the time after it by that many lengths."""
+    left, right = hulls(every[0], every[1] + reach * (every[1] - every[0]))
+    return np.asarray(
+        np.searchsorted(left, high, "left") <= np.searchsorted(right, low, "right")
+    )
+
+
+def _lull_in_sends(
+    trace: Trace, begin: float, end: float, sent: float, due: float, every: tuple[Floats, Floats]
+) -> float:
+    """Decades by which so few sends in a stall are unusual where nobody waits."""
+    if sent >= due:
+        return 0.0
+    over, as_deep, windows = 1.0, 0, 0
+    for part in RECORD.window_parts:
+        edges = np.arange(0.0, trace.span + 1e-9, max(end - begin, 1e-9) / part)
+        free = _outside(every, edges[:-1], edges[1:], RECORD.throughout)
+        counts = trace.sends_within(edges[:-1], edges[1:])[free]
+        if part == 1 and counts.size:
+            as_deep = int((counts <= sent + RECORD.as_deep * (due - sent)).sum())
+            windows = counts.size
+        if counts.size >= RECORD.min_windows and counts.mean() > 0:
+            over = max(1.0, float(counts.var(ddof=1) / counts.mean()))
+            break
+    unusual = float(poisson_decades(np.asarray(sent), np.asarray(due), over))
+    if as_deep:
+        usual = math.log10((windows + 1) / as_deep)
+        unusual = min(unusual, usual, RECORD.max_lull_decades)
+    return unusual
+
+
+def _keeps_a_schedule(
+    trace: Trace, every: tuple[Floats, Floats], interval: float, step: float
+) -> bool:
+    """Sends outside stalls vary far less than random arrivals: a load generator paced them."""
+    several = max(1.0, math.ceil(RECORD.bin_requests / max(trace.rate * interval, 1e-9)))
+    width = max(several * interval, trace.span / 1e6)
+    edges = np.arange(0.0, trace.span, width) - step / 2
+    free = _outside(every, edges[:-1], edges[1:], 1.0)
+    counts = trace.sends_within(edges[:-1], edges[1:])[free]
+    counts = counts[1:] if step else counts[counts > 0]
+    if counts.size < RECORD.min_schedule_bins:
+        return False
+    middle = float(np.median(counts))
+    away = np.abs(counts - middle)
+    deviation = max(1.4826 * float(np.median(away)), float(np.quantile(away, 0.8)) / 1.28)
+    rounding = 1.0 if middle >= RECORD.min_schedule_bins else 0.0
+    return deviation**2 <= max(RECORD.schedule_variance * middle, rounding)
+
+
+def _is_capped(trace: Trace, number: int) -> bool:
+    """That many are hardly ever in flight at a send, but would be with the latencies shuffled."""
+    ordinary = np.flatnonzero(~trace.slow)[: 5 * TAIL.shuffled_requests]
+    due, took = trace.due[ordinary], trace.took[ordinary]
+    rng, crowded = np.random.default_rng(0), []
+    for times in (took, *(rng.permutation(took) for _ in range(RECORD.shuffles_of_cap))):
+        replied = np.searchsorted(np.sort(due + times), due, "right")
+        crowded.append(int((np.arange(due.size) - replied >= number).sum()))
+    usual = float(np.mean(crowded[1:]))
+    return usual >= RECORD.min_above_cap and crowded[0] <= RECORD.max_above_cap * usual
+
+
+def at_full_speed(trace: Trace) -> int:
+    """Return how many requests are always in flight (Little's law): a loop at full speed; else 0.
+
+    Such a loop never pauses between a reply and the next request.
+    """
+    if trace.due.size < 4 * RECORD.load_bins or not trace.span > 0:
+        return 0
+    edges = np.linspace(0.0, trace.span, RECORD.load_bins + 1)
+    work = np.zeros(edges.size)  # request-seconds in flight up to each edge
+    for times, sign in ((trace.due, 1.0), (trace.ends, -1.0)):
+        passed = np.searchsorted(times, edges, "right")
+        total = np.concatenate(([0.0], np.cumsum(times)))
+        work += sign * (passed * edges - total[passed])
+    level = np.diff(work) / np.diff(edges)
+    near = round(float(np.median(level)))
+    off = max(abs(float(np.median(level)) - near), float(level[1:-1].std()))
+    return near if near >= 1 and off <= RECORD.max_load_variation * near else 0
+
+
+def _silence_decades(
+    trace: Trace, length: Floats, throughout: Floats, sent: Floats, lull: Floats
+) -> Floats:
+    """Decades by which each silence is unusual in a closed loop where nothing stopped."""
+    tail = np.full(length.size, RECORD.max_decades)
+    if trace.answers.size < TAIL.min_silences:
+        return tail
+    silences = np.sort(trace.silences[trace.silences > 0])[::-1]
+    if silences.size < TAIL.min_silences:
+        single = 0.0
+    else:
+        most = TAIL.silences
+        k = int(np.argmax(silences[:most] / silences[1 : most + 1])) + 1
+        rest = silences[k:][::-1]
+        single = _beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
+        alike = int((trace.took > TAIL.mode_share * silences[k - 1]).sum())
+        slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
+        if slow or alike > min(k, TAIL.max_independent) * max(trace.longest_silence_load, 1):
+            single = min(single, TAIL.mode_decades)
+    alone = throughout < 1.5
+    tail[alone] = single
+    # Several connections must be slow at once: rarer, the shorter the silence is of the run.
+    rarer = TAIL.overlap * (throughout - 1) * np.log10(np.maximum(trace.span / length, 1.0))
+    undecided = ~alone & (rarer < TAIL.clear_decades)
+    undecided &= (sent <= RECORD.sent_each * throughout + 1) | (lull < TAIL.clear_decades)
+    if undecided.any():
+        shuffled = _shuffled_decades(trace, max(int(np.median(throughout[~alone])), 2))
+        pair = max(shuffled, min(single, TAIL.max_overlap))
+        tail[undecided] = np.where(throughout[undecided] < 2.5, pair, shuffled)
+    return tail
+
+
+def _shuffled_decades(trace: Trace, connections: int) -> float:
+    """Decades by which the longest silence is longer than with each connection shuffled.
+
+    The maxima of shuffled runs follow Gumbel's law, which reaches beyond their number.
+    """
+    longest = int(np.argmax(trace.silences))
+    middle = int(np.searchsorted(trace.due, trace.answers[longest]))
+    first = max(min(middle - TAIL.shuffled_requests // 2, trace.due.size - TAIL.shuffled_requests), 0)
+    due, took = (part[first : first + TAIL.shuffled_requests] for part in (trace.due, trace.took))
+    chain = chains(
+        np.rint(due * 1e9).astype(np.int64), np.rint(took * 1e9).astype(np.int64), None, connections
+    )
+    order = np.lexsort((due, chain))
+    due, took, chain = due[order], took[order], chain[order]
+    bounds = np.flatnonzero(np.append(True, chain[1:] != chain[:-1]))
+    size = np.diff(np.append(bounds, due.size))
+    last = np.append(chain[1:] != chain[:-1], True)
+    cycle = np.maximum(np.where(last, took, np.append(due[1:], 0.0) - due), took)
+
+    def silence(took: Floats, cycle: Floats) -> float:
+        total = np.cumsum(cycle)
+        offset = np.repeat(due[bounds] - np.append(0.0, total)[bounds], size)
+        end = np.sort(offset + total - cycle + took)
+        until = float((offset + total)[np.append(bounds[1:], due.size) - 1].min())
+        end = end[: max(int(np.searchsorted(end, until, "right")), 1)]
+        return float(np.diff(end).max(initial=0.0))
+
+    observed = silence(took, cycle)
+    if observed <= 0:
+        return 0.0
+    rng = np.random.default_rng(0)
+    maxima = np.empty(TAIL.shuffles)
+    for k in range(TAIL.shuffles):
+        at = np.lexsort((rng.random(due.size), chain))
+        maxima[k] = silence(took[at], cycle[at])
+    rank = (1 + int((maxima >= observed).sum())) / (TAIL.shuffles + 1)
+    if rank > TAIL.max_rank:
+        return -math.log10(rank) / 2
+    logs = np.log(np.maximum(maxima, 1e-9))
+    scale = max(float(logs.std(ddof=1)) * math.sqrt(6) / math.pi, TAIL.min_scale)
+    reduced = (math.log(observed) - float(logs.mean())) / scale + np.euler_gamma
+    return -math.log10(max(-math.expm1(-math.exp(-reduced)), 10**-RECORD.max_decades))
+
+
+# ------------------------------------------------------------
+# Interval logs: replies are counted, sends follow from what is missing.
+
+
+@record()
+class LogRules:
+    """What the counts of a log say of sends; chosen on freezes, deploys and lulls."""
+
+    # due within the longest request's life, to tell from its replies whether sends went on
+    min_core: float = 5.0
+    # of what is due: that much comes back in a burst,
+    min_burst_share: float = 0.5
+    # in deviations of the counts,
+    burst_deviations: float = 4.0
+    # and leaves as little missing
+    max_rest: float = 0.4
+    # of what is due: as many were delayed if all are recorded
+    delayed_share: float = 0.75
+    # in each fifth of a stall, to show that latencies are spread evenly
+    min_fifth: float = 8.0
+    # of what is due: the rate is not known better
+    rate_error: float = 0.05
+    count_error: float = 0.002
+    # of a latency: that soon after a stall only its backlog is seen
+    backlog_share: float = 0.25
+    # of the shortest stall: as slow a request elsewhere makes a lull no lull
+    slow_share: float = 0.3
+    # odds, in decades, that slow requests elsewhere cost the only connection requests, too
+    alone_decades: float = 0.7
+    # against a clock that was set: it would leave one long interval, not several empty ones
+    steps_decades: float = 2.5
+    # of an interval: those of a log that was made of requests are as alike
+    grid_share: float = 1e-6
+    # of the usual count: an interval with less is empty
+    empty_share: float = 0.2
+    # of the replies that waited for the last stall of a run: they are in its last intervals
+    last_share: float = 0.8
+
+
+LOG = LogRules()
+
+
+def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord | None:
+    counts = stalls.delayed
+    if counts is None or not len(stalls):
+        return None
+    length = stalls.worst / 1e9
+    slow = np.maximum(counts.above - counts.beside, 0.0)
+    throughout = np.maximum(slow[LEVELS.index(0.8)], 1.0)
+    partly = np.maximum(slow[LEVELS.index(0.1)] - throughout, 0.0)
+    burst = counts.dip >= np.maximum(
+        LOG.min_burst_share * counts.due, LOG.burst_deviations * counts.noise
+    )
+    burst &= np.abs(counts.rest) <= LOG.max_rest * counts.dip
+    hole = np.where(burst, np.maximum(counts.dip, counts.short), counts.short)
+    went_on = np.clip(counts.core_replies / np.maximum(counts.core_due, 1e-9), 0.0, 1.0)
+    sent = np.where(
+        counts.core_due >= LOG.min_core, went_on * counts.due, np.maximum(counts.due - hole, 0.0)
+    )
+    rest = np.where(np.abs(counts.rest) < np.abs(counts.short), counts.rest, counts.short)
+    at = _apart(stalls, counts, length)
+    at = at[_longest(length[at])]
+    length, throughout, partly, sent, rest, due = (
+        part[at] for part in (length, throughout, partly, sent, rest, counts.due)
+    )
+    begin, end = stalls.end[at] - length, stalls.end[at]
+    order, interval = np.argsort(series.start, kind="stable"), float(np.median(series.length))
+    noise, total = np.maximum(counts.noise[at], 0.5), facts.duration or 1.0
+    off = np.maximum(np.abs(rest) - LOG.rate_error * due, 0.0)
+    lack = decades(off / np.maximum(counts.rest_noise[at], 0.5))
+    lack = np.where(throughout + partly >= LOG.delayed_share * due, 0.0, lack)
+    lull = np.minimum(decades((due - sent) / noise), np.maximum(due / math.log(10), 0.0))
+    lull = np.minimum(lull, _lull_in_counts(series, order, begin, end, sent, due, length))
+    stop = float((series.start + series.length).max())
+    ended = (end >= stop - 2 * interval) & (sent <= RECORD.sent_each * throughout + 1)
+    histogram, number = facts.histogram, float(np.median(throughout))
+    waited = float((slow[LEVELS.index(0.8)] * stalls.worst / 1e9)[at].sum())
+    others = max(histogram.mean / 1e9 * facts.count - waited, 0.0)
+    full_speed = _constant_load(facts, counts.quiet)
+    alone = counts.alone >= LOG.alone_decades and number < 1.5
+    scheduled = counts.steadiness <= RECORD.schedule_variance or full_speed or alone
+    top = slowest_of(histogram)
+    tail = top_decades(histogram, float(throughout.sum()))
+    expected = min(at.size, TAIL.max_independent) * number + 1.5
+    if number < 1.5 and top.near + top.part > expected:  # a mode of the service, not some stalls
+        tail = min(tail, TAIL.mode_decades)
+    rarer = np.log10(np.maximum(total / length, 1.0)) * TAIL.overlap * (throughout - 1)
+    tails = max(tail, 0.0) + np.where(throughout < 1.5, 0.0, np.minimum(rarer, TAIL.max_overlap))
+    rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, 1e-9))
+    on_a_grid = series.length.size < 3 or (
+        np.ptp(series.length[:-1]) <= LOG.grid_share * series.length.max()
+    )
+    low = series.count[order] < LOG.empty_share * rate * series.length[order]
+    low[-1:] = False
+    first = np.searchsorted(series.start[order], end - 1e-9)
+    empty = np.array([int(np.argmin(np.append(low[k:], False))) for k in first.tolist()])
+    slowest = float((throughout + partly).sum())
+    return StallRecord(
+        length, due, sent, rest, throughout, partly,
+        spread=2 * (1 - counts.waited[at]) * length, resumed=empty * interval, lull=lull,
+        tail=np.clip(tails, 0.0, RECORD.max_decades), lack=np.minimum(lack, due),
+        even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at],
+        ended=ended, noise=noise,
+        steps=np.where((counts.core[at] >= 2) & (not on_a_grid), LOG.steps_decades, 0.0),
+        last=max(top.near + top.part - slowest, 0.0) * length / total,
+        in_flight=others / max(total - float(length.sum()), 1e-9),
+        usual=float(histogram.percentile(50)) / 1e9, interval=number / max(rate, 1e-9), rate=rate,
+        count=float(facts.count), scheduled=bool(scheduled), full_speed=full_speed,
+        blur=rate * interval, slack=LOG.count_error * due,
+    )  # fmt: skip
+
+
+def _apart(stalls: Stalls, counts: Delayed, length: Floats) -> Ints:
+    """Positions of stalls that are none of another's backlog: one stall may show twice."""
+    came = counts.due - counts.short
+    order = np.lexsort((came, -length))  # the longest first, of equals the emptiest
+    kept: list[int] = []
+    for k in order.tolist():
+        others = np.array(kept, np.int64)
+        near = stalls.start[k] - stalls.end[others] <= LOG.backlog_share * length[others]
+        if not (near & (stalls.start[k] >= stalls.end[others] - length[others] - 1e-9)).any():
+            kept.append(k)
+    return np.sort(np.array(kept, np.int64))
+
+
+def _lull_in_counts(
+    series: IntervalSeries, order: Ints, begin: Floats, end: Floats, sent: Floats, due: Floats,
+    length: Floats,
+) -> Floats:  # fmt: skip
+    """Decades by which as few replies in as long a time are unusual elsewhere in a log."""
+    start, width = series.start[order], series.length[order]
+    count = series.count[order].astype(np.float64)
+    worst = np.nan_to_num(series.max[order]) * NANOSECONDS.get(series.unit, 1.0) / 1e9
+    slow = worst >= LOG.slow_share * float(length.min())  # such a request was in flight
+    left = np.concatenate((begin, start[slow] - worst[slow]))
+    right = np.concatenate((end, start[slow]))
+    left, right = hulls(left, np.maximum(left, right))
+    loud = np.searchsorted(left, start + 2 * width, "left") > np.searchsorted(
+        right, start - width, "right"
+    )
+    loud[:1] = loud[-1:] = True  # truncated by the run
+    total, noisy = np.append(0.0, np.cumsum(count)), np.append(0, np.cumsum(loud))
+    step, unusual = float(np.median(width)), np.full(length.size, np.inf)
+    for k in range(length.size):
+        size = max(int(length[k] / step), 1)
+        if size >= start.size:
+            continue
+        at = np.arange(0, start.size - size + 1, size)
+        sums = (total[at + size] - total[at])[noisy[at + size] == noisy[at]]
+        most = size * step / length[k] * (sent[k] + RECORD.as_deep * (due[k] - sent[k]))
+        if as_deep := int((sums <= most).sum()):
+            unusual[k] = min(math.log10((sums.size + 1) / as_deep), RECORD.max_lull_decades)
+    return unusual
+
+
+def _constant_load(facts: Facts, quiet: Flags) -> bool:
+    """A constant number of requests is in flight in a log, by Little's law: a loop at full speed.
+
+    The sum of latencies varies far less over quiet intervals than that of random arrivals.
+    """
+    series = interval_series(facts.data, (), moments=True)
+    order = np.argsort(series.start, kind="stable")[quiet]
+    order = order[series.count[order] > 1]
+    count, mean, length = series.count[order], series.mean[order], series.length[order]
+    parts = (count * mean, count * (series.std[order] ** 2 + mean**2), length)
+    for width, least in RECORD.load_widths:
+        number = length.size // width
+        if number < least:
+            break
+        sums, chance, lengths = (
+            part[: number * width].reshape(number, width).sum(axis=1) for part in parts
+        )
+        away = 1.4826 * float(median(np.abs(sums / lengths - median(sums / lengths))))
+        if away <= RECORD.max_sum_variation * float(median(chance**0.5 / lengths)):
+            return True
+    return False
+
+
+def _of_last_interval(facts: Facts, series: IntervalSeries) -> StallRecord | None:
+    """A log that ends with the replies that its last stall held back: nothing came before them."""
+    rate, length = usual_rate(series), facts.longest
+    if not facts.stall or series.count.size < 3 or not rate:
+        return None
+    order = np.argsort(series.start, kind="stable")
+    begin, width = series.start[order], series.length[order]
+    count, worst = series.count[order].astype(np.float64), np.nan_to_num(series.max[order])
+    stop, last = begin + width, int(np.argmax(worst))
+    if count[last + 2 :].any():  # others were answered later
+        return None
+    top = slowest_of(facts.histogram)
+    throughout, due = max(top.near, 1.0), rate * length
+    over = np.flatnonzero(stop[: last + 2] > stop[last] - length + 1e-9)
+    outside = max(stop[last] - length - begin[over[0]], 0.0) * rate
+    sent = max(float(count[over].sum()) - outside, 0.0)
+    quiet = count[1 : max(int(over[0]), 2)]
+    noise = max(float(quiet.std()) if quiet.size > 2 else math.sqrt(rate * width[last]), 1.0)
+    ending = float(count[max(last - 1, 0) : last + 2].sum())
+    if (
+        sent > RECORD.sent_each * throughout + 1 + 2 * noise
+        or due < max(RECORD.min_due, LOG.burst_deviations * noise + throughout)
+        or ending < LOG.last_share * throughout
+    ):
+        return None
+    sent, total = min(sent, throughout + noise), facts.duration or length
+    window = np.array([stop[last] - length]), np.array([stop[last]])
+    each = [np.array([value]) for value in (sent, due, length)]
+    lull = _lull_in_counts(series, order, *window, *each)
+    lull = np.minimum(lull, min(due / math.log(10), RECORD.max_decades))
+    full_speed = _constant_load(facts, np.ones(count.size, np.bool_))
+    others = max(facts.histogram.mean / 1e9 * facts.count - throughout * length, 0.0)
+    tail = min(max(top_decades(facts.histogram, throughout), 0.0), RECORD.max_decades)
+    zero = np.zeros(1)
+    return StallRecord(
+        each[2], each[1], each[0], each[1] - each[0], zero + throughout, zero + top.part, zero,
+        zero, lull, zero + tail, zero + min(due, RECORD.max_decades), zero > 0, zero == 0,
+        zero + noise, zero, zero + max(top.near + top.part - ending, 0.0) * length / total,
+        in_flight=others / max(total - length, 1e-9),
+        usual=float(facts.histogram.percentile(50)) / 1e9, interval=throughout / rate, rate=rate,
+        count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
+        blur=rate * float(np.median(series.length)), slack=LOG.count_error * due,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------
+# Histograms: no time. What was sent is known only where a rate is stated.
+
+
+@record()
+class HistogramRules:
+    """What a histogram says of stalls; chosen on closed loops of broad service, none frozen."""
+
+    # requests near the maximum per connection, for there to be several stalls,
+    max_stalls: float = 5.5
+    # and how many were slow for a part of them
+    max_part_share: float = 0.6
+    # of the connections: as many were slow throughout a stall
+    near_number: tuple[float, float] = (0.6, 1.5)
+    # of each connection: with fewer, a slow mode of 2 % is about as many requests
+    min_requests: float = 100.0
+    # decades: as many as connections by chance; and as alike, at most
+    match_decades: float = 1.0
+    max_alike_decades: float = 2.0
+    # part of the maximum within which requests are near it, and the closest that buckets show
+    spread: float = 0.25
+    min_spread: float = 0.002
+    # requests that count as independent for that
+    max_independent: float = 3.0
+    # of what waiting costs: it is not known better
+    cost_error: float = 0.1
+    lack_error: float = 0.02
+    # decades: a stated rate was not reached for another reason
+    missed_decades: float = 1.0
+    # latencies between these shares of the longest are counted: one stall leaves as many in each
+    parts: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
+    min_part_share: float = 0.6
+    min_part_requests: float = 25.0
+    # of what one stall leaves: all of it, and no more
+    there_share: tuple[float, float] = (0.8, 1.25)
+    # of buckets: a list of percentiles, not a histogram
+    max_edges: int = 40
+    # of the requests due at a stated rate: others may be missing
+    min_due_share: float = 0.98
+
+
+HISTOGRAM = HistogramRules()
+
+
+def _of_histogram(facts: Facts) -> StallRecord | None:
+    if not facts.count or not facts.stall:
+        return None
+    rules, histogram, number = HISTOGRAM, facts.histogram, facts.connections
+    length = min(facts.longest, facts.duration or math.inf)
+    top = slowest_of(histogram)
+    near, part = max(top.near, 1.0), top.part
+    stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
+    if not rate:
+        rate = 2 * above_half(histogram)[1] / max(facts.longest, 1e-9)
+    few = part <= rules.max_part_share * near
+    several = number and near / number <= rules.max_stalls and few
+    stalls = max(round(near / number), 1) if several and number else 1
+    throughout, due = near / stalls, rate * length
+    # Do the longest belong to a tail, or to a slow mode of as many requests as connections?
+    tail, alike = max(top_decades(histogram, near), 0.0), 0.0
+    enough = facts.count >= rules.min_requests * (number or near)
+    if number:
+        low, high = rules.near_number
+        match = low * number <= throughout <= high * number + 1
+        if match and enough and number > 1:
+            spread = rules.spread if math.isnan(top.spread) else max(top.spread, rules.min_spread)
+            closer = math.log10(max(rules.spread / spread, 1.0))
+            alike = (min(throughout, rules.max_independent) - 1) * closer
+            alike = min(alike, rules.max_alike_decades) + rules.match_decades
+    else:
+        match = facts.waits
+    if not match or not few or not enough:
+        tail = min(tail, TAIL.mode_decades)
+    even = _like_one_stall(histogram, rate, length, facts.duration or facts.count / rate)
+    if even and stated and facts.duration:
+        # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
+        sending = facts.duration - (0.0 if facts.may_wait or facts.given_duration else length)
+        even = facts.count >= rules.min_due_share * stated * sending
+    one, sent = np.ones(1), min(throughout, due)
+    return StallRecord(
+        length * one, due * one, sent * one, (due - sent) * one, throughout * one,
+        part / stalls * one, 0 * one, 0 * one, 0 * one, (tail + alike) * one, 0 * one,
+        one > 1 - even, one > 1, one, 0 * one, 0 * one,
+        in_flight=0.0, usual=float(histogram.percentile(50)) / 1e9, rate=rate,
+        interval=throughout / max(rate, 1e-9), count=float(facts.count),
+        slack=rules.lack_error * due, timed=False, alike=alike,
+        sends_known=bool(stated and facts.duration),
+        stated=_stated_decades(facts, stated, stalls * max(due - throughout, 0.0)),
+    )  # fmt: skip
+
+
+def _stated_decades(facts: Facts, stated: float | None, cost: float) -> tuple[float, ...]:
+    """Decades, by explanation, of the requests that a stated rate leaves missing.
+
+    They are those that waiting costs, or none are but by chance; or the rate was never reached.
+    """
+    if not stated or not facts.duration:
+        return ()
+    total, number, histogram = stated * facts.duration, facts.connections, facts.histogram
+    lacking = total - facts.count - facts.run.failed
+    slack = HISTOGRAM.cost_error * cost + 1
+    if number:  # a connection that waits v for a reply does not send v / I − 1 requests
+        low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+        turns = np.minimum((low + high) / 2, histogram.max) * stated / number / 1e9
+        cost = float(np.maximum(turns - 1, 0.0) @ histogram.counts)
+        cost += histogram.censored * max(facts.longest * stated / number - 1, 0.0)
+        slack = (math.sqrt(number) + 1) / 2 + HISTOGRAM.lack_error * abs(lacking)
+
+    def off(difference: float, deviation: float) -> float:
+        return -min(float(decades(abs(difference) / deviation)), RECORD.max_decades)
+
+    share = math.log10(min(slack / math.sqrt(total), 1.0))
+    random = off(max(lacking, 0.0), math.sqrt(total)) + share
+    none = math.log10(10**random / 2 + 10 ** off(lacking, slack) / 2)
+    unknown = math.log10(min(slack / total, 1.0))
+    fits = (none, none, off(cost - lacking, slack), off(lacking, slack), *[unknown] * 4)
+    return tuple(max(value, unknown - HISTOGRAM.missed_decades) for value in fits)
+
+
+@record()
+class Slowest:
+    """The requests near the maximum of a histogram, and those that took a good part of it."""
+
+    near: float
+    part: float
+    decades: float  # by which they do not belong to the tail of all others
+    spread: float = 0.0  # between them, as a part of the maximum; nan where a bucket hides it
+
+
+def slowest_of(histogram: Histogram) -> Slowest:
+    """Count the requests near the maximum; in wide buckets, as the mean allows."""
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    counts, top, late = histogram.counts.astype(np.float64), float(histogram.max), 0.0
+    if histogram.censored and np.isfinite(histogram.censored_at):
+        late, top = float(histogram.censored), max(top, float(histogram.censored_at))
+    high = np.minimum(high, top)
+    near, part = low > NEAR.near_share * top, high > NEAR.part_share * top
+    # Between two percentiles, or in the bucket of the maximum, requests may be anywhere.
+    wide = part & ~near & (high > NEAR.max_edge_ratio * low)
+    number, at_most = float(counts[near].sum()) + late, float(counts[wide].sum())
+    part &= ~near & ~wide
+    if at_most:
+        mean = histogram.reported_stats.get("mean", math.nan)
+        rest = mean * counts.sum() - float(((low + high) / 2 * counts)[~wide].sum())
+        rest -= float((low * counts)[wide].sum())
+        more = rest / top if rest == rest else 0.0
+        number += float(np.clip(round(more), 0.0 if number else 1.0, at_most))
+    body = ~near & ~wide & ~part
+    if not body.any() or not number:
+        return Slowest(number, float(counts[part].sum()), 0.0)
+    # The least that they can be, if it is not known where in a bucket they are.
+    least = max(float(low[near][0]) if near.any() else 0.0, NEAR.near_share * top)
+    between = max(float(counts.sum()) + late - float(counts[body].sum()) - round(number), 0.0)
+    values, points = np.append(high[body], least), np.append(counts[body], between)
+    beyond = tail_decades(least, max(round(number), 1), values, points)
+    spread = 1 - least / top if near.any() else 0.0
+    hidden = near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top
+    return Slowest(number, float(counts[part].sum()), beyond, math.nan if hidden else spread)
+
+
+def above_half(histogram: Histogram) -> tuple[int, int, float]:
+    """Return how many values surely, and at most, exceed half of the largest, and the largest."""
+    top = histogram.max if histogram.count else 0.0
+    if histogram.censored and np.isfinite(histogram.censored_at):
+        top = max(top, histogram.censored_at)
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    surely = int(histogram.counts[low > top / 2].sum()) if histogram.count else 0
+    at_most = int(histogram.counts[high > top / 2].sum()) if histogram.count else 0
+    late = histogram.censored if histogram.censored_at > top / 2 else 0
+    return max(surely, 1) + late if at_most else late, at_most + late, top
+
+
+def percentile_lower_bound(percentile: Any, stall: float, duration: float) -> Floats:
+    """Return the least that a percentile can be if a whole server stopped and no client waited.
+
+    While a server is stopped for d seconds, λ·(d − x) of the requests that arrive at rate λ take
+    longer than x. Hence Q(q) ≥ d − (1 − q)·T over a run of T seconds.
+    """
+    q = np.asarray(percentile, np.float64) / 100.0
+    return np.asarray(np.maximum(stall - (1.0 - q) * duration, 0.0))
+
+
+def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: float) -> bool:
+    """Latencies have the shape that one stall leaves: evenly spread below its length."""
+    if not histogram.count or histogram.censored:
+        return False
+    low, high = histogram.buckets.low(histogram.index), histogram.buckets.high(histogram.index)
+    least, most = HISTOGRAM.there_share
+    edges = np.array(HISTOGRAM.parts) * stall * 1e9
+    if not (high[high > edges[0]] > most * low[high > edges[0]]).any():
+        above = np.array([int(histogram.counts[high > edge].sum()) for edge in edges])
+        fill, each = -np.diff(above, append=0), rate * stall * (1 - HISTOGRAM.parts[-1])
+        total, share = each * len(HISTOGRAM.parts), HISTOGRAM.min_part_share
+        near = ((fill >= share * each) & (fill <= each / share)).all()
+        if near and least * total <= above[0] <= most * total:
+            return each >= HISTOGRAM.min_part_requests
+    # Wide buckets do not show where in them requests lie; their upper edges are percentiles, and
+    # must be close to the lower bound. With many buckets the counts above say more.
+    if not np.isfinite(duration):
+        return False
+    bound = percentile_lower_bound(
+        100.0 * histogram.cumulative[:-1] / histogram.count, stall, duration
+    )
+    shown = bound >= (1 - least) * stall
+    values, bound = (high[:-1] / 1e9)[shown], bound[shown]
+    close = ((values >= least * bound) & (values <= most * bound)).all()
+    return bool(close and 2 <= shown.sum() <= HISTOGRAM.max_edges)
+
+
+# ------------------------------------------------------------
+# Whether the slowest requests belong to the tail of all others.
+
+
+def top_decades(histogram: Histogram, number: float) -> float:
+    """Return by how many decades the longest do not belong to the tail of the others."""
+    top = slowest_of(histogram)
+    if top.decades:
+        return top.decades
+    high = histogram.buckets.high(histogram.index)
+    body = high <= TAIL.body_share * histogram.max
+    if not body.any() or histogram.count < TAIL.min_requests:
+        return 0.0
+    return _beyond_tail(
+        NEAR.near_share * float(histogram.max), max(round(number), 1), high[body],
+        histogram.counts[body].astype(np.float64),
+    )  # fmt: skip
+
+
+def _beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> float:
+    """As `tail_decades`; a constant service has no tail, and may have the heaviest from there."""
+    beyond = tail_decades(least, number, values, counts)
+    if beyond != 0.0:
+        return beyond
+    above = float(counts[values > values[-1] / 2].sum()) + number
+    k = min(number, TAIL.max_independent)
+    ways = sum(math.log10((above - i) / (i + 1)) for i in range(k))
+    return k * TAIL.far_exponent * math.log10(least / values[-1]) - ways
+
+
+def tail_decades(least: float, number: int, values: Floats, counts: Floats | Ints) -> float:
+    """Return the odds, as a decimal logarithm, against a common tail of the largest and the others.
+
+    Of m values above x in a tail of exponent a, each exceeds y with probability (y / x)^-a, and k
+    of them in C(m, k) ways. The exponent is that of the values next below x.
+
+    Parameters
+    ----------
+    least : float
+        The least of the largest values, y.
+    number : int
+        How many there are from there on, k.
+    values, counts : ndarray
+        Upper bounds of the others, ascending, and how many each is of.
+    """
+    above = number + np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0.0]))
+    total = float(counts.sum()) + number
+    kept = (above >= max(TAIL.min_values, number)) & (above <= TAIL.max_share * total)
+    kept &= (values < least) & (values > 0)
+    # from the first value above which span times as many lie, in ascending values
+    base = np.searchsorted(-above, -TAIL.span * above, "right") - 1
+    kept &= (base >= 0) & (values[base] > 0)
+    if not kept.any():
+        return 0.0
+    reached, x, base = above[kept], values[kept], base[kept]
+    distance = np.maximum(np.log(x / values[base]), 1e-9)
+    exponent = np.log(above[base] / reached) / distance
+    exponent = exponent * np.maximum(1 - TAIL.deviations / np.sqrt(reached), 0.0)
+    far = reached > TAIL.far * number
+    most = np.where(far, TAIL.far_exponent, TAIL.max_exponent)
+    exponent = np.clip(exponent, TAIL.min_exponent, most)
+    k = min(number, TAIL.max_independent)
+    ways = sum(np.log10((reached - i) / (i + 1)) for i in range(k))
+    far_off = float((k * exponent * np.log10(least / x) - ways).max())
+    # The same from the largest of the others on, with the exponent of the values next to it.
+    near = above < number + min(TAIL.hill_values, TAIL.max_share * total)
+    size, start = float(counts[near].sum()), values[near][:1]
+    logs = float(counts[near] @ np.log(values[near] / start)) if size >= TAIL.min_values else 0.0
+    if not logs > 0 or least <= values[-1]:
+        return far_off
+    hill = min((size - 1) / logs, TAIL.max_exponent)
+    return max(far_off, float(k * hill * np.log10(least / values[-1])))
