@@ -99,7 +99,7 @@ class Diagnosis(Value):
     findings : tuple of str
         Properties of the run, as codes: ``contradicts-itself``, ``overload``,
         ``already-corrected``, ``over-corrected``, ``lost-to-timeouts``, ``failed-in-stalls``,
-        ``fewer-than-due``, ``dropped``, ``unfinished``, ``clipped``, ``clock-step``.
+        ``fewer-than-due``, ``dropped``, ``unfinished``, ``clipped``.
     explained : Explained or None
         The probability of each explanation; None where no stall shows.
     left : StallRecord or None
@@ -228,7 +228,7 @@ class Diagnosis(Value):
     @property
     def most(self) -> dict[float, tuple[float, float]]:
         """Of ``service times``: what users who arrive on their own see, as recorded and at most."""
-        if self.verdict != "service times" or self.bound is None:
+        if self.verdict != "service times" or self.bound is None or self.corrected_by:
             return {}
         return {p: (low, high) for p, low, high in self.bound.percentiles}
 
@@ -285,7 +285,7 @@ class Diagnosis(Value):
 
 
 def _sentences(result: Diagnosis) -> tuple[str, ...]:
-    """Fact, consequence, how sure: what the verdict rests on comes first."""
+    """Fact, consequence, how sure: what decides the verdict comes first."""
     findings = {code: text for code in result.findings if (text := _finding_text(result, code))}
     first = [findings.pop(code) for code in _FACTS if code in findings]
     stall = _stall_text(result)
@@ -354,7 +354,6 @@ def _finding_text(result: Diagnosis, code: str) -> str:
             f"only {format_count(count)} of {format_count(result.due)} requests that were due have "
             "a latency"
         ),
-        "clock-step": "",  # a note of the stalls
     }[code]
 
 
@@ -409,7 +408,8 @@ def _missing_text(result: Diagnosis) -> str:
     """How many requests were due in the stalls, and how many of them are missing."""
     left = result.left
     assert left is not None
-    due, omitted = float(left.due.sum()), float(left.omitted.sum())
+    omitted = float(left.omitted.sum())
+    due = omitted + float(left.waited.sum())
     waited = round(float(np.median(left.throughout)))
     sent = f"the {format_count(waited)} that were sent waited for their replies"
     if waited <= 1:
@@ -434,7 +434,8 @@ def _due_text(result: Diagnosis) -> str:
     if left is None or not left.due.sum() >= 1:
         return ""
     exact = _is_samples(result)
-    due, there = float(left.due.sum()), float((left.due - left.omitted).sum())
+    there = float(left.waited.sum())
+    due = there + float(left.omitted.sum())
     text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
     text += " were due in that time"
     if result.verdict == "clean":
@@ -456,10 +457,13 @@ def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
             "a stall of the server was not seen, so how the load generator treats one is not known",
         )
     stall = seconds_text(bound.stall)
+    moved = (
+        "with all requests that it may have kept from being sent, neither the mean nor a supported "
+        "percentile would be higher by a tenth"
+    )
     return (
         f"no stall longer than {stall} is possible in this run; the slowest request took {longest}",
-        f"at most {format_items(bound.others, 'request')} can be missing because of it: neither "
-        "the mean nor a supported percentile would be higher by a tenth",
+        moved,
         "how the load generator treats a longer stall is not tested by this run",
     )
 
@@ -467,7 +471,6 @@ def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
 def _service_times(result: Diagnosis) -> tuple[str, ...]:
     """What a loop without a schedule measures, and what users may see instead."""
     bound, number = result.bound, result.connections
-    assert bound is not None
     loop = "each connection waited for its reply before it sent the next request"
     if number:
         who = "1 connection" if number == 1 else f"{format_count(number)} connections"
@@ -475,13 +478,21 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
         loop += "it sent the next request"
     speed = result.rate or (result.raw.count or 0) / (result.duration or math.inf)
     at = f" at {_speed(speed)}/s" if speed else ""
-    p, _, high = next((row for row in reversed(bound.percentiles) if row[0] <= 99), (0, 0, 0))
-    name = f"{percentile_name(p)} is " if p else ""
-    texts = [
-        f"{loop}; there is no schedule to compare with",
-        f"users who arrive on their own{at} may see more: {name}up to {format_duration(high)}, if "
-        "slow requests were stalls of the server",
-    ]
+    if result.corrected_by:
+        return (
+            f"{loop}; the tool added the requests that it did not send",
+            "the percentiles estimate what users would have seen: compare them with no others",
+        )
+    texts = [f"{loop}; a schedule to compare with is missing"]
+    rows = () if bound is None else bound.percentiles
+    p, _, high = next((row for row in reversed(rows) if row[0] <= 99), (0.0, 0.0, 0.0))
+    if p:
+        texts.append(
+            f"users who arrive on their own{at} may see more: {percentile_name(p)} up to "
+            f"{format_duration(high)}, if slow requests were stalls of the server"
+        )
+    else:
+        texts.append(f"users who arrive on their own{at} may see more")
     if result.explained is not None and result.left is not None:
         slow = max(round(float(result.left.throughout.sum())), 1)
         alone = result.explained.probability["isolated"]
@@ -503,7 +514,7 @@ def _how_sure(result: Diagnosis) -> str:
     rest = [
         f"{EXPLANATIONS[name]} ({_percent(p)})"
         for name, p in result.explanations
-        if name not in names and p >= 1e-3 and name != "none of these"
+        if name not in names and p >= _NAMED
     ][:3]
     word = "sure" if result.sure else "likely"
     left = f"; not excluded: {', '.join(rest)}" if rest else ""
@@ -513,10 +524,15 @@ def _how_sure(result: Diagnosis) -> str:
 def _why_unknown(result: Diagnosis) -> str:
     """What keeps an unknown verdict open."""
     run, explained = result.run, result.explained
+    if result.raw.unit not in NANOSECONDS:
+        return (
+            f"the values have no unit of time; {option('unit', 'ms', repr('ms'))} makes them times"
+        )
     if not (result.raw.count or 0) and not getattr(result.raw, "censored", 0):
         if run.failed:
             return f"all {format_count(run.failed)} requests failed; no latency was recorded"
-        return "no latency was recorded"
+        if not isinstance(result.raw, Summary):
+            return "no latency was recorded"
     if any(code in result.findings for code in _DECIDING):
         return ""
     if not result.extent_known:
@@ -541,6 +557,9 @@ def _why_unknown(result: Diagnosis) -> str:
         "waits for replies is not known"
     )
 
+
+_NAMED = 1e-4
+"""Probability from which on an explanation is named."""
 
 _DECIDING = (
     "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
@@ -570,7 +589,7 @@ def _advice(result: Diagnosis) -> str:
             else "read the tool's uncorrected values instead"
         )
     rate, number = option("rate"), option("connections")
-    if isinstance(result.timed, type(None)):
+    if result.timed is None:
         return f"{rate} and {number}, or one row per request with its start, would decide it"
     return (
         f"{rate}, or a record of when each request was due, would decide it; or freeze the server "

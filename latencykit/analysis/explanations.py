@@ -108,7 +108,7 @@ class ModelRules:
     max_spread_decades: float = 2.0
     # decades against a clock where no time is known
     untimed_decades: float = 1.0
-    # decades: latencies that are spread evenly up to the longest are no tail
+    # decades: a tail is not spread evenly up to the longest
     even_decades: float = 2.0
     # decades: none of the explanations
     none_decades: float = 2.5

@@ -24,7 +24,7 @@ from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, in_succession
-from latencykit.core.quantiles import median, poisson_at_least
+from latencykit.core.quantiles import poisson_at_least
 from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -79,8 +79,14 @@ class VerdictRules:
     max_probability: float = 1e-3
     # of the median: a shorter longest request is not a stall
     min_stall_medians: float = 20.0
+    # the median over the tenth percentile: else stalls hold the median
+    max_median_ratio: float = 10.0
+    # of the run: no stall takes more of it
+    max_stalled_share: float = 0.9
     # of a timeout: requests that end within that time ended together (a stall)
     timeout_share: float = 0.01
+    # seconds: nobody gives up sooner
+    min_timeout_s: float = 0.02
     # mean gaps between sends: starts are stamped too coarsely beyond (whole seconds)
     coarse_gaps: float = 5.0
     # of the run: what the connections were busy for at most, and a request took
@@ -143,7 +149,8 @@ def diagnose(
     stalls = Stalls.none()
     if facts.timed:
         stalls = stalls_of(facts.data, facts.first_pass, facts.trace)
-    left = stall_record(facts, stalls) if facts.count else None
+    judged = facts.count and facts.data.unit in NANOSECONDS
+    left = stall_record(facts, stalls) if judged else None
     explained = explain_stalls(left, facts.source, facts.connections) if left else None
     omission = 0.0 if explained is None else explained.omission
     full_speed = facts.at_full_speed or (left is not None and left.full_speed)
@@ -154,27 +161,33 @@ def diagnose(
             facts = replace(facts, estimated_connections=number)
         if facts.corrected_by not in ("us", "tool", "schedule"):
             corrected = corrected_distribution(facts, left, explained)
-    bound = omission_bound(facts, stalls)
+    bound = omission_bound(facts, stalls) if judged else None
     findings = _findings(facts, left, stalls)
     material = corrected is not None and _is_material(facts, corrected, full_speed=full_speed)
     verdict: Verdict
     sure: bool | None = None
     omitted = 0.0 if left is None else float(left.omitted.sum())
+    spoiled = _SPOILED & set(findings)
+    filled = facts.run.loop == "closed" and facts.corrected_by == "tool"
     shown = len(stalls) > 0 if facts.timed else facts.stall > 0
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
     if material and omission >= VERDICT.likely and omitted >= VERDICT.min_missing and not refused:
         verdict, sure = "omits", omission >= VERDICT.sure
-    elif _SPOILED & set(findings):
+    elif spoiled and (facts.waits or filled) and spoiled <= _LOST | {"over-corrected"}:
+        verdict, sure = "service times", True
+    elif spoiled:
         verdict = "unknown"
     elif explained and left and shown and _all_recorded(facts, left, explained):
         verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
+    elif facts.corrected_by == "schedule" and facts.extent_known and omission < VERDICT.suspected:
+        verdict, sure = ("clean" if shown else "no stall"), True
     elif _nothing_to_omit(facts, stalls, bound):
         verdict, sure = "no stall", True
-    elif (facts.waits or (full_speed and facts.may_wait)) and bound is not None:
+    elif facts.waits or filled or (full_speed and facts.may_wait):
         verdict, sure = "service times", True
     else:
         verdict = "unknown"
-    if verdict not in ("omits", "unknown") or omission < VERDICT.suspected:
+    if verdict not in ("omits", "unknown") or "contradicts-itself" in findings:
         corrected = None
     return Diagnosis(
         verdict=verdict,
@@ -205,9 +218,12 @@ def diagnose(
 
 _SPOILED = {
     "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
-    "failed-in-stalls", "fewer-than-due", "clock-step",
+    "failed-in-stalls", "fewer-than-due",
 }  # fmt: skip
 """Findings that leave no verdict but ``omits``."""
+
+_LOST = {"lost-to-timeouts", "unfinished", "clipped"}
+"""Of these, findings on requests without a latency: others may be service times all the same."""
 
 
 def _all_recorded(facts: Facts, left: StallRecord, explained: Explained) -> bool:
@@ -223,8 +239,6 @@ def _nothing_to_omit(facts: Facts, stalls: Stalls, bound: Bound | None) -> bool:
     """No stall that the run leaves room for would move the mean or a percentile by a tenth."""
     if stalls.pause or not facts.extent_known or facts.count < BOUND.min_requests:
         return False
-    if facts.corrected_by == "schedule" and not facts.stall:  # nothing waits for replies
-        return True
     if isinstance(facts.data, Summary):
         mean, length = float(facts.data.stats.get("mean", 0.0)), facts.duration
         if not mean or not length:
@@ -268,7 +282,6 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
         "fewer-than-due": facts.offered
         and facts.extent_known
         and total + run.timeouts < VERDICT.min_due_ratio * facts.offered * sending,
-        "clock-step": any("clock" in note for note in stalls.notes),
         "already-corrected": facts.corrected_by is not None,
     }
     return tuple(name for name, applied in applies.items() if applied)
@@ -277,7 +290,7 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
 def _timed_out(facts: Facts) -> bool:
     """Requests of a round time, the longest, were given up: a stall's would end at once."""
     piled = suspected_timeout(facts.histogram)
-    if piled is None:
+    if piled is None or piled[0] < VERDICT.min_timeout_s * 1e9:
         return False
     least = piled[0] * (1 - VERDICT.timeout_share)
     if facts.trace is not None:
@@ -307,7 +320,8 @@ def _over_corrected(facts: Facts) -> bool:
         return bool(facts.count > VERDICT.max_due_ratio * rate * facts.duration + VERDICT.min_due)
     share = histogram.count_above(histogram.max / 2) / facts.count
     return bool(
-        share > VERDICT.max_stall_ratio * (histogram.max / 2e9) / facts.duration and share > VERDICT.min_invented_share
+        share > VERDICT.max_stall_ratio * (histogram.max / 2e9) / facts.duration
+        and share > VERDICT.min_invented_share
     )
 
 
@@ -318,7 +332,8 @@ def contradictions(facts: Facts) -> tuple[str, ...]:
     stats = data.stats if isinstance(data, Summary) else data.run and facts.histogram.reported_stats
     mean, top = stats.get("mean"), stats.get("max")
     own = facts.corrected_by not in ("us", "tool")
-    if own and mean and duration and run.connections and facts.count:
+    single = facts.corrected_by is None and run.tool not in _PIPELINING
+    if single and mean and duration and run.connections and facts.count:
         busy = facts.count * mean / 1e9
         if busy > VERDICT.max_busy_share * run.connections * duration:
             found.append("busy")
@@ -333,6 +348,9 @@ def contradictions(facts: Facts) -> tuple[str, ...]:
 
 _CATCHES_UP = ("wrk2", "oha", "fortio", "ghz", "h2load")
 """Tools that later send what a stall kept them from sending: no request of the schedule is lost."""
+
+_PIPELINING = ("redis-benchmark", "h2load")
+"""Tools that may send several requests at once on each connection."""
 
 _SERVERS = ("nginx", "apache", "haproxy", "envoy", "caddy", "traefik", "iis", "elb", "alb")
 """Tools whose files are a server's own record of its users."""
@@ -419,7 +437,12 @@ class Facts:
             return self.trace.rate
         if self.series is not None:
             return usual_rate(self.series) or None
-        return self.count / self.duration if self.duration and self.count else None
+        if not self.duration or not self.count:
+            return None
+        # A loop that waited sent nothing in the longest stall, unless it caught up.
+        waited = self.waits and self.run.tool not in _CATCHES_UP
+        lost = min(self.longest, VERDICT.max_stalled_share * self.duration) if waited else 0.0
+        return self.count / (self.duration - lost)
 
     @cached_property
     def rate(self) -> float | None:
@@ -443,13 +466,7 @@ class Facts:
             return self.run.expected_interval
         if not self.rate or not self.connections:
             return None
-        rate = self.rate
-        if not self.given_rate and not self.timed and self.waits and self.duration:
-            # A loop that waited, without a series over time: its rate outside the longest stall.
-            lost = 0.0 if self.run.tool in _CATCHES_UP else min(self.longest, 0.9 * self.duration)
-            pace = self.count / max(self.duration - lost, 1e-9)
-            rate = min(pace, self.run.rate or pace) or rate
-        return 1e9 * self.connections / rate
+        return 1e9 * self.connections / self.rate
 
     @cached_property
     def longest(self) -> float:
@@ -467,7 +484,8 @@ class Facts:
         if isinstance(self.data, Summary):
             usual = self.data.stats.get("mean", 0.0)
         else:
-            usual = float(self.histogram.percentile(50)) if self.count else 0.0
+            low, usual = self.histogram.percentile([10, 50]) if self.count else (0.0, 0.0)
+            usual = min(float(usual), VERDICT.max_median_ratio * float(low))  # half of it stalls
         return self.longest if self.longest * 1e9 >= VERDICT.min_stall_medians * usual else 0.0
 
     @property
@@ -500,7 +518,6 @@ class Facts:
     def may_wait(self) -> bool:
         """Unless the source is known to time from a schedule."""
         return self.corrected_by is None and self.run.loop != "open"
-
 
     @property
     def source(self) -> str:
@@ -609,8 +626,10 @@ class BoundRules:
     max_digits: int = 10
     # of bisections, to the value of a percentile
     rounds: int = 40
-    # requests above a percentile: with fewer it is that of one or two
-    min_above: int = 3
+    # and of the mean with those that raise it
+    mean_rounds: int = 12
+    # requests above a percentile: with fewer it is that of some of them
+    min_above: int = 20
 
 
 BOUND = BoundRules()
@@ -630,7 +649,7 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     total = float(weight.sum())
     usual = BOUND.usual_medians * float(raw.percentile(50))
     pace = float(np.minimum(value, usual) @ weight) / total
-    if facts.given_interval or (facts.given_rate and facts.connections):
+    if facts.given_interval or facts.run.expected_interval or (facts.offered and facts.connections):
         pace = max(pace, facts.interval or 0.0)
     if not facts.waits and not facts.at_full_speed and facts.rate:
         pace = max(pace, 1e9 / facts.rate)
@@ -639,32 +658,36 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     stall = _longest_possible_stall(facts, stalls)
     caused = np.minimum(value, stall * 1e9)
 
-    def above(level: Floats) -> Floats:
-        hidden = np.ceil(np.maximum(caused - level[:, None], 0.0) / pace) - 1
-        slow = np.where(value > level[:, None], np.maximum(hidden, 0.0) + 1, 0.0)
-        return np.asarray(slow @ weight)
-
-    number = np.maximum(np.ceil(caused / pace), 1.0)
-    sent = float(number @ weight)
+    hidden = np.maximum(np.ceil(caused / pace) - 1, 0.0)
+    waits = hidden * caused - pace * hidden * (hidden + 1) / 2
     at = np.array(
-        [p for p in STANDARD_PERCENTILES if p <= min(BOUND.max_percentile, raw.sample_limit())]
+        [
+            p
+            for p in STANDARD_PERCENTILES
+            if p <= BOUND.max_percentile and facts.count * (1 - p / 100) >= BOUND.min_above
+        ]
     )
-    before = np.asarray(raw.percentile(at), np.float64).reshape(at.shape)
+    before: Floats = np.asarray(raw.percentile(at), np.float64).reshape(at.shape)
+    beyond = 1 - at[:, None] / 100
     low, high = before.copy(), np.full(at.size, float(value.max()))
     for _ in range(BOUND.rounds):
         middle = (low + high) / 2
-        more = above(middle) > (1 - at / 100) * sent
+        above = np.maximum(np.ceil((caused - middle[:, None]) / pace) - 1, 0.0)
+        # Only those count that raise the percentile: any others may have hidden none.
+        raised = (value > middle[:, None]) + np.maximum(above - beyond * hidden, 0.0)
+        more = raised @ weight > beyond[:, 0] * total
         low, high = np.where(more, middle, low), np.where(more, high, middle)
-    waits = (number - 1) * caused - pace * number * (number - 1) / 2
-    mean = float((value + waits) @ weight) / sent
-    known = at <= 100 * (1 - BOUND.min_above / facts.count)
-    moved = (high > VERDICT.min_ratio * before)[known].any()
+    recorded = mean = float(value @ weight) / total
+    for _ in range(BOUND.mean_rounds):
+        raises = waits > mean * hidden
+        mean = float((value + waits * raises) @ weight) / float((1 + hidden * raises) @ weight)
+    moved = (high > VERDICT.min_ratio * before).any()
     return Bound(
         stall=stall,
-        others=round(sent - total),
-        mean=(float(value @ weight) / total, mean),
+        others=round(float(hidden @ weight)),
+        mean=(recorded, mean),
         percentiles=tuple(zip(at.tolist(), before.tolist(), high.tolist(), strict=True)),
-        material=bool(moved) or mean > VERDICT.min_ratio * float(value @ weight) / total,
+        material=bool(moved) or mean > VERDICT.min_ratio * recorded,
     )
 
 
@@ -687,7 +710,7 @@ def _longest_possible_stall(facts: Facts, stalls: Stalls) -> float:
 
 
 def _together(trace: Trace) -> bool:
-    """Three or more of the slowest requests were in flight at once, which is no chance."""
+    """Three or more of the slowest requests were in flight at once, beyond chance."""
     slowest = float(trace.took.max(initial=0.0))
     slow = trace.took > BOUND.together_share * slowest
     number = int(slow.sum())

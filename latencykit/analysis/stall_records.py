@@ -9,14 +9,16 @@ histogram only the slow requests are known, and what a stated rate leaves missin
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.analysis.retime import chains
 from latencykit.analysis.stalls import LEVELS, Trace, evenly_spread, hulls, usual_rate
+from latencykit.analysis.tails import TAIL, beyond_tail, tail_decades
 from latencykit.core.histogram_log import interval_series
 from latencykit.core.quantiles import median
 from latencykit.units import NANOSECONDS
@@ -81,63 +83,9 @@ class RecordRules:
     # sums of request-seconds of a log, how many are needed, and how much they vary (of chance)
     load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
     max_sum_variation: float = 0.5
-    # requests per moment of a clock that stamps many alike
-    coarse_stamps: float = 5.0
 
 
 RECORD = RecordRules()
-
-
-@record()
-class TailRules:
-    """Whether the slowest belong to the tail of the others; chosen on services without a freeze."""
-
-    # of all values: above a larger part lies no tail
-    max_share: float = 0.1
-    # times as many values lie above the one from which the exponent is measured
-    span: float = 5.0
-    # above a value that is compared with: fewer do not show a tail
-    min_values: float = 8.0
-    # standard errors by which the exponent of a tail may be overestimated
-    deviations: float = 1.5
-    # a tail may be as heavy, or is taken for no steeper
-    min_exponent: float = 0.5
-    max_exponent: float = 6.0
-    # times the largest ones: beyond that far from the body a tail may become heavier (Pareto 1.5)
-    far: float = 20.0
-    far_exponent: float = 1.5
-    # next to the largest, whose spread gives the exponent (Hill, 1975)
-    hill_values: float = 40.0
-    # the largest values count as independent, up to that many
-    max_independent: int = 3
-    # silences or requests that show a tail
-    min_silences: int = 20
-    min_requests: int = 50
-    # of the longest silence: slow requests of that length, more than its connections, are a mode,
-    mode_share: float = 1 / 3
-    # and more than that many slow ones per silence a tail, unless it is that many times the next
-    max_slow: float = 6.0
-    clear_ratio: float = 50.0
-    # decades that remain then
-    mode_decades: float = 0.5
-    # longest silences among which the largest ratio is looked for
-    silences: int = 8
-    # decades per connection beyond the first: that their slow requests overlap by chance
-    overlap: float = 0.5
-    max_overlap: float = 3.0
-    # decades from which on the order of the latencies need not be shuffled
-    clear_decades: float = 3.0
-    # shuffles of each connection's latencies, of at most that many requests around the silence
-    shuffles: int = 60
-    shuffled_requests: int = 10_000
-    # of the shuffles: a silence as long in more of them is chance (Gumbel's law below)
-    max_rank: float = 0.02
-    min_scale: float = 0.02
-    # values below that share of the maximum are the body of a distribution
-    body_share: float = 0.25
-
-
-TAIL = TailRules()
 
 
 @record()
@@ -179,6 +127,7 @@ class StallRecord:
     noise: Floats  # standard deviation of the counts
     steps: Floats  # decades against a clock that was set: several intervals are empty
     last: Floats  # probability that requests as slow are in flight when a run ends
+    listed: Floats  # requests missing as the list of stalls has them; 0 where that may be chance
     in_flight: float  # usual number, by Little's law
     usual: float  # median latency
     interval: float  # between two sends of a connection
@@ -195,25 +144,28 @@ class StallRecord:
 
     def __post_init__(self) -> None:
         shape = np.shape(self.length)
-        for item in fields(self)[:16]:
+        for item in fields(self)[:17]:
             value = np.broadcast_to(np.asarray(getattr(self, item.name)), shape)
             object.__setattr__(self, item.name, value)
 
     @property
+    def waited(self) -> Floats:
+        """Requests of each stall that were sent, or waited for it."""
+        return np.maximum(self.sent, np.minimum(self.throughout, self.due))
+
+    @property
     def omitted(self) -> Floats:
-        """Requests due in each stall that were neither sent nor waited."""
-        waited = np.minimum(self.throughout, self.due)
-        return np.maximum(self.due - np.maximum(self.sent, waited), 0.0)
+        """Requests due in each stall that were neither; as the list of stalls counts them."""
+        return np.where(self.listed > 0, self.listed, np.maximum(self.due - self.waited, 0.0))
 
 
 def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
     """Return what the source shows of its stalls; None where nothing was slow."""
     trace = facts.trace
     if trace is not None:
-        step = clock_step(trace)
-        if facts.coarse and facts.longest < 3 * max(step, trace.step):
+        if facts.coarse and facts.longest < 3 * max(trace.stamp, trace.step):
             return None
-        return _of_trace(facts, trace, stalls, step)
+        return _of_trace(facts, trace, stalls)
     if facts.series is not None:
         return _of_log(facts, facts.series, stalls) or _of_last_interval(facts, facts.series)
     return _of_histogram(facts) if facts.histogram is not None else None
@@ -242,8 +194,9 @@ def _longest(length: Floats) -> Ints:
 # Samples: sends and replies are known.
 
 
-def _of_trace(facts: Facts, trace: Trace, stalls: Stalls, step: float) -> StallRecord | None:
+def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     every = (stalls.start, stalls.end) if len(stalls) else trace.windows
+    step = trace.stamp
     if not every[0].size:
         return None
     kept = _longest(every[1] - every[0])
@@ -280,10 +233,12 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls, step: float) -> StallR
             spread[k] = np.ptp(trace.took[replies])
             following = trace.due[np.searchsorted(trace.due, first - trace.grain) :][:1]
             resumed[k] = max(float(following.sum()) - first, 0.0) if following.size else 0.0
-    lull = np.array([
-        _lull_in_sends(trace, a, b, c, n, every)
-        for a, b, c, n in zip(begin, stop, sent, due, strict=True)
-    ])
+    lull = np.array(
+        [
+            _lull_in_sends(trace, a, b, c, n, every)
+            for a, b, c, n in zip(begin, stop, sent, due, strict=True)
+        ]
+    )
     busy = np.minimum(every[1], trace.span) - np.minimum(every[0], trace.span)
     quiet = max(trace.active - float(busy.sum()), 0.02 * trace.span, 1e-9)
     interval = max(float(np.median(throughout)) / max(rate, 1e-9), 1e-9)
@@ -295,20 +250,24 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls, step: float) -> StallR
         or _is_capped(trace, max(int(np.median(throughout)), 1))
     )
     tail = _silence_decades(trace, length, throughout, sent, lull)
-    quarters = np.array([
-        sends(begin + q * (stop - begin) / 4, begin + (q + 1) * (stop - begin) / 4)
-        for q in range(4)
-    ])
+    quarters = np.array(
+        [
+            sends(begin + q * (stop - begin) / 4, begin + (q + 1) * (stop - begin) / 4)
+            for q in range(4)
+        ]
+    )
     even = (quarters >= RECORD.min_quarter_share * due / 4).all(axis=0)
     even &= (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
     total = due.sum()
     pooled = (quarters.sum(axis=1) >= RECORD.min_quarter_share * total / 4).all()
     pooled &= total >= RECORD.min_due and sent.sum() >= RECORD.min_sent_share * total
     even |= pooled & (sent >= RECORD.min_each_share * due) & (length.size > 2)
-    as_slow = np.array([
-        ((trace.took > d / 2) & ((trace.end < b - d / 2) | (trace.due > b))).sum()
-        for d, b in zip(length, end, strict=True)
-    ])
+    as_slow = np.array(
+        [
+            ((trace.took > d / 2) & ((trace.end < b - d / 2) | (trace.due > b))).sum()
+            for d, b in zip(length, end, strict=True)
+        ]
+    )
     blur = rate * step
     if step:  # neither silences nor the order of sends and replies are known
         sent = np.maximum(sent - blur, np.minimum(sent, throughout))
@@ -318,20 +277,11 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls, step: float) -> StallR
         length, due, sent, missing, throughout, partly, spread, resumed, lull,
         np.clip(tail, 0.0, RECORD.max_decades), lull, even, ended, noise=np.zeros(()),
         steps=np.zeros(()), last=as_slow * length / max(trace.span, 1e-9),
+        listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
         in_flight=float(trace.took[~trace.slow].sum()) / quiet, usual=trace.usual,
         interval=interval, rate=rate, count=float(trace.due.size), scheduled=bool(scheduled),
         full_speed=full_speed, blur=blur, slack=blur,
     )  # fmt: skip
-
-
-def clock_step(trace: Trace) -> float:
-    """Return the seconds of a clock that stamps many requests alike; 0 for a fine one."""
-    steps = [0.0]
-    for times in (trace.due, trace.end):
-        moments = np.unique(times)
-        if 2 < moments.size < times.size / RECORD.coarse_stamps:
-            steps.append(float(np.median(np.diff(moments))))
-    return max(steps)
 
 
 def _quiet_rate(trace: Trace, begin: Floats, end: Floats) -> float:
@@ -362,9 +312,7 @@ def _rate_beside(trace: Trace, begin: Floats, end: Floats) -> Floats:
 def _outside(every: tuple[Floats, Floats], low: Floats, high: Floats, reach: float) -> Flags:
     """Mask of windows that touch no stall, and not the time after it by that many lengths."""
     left, right = hulls(every[0], every[1] + reach * (every[1] - every[0]))
-    return np.asarray(
-        np.searchsorted(left, high, "left") <= np.searchsorted(right, low, "right")
-    )
+    return np.asarray(np.searchsorted(left, high, "left") <= np.searchsorted(right, low, "right"))
 
 
 def _lull_in_sends(
@@ -455,7 +403,7 @@ def _silence_decades(
         most = TAIL.silences
         k = int(np.argmax(silences[:most] / silences[1 : most + 1])) + 1
         rest = silences[k:][::-1]
-        single = _beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
+        single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
         alike = int((trace.took > TAIL.mode_share * silences[k - 1]).sum())
         slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
         if slow or alike > min(k, TAIL.max_independent) * max(trace.longest_silence_load, 1):
@@ -480,7 +428,9 @@ def _shuffled_decades(trace: Trace, connections: int) -> float:
     """
     longest = int(np.argmax(trace.silences))
     middle = int(np.searchsorted(trace.due, trace.answers[longest]))
-    first = max(min(middle - TAIL.shuffled_requests // 2, trace.due.size - TAIL.shuffled_requests), 0)
+    first = max(
+        min(middle - TAIL.shuffled_requests // 2, trace.due.size - TAIL.shuffled_requests), 0
+    )
     due, took = (part[first : first + TAIL.shuffled_requests] for part in (trace.due, trace.took))
     chain = chains(
         np.rint(due * 1e9).astype(np.int64), np.rint(took * 1e9).astype(np.int64), None, connections
@@ -494,7 +444,7 @@ def _shuffled_decades(trace: Trace, connections: int) -> float:
 
     def silence(took: Floats, cycle: Floats) -> float:
         total = np.cumsum(cycle)
-        offset = np.repeat(due[bounds] - np.append(0.0, total)[bounds], size)
+        offset = np.repeat(due[bounds] - np.append(0.0, total)[bounds], as_positions(size))
         end = np.sort(offset + total - cycle + took)
         until = float((offset + total)[np.append(bounds[1:], due.size) - 1].min())
         end = end[: max(int(np.searchsorted(end, until, "right")), 1)]
@@ -525,7 +475,7 @@ def _shuffled_decades(trace: Trace, connections: int) -> float:
 class LogRules:
     """What the counts of a log say of sends; chosen on freezes, deploys and lulls."""
 
-    # due within the longest request's life, to tell from its replies whether sends went on
+    # due within the longest request's life: their replies show whether sends went on
     min_core: float = 5.0
     # of what is due: that much comes back in a burst,
     min_burst_share: float = 0.5
@@ -622,6 +572,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         ended=ended, noise=noise,
         steps=np.where((counts.core[at] >= 2) & (not on_a_grid), LOG.steps_decades, 0.0),
         last=max(top.near + top.part - slowest, 0.0) * length / total,
+        listed=np.asarray(stalls.missing[at], np.float64),
         in_flight=others / max(total - float(length.sum()), 1e-9),
         usual=float(histogram.percentile(50)) / 1e9, interval=number / max(rate, 1e-9), rate=rate,
         count=float(facts.count), scheduled=bool(scheduled), full_speed=full_speed,
@@ -733,6 +684,7 @@ def _of_last_interval(facts: Facts, series: IntervalSeries) -> StallRecord | Non
         each[2], each[1], each[0], each[1] - each[0], zero + throughout, zero + top.part, zero,
         zero, lull, zero + tail, zero + min(due, RECORD.max_decades), zero > 0, zero == 0,
         zero + noise, zero, zero + max(top.near + top.part - ending, 0.0) * length / total,
+        zero,
         in_flight=others / max(total - length, 1e-9),
         usual=float(facts.histogram.percentile(50)) / 1e9, interval=throughout / rate, rate=rate,
         count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
@@ -756,6 +708,8 @@ class HistogramRules:
     near_number: tuple[float, float] = (0.6, 1.5)
     # of each connection: with fewer, a slow mode of 2 % is about as many requests
     min_requests: float = 100.0
+    # decades: a rare slow mode may be as far from all others
+    max_tail_decades: float = 1.7
     # decades: as many as connections by chance; and as alike, at most
     match_decades: float = 1.0
     max_alike_decades: float = 2.0
@@ -804,7 +758,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     if number:
         low, high = rules.near_number
         match = low * number <= throughout <= high * number + 1
-        if match and enough and number > 1:
+        if match and enough and number > 1 and stalls == 1:
             spread = rules.spread if math.isnan(top.spread) else max(top.spread, rules.min_spread)
             closer = math.log10(max(rules.spread / spread, 1.0))
             alike = (min(throughout, rules.max_independent) - 1) * closer
@@ -813,6 +767,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         match = facts.waits
     if not match or not few or not enough:
         tail = min(tail, TAIL.mode_decades)
+    tail = min(tail, rules.max_tail_decades)
     even = _like_one_stall(histogram, rate, length, facts.duration or facts.count / rate)
     if even and stated and facts.duration:
         # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
@@ -822,7 +777,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
         part / stalls * one, 0 * one, 0 * one, 0 * one, (tail + alike) * one, 0 * one,
-        one > 1 - even, one > 1, one, 0 * one, 0 * one,
+        one > 1 - even, one > 1, one, 0 * one, 0 * one, 0 * one,
         in_flight=0.0, usual=float(histogram.percentile(50)) / 1e9, rate=rate,
         interval=throughout / max(rate, 1e-9), count=float(facts.count),
         slack=rules.lack_error * due, timed=False, alike=alike,
@@ -900,6 +855,21 @@ def slowest_of(histogram: Histogram) -> Slowest:
     return Slowest(number, float(counts[part].sum()), beyond, math.nan if hidden else spread)
 
 
+def top_decades(histogram: Histogram, number: float) -> float:
+    """Return by how many decades the longest do not belong to the tail of the others."""
+    top = slowest_of(histogram)
+    if top.decades:
+        return top.decades
+    high = histogram.buckets.high(histogram.index)
+    body = high <= TAIL.body_share * histogram.max
+    if not body.any() or histogram.count < TAIL.min_requests:
+        return 0.0
+    return beyond_tail(
+        NEAR.near_share * float(histogram.max), max(round(number), 1), high[body],
+        histogram.counts[body].astype(np.float64),
+    )  # fmt: skip
+
+
 def above_half(histogram: Histogram) -> tuple[int, int, float]:
     """Return how many values surely, and at most, exceed half of the largest, and the largest."""
     top = histogram.max if histogram.count else 0.0
@@ -947,77 +917,3 @@ def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: f
     values, bound = (high[:-1] / 1e9)[shown], bound[shown]
     close = ((values >= least * bound) & (values <= most * bound)).all()
     return bool(close and 2 <= shown.sum() <= HISTOGRAM.max_edges)
-
-
-# ------------------------------------------------------------
-# Whether the slowest requests belong to the tail of all others.
-
-
-def top_decades(histogram: Histogram, number: float) -> float:
-    """Return by how many decades the longest do not belong to the tail of the others."""
-    top = slowest_of(histogram)
-    if top.decades:
-        return top.decades
-    high = histogram.buckets.high(histogram.index)
-    body = high <= TAIL.body_share * histogram.max
-    if not body.any() or histogram.count < TAIL.min_requests:
-        return 0.0
-    return _beyond_tail(
-        NEAR.near_share * float(histogram.max), max(round(number), 1), high[body],
-        histogram.counts[body].astype(np.float64),
-    )  # fmt: skip
-
-
-def _beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> float:
-    """As `tail_decades`; a constant service has no tail, and may have the heaviest from there."""
-    beyond = tail_decades(least, number, values, counts)
-    if beyond != 0.0:
-        return beyond
-    above = float(counts[values > values[-1] / 2].sum()) + number
-    k = min(number, TAIL.max_independent)
-    ways = sum(math.log10((above - i) / (i + 1)) for i in range(k))
-    return k * TAIL.far_exponent * math.log10(least / values[-1]) - ways
-
-
-def tail_decades(least: float, number: int, values: Floats, counts: Floats | Ints) -> float:
-    """Return the odds, as a decimal logarithm, against a common tail of the largest and the others.
-
-    Of m values above x in a tail of exponent a, each exceeds y with probability (y / x)^-a, and k
-    of them in C(m, k) ways. The exponent is that of the values next below x.
-
-    Parameters
-    ----------
-    least : float
-        The least of the largest values, y.
-    number : int
-        How many there are from there on, k.
-    values, counts : ndarray
-        Upper bounds of the others, ascending, and how many each is of.
-    """
-    above = number + np.concatenate((np.cumsum(counts[::-1])[::-1][1:], [0.0]))
-    total = float(counts.sum()) + number
-    kept = (above >= max(TAIL.min_values, number)) & (above <= TAIL.max_share * total)
-    kept &= (values < least) & (values > 0)
-    # from the first value above which span times as many lie, in ascending values
-    base = np.searchsorted(-above, -TAIL.span * above, "right") - 1
-    kept &= (base >= 0) & (values[base] > 0)
-    if not kept.any():
-        return 0.0
-    reached, x, base = above[kept], values[kept], base[kept]
-    distance = np.maximum(np.log(x / values[base]), 1e-9)
-    exponent = np.log(above[base] / reached) / distance
-    exponent = exponent * np.maximum(1 - TAIL.deviations / np.sqrt(reached), 0.0)
-    far = reached > TAIL.far * number
-    most = np.where(far, TAIL.far_exponent, TAIL.max_exponent)
-    exponent = np.clip(exponent, TAIL.min_exponent, most)
-    k = min(number, TAIL.max_independent)
-    ways = sum(np.log10((reached - i) / (i + 1)) for i in range(k))
-    far_off = float((k * exponent * np.log10(least / x) - ways).max())
-    # The same from the largest of the others on, with the exponent of the values next to it.
-    near = above < number + min(TAIL.hill_values, TAIL.max_share * total)
-    size, start = float(counts[near].sum()), values[near][:1]
-    logs = float(counts[near] @ np.log(values[near] / start)) if size >= TAIL.min_values else 0.0
-    if not logs > 0 or least <= values[-1]:
-        return far_off
-    hill = min((size - 1) / logs, TAIL.max_exponent)
-    return max(far_off, float(k * hill * np.log10(least / values[-1])))

@@ -15,6 +15,7 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions, read_only
 from latencykit._records import record
+from latencykit.analysis.tails import beyond_tail
 from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import (
     HistogramLog,
@@ -47,7 +48,7 @@ class Stalls(Value):
     worst: Floats  # longest latency that the stall caused, ns
     missing: Ints  # requests due at the usual rate but not sent; 0 where that may be chance
     share: Floats  # part (0..1) of that time's requests that were delayed
-    notes: tuple[str, ...] = field(default=())  # clock steps, a warm-up, a period …
+    notes: tuple[str, ...] = field(default=())  # a warm-up, a period …
     delayed: Delayed | None = field(default=None, repr=False)  # what a log's intervals counted
     pause: tuple[float, float] | None = None  # the longest time with nothing recorded, seconds
 
@@ -95,7 +96,7 @@ def find_stalls(data: Samples | HistogramLog) -> pd.DataFrame:
     DataFrame
         One row per stall: ``start``, ``end``, ``duration`` (seconds), ``worst`` (ns), ``missing``
         (requests that the usual rate would have sent meanwhile), ``share`` (part of that time's
-        requests that were delayed). Its ``attrs["notes"]`` name clock steps, a warm-up and isolated
+        requests that were delayed). Its ``attrs["notes"]`` name a warm-up and isolated
         slow requests, which are not stalls, and a period (of 8 stalls or more, in at least four
         periods).
 
@@ -160,6 +161,8 @@ class PauseRules:
     min_due_requests: float = 30.0
     # steps of the clock that stamped the sends: whole seconds leave as much between them
     min_steps: float = 2.0
+    # requests per moment of a clock that stamps many alike
+    coarse_stamps: float = 5.0
 
 
 PAUSE = PauseRules()
@@ -246,6 +249,16 @@ class Trace:
         """Seconds by which sends differ at least: the step of a coarse clock."""
         apart = np.diff(self.due)
         return float(apart[apart > 0].min(initial=self.span))
+
+    @cached_property
+    def stamp(self) -> float:
+        """Seconds between the moments of a clock that stamps many requests alike; else 0."""
+        steps = [0.0]
+        for times in (self.due, self.end):
+            moments = np.unique(times)
+            if 2 < moments.size < times.size / PAUSE.coarse_stamps:
+                steps.append(float(np.median(np.diff(moments))))
+        return max(steps)
 
     @cached_property
     def pauses(self) -> tuple[Floats, Floats]:
@@ -400,17 +413,25 @@ def _covered(begin: Floats, end: Floats) -> float:
 
 @record()
 class TraceStallRules:
-    """When a gap between replies is a stall; chosen on quiet worlds and clock steps."""
+    """When a gap between replies is a stall; chosen on quiet worlds."""
 
     # of taking any random gap between replies of a run for a stall
     max_probability: float = 0.01
     # of the gap: some request must have waited that long; else traffic paused
     min_waited_share: float = 0.5
-    # of a clock step: latencies that contain it agree to within that
-    clock_spread_share: float = 0.02
-    # of a clock step: requests as long elsewhere, at most that many, make it no clock (2 % slow)
-    clock_alike_share: float = 0.5
-    clock_max_alike: int = 3
+    # connections: with more, all of them are not slow at once by chance
+    max_few: int = 4
+    # times that all of them were slow: as few may be stalls,
+    min_times: int = 3
+    # or more that lie that far beyond all others, in decades, and are at most that part of requests
+    min_decades: float = 1.0
+    max_share: float = 0.002
+    # of the median of such times: one that is longer is a stall
+    max_times_median: float = 10.0
+    # of a stall: a request that began later was delayed by it
+    begin_share: float = 0.2
+    # of a stall: requests that end so shortly before it does were delayed by it
+    end_share: float = 0.02
     # of the spread of sends: replies that end together are spread no wider
     end_spread_share: float = 0.25
     # of its length: that soon after a stall only its backlog is seen
@@ -434,6 +455,10 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
         right - left
     )  # else the backlog of the stall before
     begin, end = hulls(np.concatenate((begin, left[own])), np.concatenate((end, right[own])))
+    ordinary = _slow_by_themselves(trace, begin, end)
+    if ordinary.any():
+        notes = (*notes, f"{_times(int(ordinary.sum()))} {_NOT_A_STALL}")
+        begin, end = begin[~ordinary], end[~ordinary]
     if not begin.size:
         return Stalls.none(*notes)
     due = trace.rate * (np.minimum(end, trace.span) - begin)
@@ -443,7 +468,7 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     waiting = np.searchsorted(trace.due, end, "right") - np.searchsorted(trace.ends, begin, "right")
     slow = trace.took > 2 * trace.usual
     delayed = np.searchsorted(trace.due[slow], end, "right") - np.searchsorted(
-        np.sort(trace.end[slow]), end - TRACE.clock_spread_share * (end - begin), "left"
+        np.sort(trace.end[slow]), end - TRACE.end_share * (end - begin), "left"
     )
     # The longest latency of the requests that were under way in each stall: maxima over spans of
     # 2^level stalls, brought down level by level.
@@ -469,10 +494,38 @@ def _stalls_of_trace(trace: Trace) -> Stalls:
     )
 
 
+_NOT_A_STALL = "requests were slow while others were answered as usual: not a stall"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
+
+
+def _slow_by_themselves(trace: Trace, begin: Floats, end: Floats) -> Flags:
+    """Mask of times in which all of a few connections were slow: a tail or mode of the service.
+
+    Nobody else was delayed then, and there are too many such times for stalls.
+    """
+    length = end - begin
+    waiting = trace.under_way(end - TRACE.end_share * length)
+    delayed = trace.sends_within(begin + TRACE.begin_share * length, end)
+    few = (waiting <= TRACE.max_few) & (delayed <= waiting)
+    number = int(few.sum())
+    if number <= TRACE.min_times:
+        return few & False
+    least = float(length[few].min())
+    rest = np.sort(trace.silences[(trace.silences > 0) & (trace.silences < least * (1 - 1e-9))])
+    beyond = beyond_tail(least, number, rest, np.ones(rest.size)) if rest.size else math.inf
+    if beyond >= TRACE.min_decades and number <= TRACE.max_share * trace.due.size:
+        return few & False
+    return few & (length < TRACE.max_times_median * float(np.median(length[few])))
+
+
 def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
-    """Times without a reply while a request waited; clock steps and a warm-up become notes."""
+    """Times without a reply while a request waited; a warm-up becomes a note."""
     ends = np.concatenate(([0.0], trace.answers))
     limit = max(np.log(trace.due.size / TRACE.max_probability) / trace.rate, 2 * trace.usual)
+    limit = max(limit, PAUSE.min_steps * trace.stamp)
     at = np.flatnonzero(np.diff(ends) > limit)
     if not at.size:
         return np.zeros(0), np.zeros(0), ()
@@ -491,25 +544,14 @@ def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     kept &= (since <= trace.span) & (
         (inside >= limit) | (trace.took[good[answer]] <= 2 * (b - since))
     )
-    begin, end, notes = [], [], []
-    usually = int(np.quantile(trace.under_way(trace.due), 0.99)) if kept.any() else 0
-    for k in np.flatnonzero(kept).tolist():
-        left, right = float(a[k]), float(b[k])
-        if _is_clock_step(trace, left, right, usually):
-            notes.append(
-                "the clock seems to have been set forward by about "
-                f"{right - left:.3g} s at {left:.3g} s: not a stall"
-            )
-            continue
-        begin.append(float(since[k]))
-        end.append(right)
-    if begin and (until := _warm_up_of_trace(trace, begin[0], end[0])):
-        notes.append(
+    begin, end = since[kept], b[kept]
+    if begin.size and (until := _warm_up_of_trace(trace, float(begin[0]), float(end[0]))):
+        note = (
             f"warm-up: requests of the first {until:.3g} s were slow, though they were answered: "
             "not a stall"
         )
-        begin, end = begin[1:], end[1:]
-    return np.array(begin, np.float64), np.array(end, np.float64), tuple(notes)
+        return begin[1:], end[1:], (note,)
+    return begin, end, ()
 
 
 def _warm_up_of_trace(trace: Trace, begin: float, end: float) -> float:
@@ -525,30 +567,6 @@ def _warm_up_of_trace(trace: Trace, begin: float, end: float) -> float:
     answered = int(np.searchsorted(trace.answers, right[0])) - first
     steady = answered >= 0.5 * trace.rate * (right[0] - end)
     return float(right[0]) if steady and right[0] - begin > 1.5 * (end - begin) else 0.0
-
-
-def _is_clock_step(trace: Trace, a: float, b: float, usually: int) -> bool:
-    """Requests under way carry the same extra latency while all others continued as before.
-
-    In a stall every sender is delayed, so that as many requests wait as there are connections, or
-    ever more; at a clock step only those wait that were under way at that moment, and none is sent
-    in the time that never was.
-    """
-    sent = int(trace.sends_within(np.array([a]), np.array([b]))[0])
-    late = trace.ending_within(np.nextafter(b, 0.0), b + 10 * trace.usual)
-    waits = trace.took[late[trace.due[late] < b]]
-    waiting = int(trace.under_way(np.array([(a + b) / 2]))[0])
-    if sent > 1 or waits.size < 2 or waiting >= usually:
-        return False
-    # Slow replies and coarse starts leave the same, again and again.
-    alike = int((trace.took > TRACE.clock_alike_share * (b - a)).sum()) - waits.size
-    if alike > TRACE.clock_max_alike or trace.step > TRACE.clock_alike_share * (b - a):
-        return False
-    spread = float(np.ptp(waits))
-    return (
-        spread < max(TRACE.clock_spread_share * (b - a), 4 * trace.usual)
-        and spread < 10 * trace.usual
-    )
 
 
 def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -817,9 +835,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     # What shares an interval with a stall may be another: its requests counted for the first.
     isolated = int((~confirmed & ~warm & (spans.sums(~others) == 0)).sum())
     if isolated:
-        times = "once" if isolated == 1 else f"{isolated:,} times"
-        isolated_note = "requests were slow while others were answered as usual: not a stall"
-        notes = (*notes, f"{times} {isolated_note}")
+        notes = (*notes, f"{_times(isolated)} {_NOT_A_STALL}")
     missing = _missing(rows, spans, deviation)
     share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, 1e-9), 0.0, 1.0)
     return Stalls(

@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     "--duration", metavar="D", help="Length of the run, such as 60s, if the file does not state it."
 )
 @chart_option
+@click.option("--verbose", is_flag=True, help="Print the evidence for each explanation.")
 @click.option("--fail", is_flag=True, help="Exit with 1 if coordinated omission is detected.")
 @format_option
 def command(
     given: Inputs,
     out: Path | None,
     fail: bool,
+    verbose: bool,
     style: str,
     expected_interval: str | None,
     rate: float | None,
@@ -57,8 +59,9 @@ def command(
 ) -> int:
     """Detect coordinated omission and estimate the corrected distribution.
 
-    The verdict is omits, clean (a stall whose requests are all recorded), no stall (nothing was
-    slow enough to hide others), or unknown, with what speaks for and against each explanation.
+    The verdict is omits, clean (a stall whose requests are all recorded), no stall (none that could
+    hide requests), service times (of a loop that waits for replies and has no schedule), or
+    unknown, with the explanations that remain.
 
     \b
     latencykit diagnose run.hlog --rate 500
@@ -77,7 +80,7 @@ def command(
     }
     local = out is not None and given.dask is None  # a chart needs all data here anyway
     ask = None if local else functools.partial(_diagnosed, known=known, drawn=out is not None)
-    every = given.notes or fail or style != "table"
+    every = given.notes or verbose or fail or style != "table"
     loaded = [] if given.merge else load(given, ask, most=math.inf if every else in_force().series)
     with progress("diagnosing"):
         diagnoses = {
@@ -100,7 +103,7 @@ def command(
             records,
             style,
             given.out_unit,
-            every=given.notes,
+            every=given.notes or verbose,
             left_out=len(loaded) - len(records) if loaded else 0,
         ),
         {name: diagnosis.run for name, diagnosis in diagnoses.items()},

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 300, 120
 # A notebook may be light or dark: text keeps its colour, and lines are seen on both.
 _BLUE, _GREY = "#2f7bd6", "#8a909a"
-_COLOURS = {"omits": "#d0312d", "clean": _BLUE, "no stall": _BLUE, "service times": _BLUE, "unknown": "#c77700"}
+_COLOURS = {
+    "omits": "#d0312d",
+    "clean": _BLUE,
+    "no stall": _BLUE,
+    "service times": _BLUE,
+    "unknown": "#c77700",
+}
 _FADED = "opacity:0.75"
 _QUIET = f"style='{_FADED};font-size:85%'"
 

@@ -22,7 +22,7 @@ from latencykit.views.tables import Table
 from latencykit.views.values import Span, UnitFrom, number, percent, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from latencykit._typing import PercentileName
     from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
@@ -229,7 +229,7 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
     table, unit = Table(out_unit=out_unit), record["unit"]
     usual = [name for name in record["raw"] if name in _USUAL]
     shown = list(record["raw"]) if every or not usual else usual
-    rows: dict[str, tuple[float | None, Mapping[str, float | None], Mapping[str, Span]]] = {
+    rows: dict[str, tuple[float | None, dict[str, float | None], dict[str, Span]]] = {
         "as recorded": (record["raw_mean"], record["raw"], record["raw_ranges"])
     }
     if record["corrected"]:
@@ -237,7 +237,7 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
         values, ranges = record["corrected"], record["corrected_ranges"]
         rows[heading] = record["corrected_mean"], values, ranges
     if record["range"]:
-        most = {name: high for name, (_, high) in record["range"].items()}
+        most: dict[str, float | None] = {n: high for n, (_, high) in record["range"].items()}
         rows["users, up to"] = None, most, {}
     for heading, (mean, values, ranges) in rows.items():
         cells = {"": heading, "mean": "" if mean is None else table.bounded(mean, None, unit)}

@@ -219,21 +219,8 @@ def test_short_requests_that_may_have_kept_others_waiting_are_not_harmless() -> 
         hit = (start >= begin) & (start < begin + 0.5)
         latency[hit] += begin + 0.5 - start[hit]
     found = lk.diagnose(samples(start, latency))
-    assert "nothing-to-omit" not in found.findings
-    assert "too short for an omission to show" in found.summary
-    quiet = lk.diagnose(samples(start, usual(rng, start.size)))
-    assert quiet.findings == ("nothing-to-omit",)
-
-
-@pytest.mark.parametrize("step", [0.3, 0.7])
-def test_a_clock_that_may_have_been_set_forward_is_named(step: float) -> None:
-    rng = np.random.default_rng(14)
-    start = arrivals(rng, 100, 300.0)
-    end = start + usual(rng, start.size, 15e-3)
-    start, end = (at + step * (at >= 150.0) for at in (start, end))
-    found = lk.diagnose(samples(start, end - start))
     assert found.verdict == "unknown"
-    assert "clock" in found.summary + " ".join(found.stalls.attrs["notes"])
+    assert lk.diagnose(samples(start, usual(rng, start.size))).verdict == "no stall"
 
 
 def test_what_a_list_of_percentiles_does_not_say_is_unknown(tmp_path) -> None:

@@ -17,7 +17,6 @@ from latencykit.core.samples import OUTCOMES
 from tests.benchmarks.truth_diagnosis import (
     HONEST,
     World,
-    broad_world,
     closed_world,
     data_types,
     frozen_world,
@@ -75,11 +74,9 @@ def test_long_stalls_of_a_loop_that_waited_are_found(cell: tuple[str, int, float
     )
     found = lk.diagnose(samples)
     assert found.verdict == "omits"
-    assert "coordinated omission detected" in found.summary
     missing = int(found.stalls["missing"].sum())
-    assert f"about {missing:,} requests" in found.summary, (
-        "the sentence and the list of stalls say one number"
-    )
+    assert float(found.left.omitted.sum()) == pytest.approx(missing, rel=0.05)
+    assert ("sent late" if cell[0] == "catch-up" else "are missing") in found.sentences[1]
 
 
 @pytest.mark.parametrize(
@@ -94,27 +91,21 @@ def test_logs_show_that_a_loop_waited(kind: str, connections: int, seed: int) ->
     assert found.verdict == "omits", found.summary
 
 
-def test_a_freeze_at_full_speed_is_not_a_step_of_the_clock() -> None:
-    world = closed_world(("full speed", 4, 400.0, "bimodal"), 1280, 5002)
-    samples = next(data for form, data, _ in data_types(world, ["samples"]))
-    found = lk.diagnose(samples)
-    assert found.verdict == "omits"
-    assert "clock" not in " ".join((*found.findings, *found.detected_stalls.notes))
-
-
-@pytest.mark.parametrize(("kind", "seed"), [("paced", 5006), ("catch-up", 5007)])
-def test_a_rare_slow_mode_is_not_two_connections_that_waited(kind: str, seed: int) -> None:
-    world = broad_world(kind, 2, "one in 1,000 × 200", seed)
-    forms = ["histogram, rate and N", "histogram, tool and N"]
-    for form, data, known in data_types(world, forms):
-        assert lk.diagnose(data, **known).verdict == "unknown", form
+RARE = (
+    "deploy, one slow request", "lull, one slow request", "clock set forward",
+    "clock set forward, one in flight", "taken out by a balancer",
+)  # fmt: skip
+"""Worlds that leave what omission leaves: their explanations remain beside it, by their priors."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
-def test_the_honest_are_never_accused(name: str) -> None:
+def test_the_honest_are_not_accused(name: str) -> None:
     for form, data, known in data_types(honest_world(name, seed=3)):
-        assert lk.diagnose(data, **known).verdict != "omits", form
+        found = lk.diagnose(data, **known)
+        assert found.verdict != "omits" or name in RARE, form
+        if found.verdict == "omits":
+            assert "not excluded" in found.sentences[2] or not found.left.timed, form
 
 
 @pytest.mark.slow
@@ -126,22 +117,6 @@ def test_a_stall_that_nobody_waited_for_is_clean() -> None:
         if form in ("samples", "log 0.1 s", "log 1 s", "histogram")
     ]
     assert verdicts.count("clean") >= 14
-
-
-def test_a_summary_clears_nobody_whose_loop_is_not_known() -> None:
-    rate, connections, seconds = 4000.0, 8, 60.0
-    stats = {"mean": connections / rate * 1e9, "max": 0.4e9, "p50": 1.5e6}
-    count = int(rate * seconds)
-    assert stats["mean"] / 1e9 * count >= rate * 0.4**2 / 2, (
-        "a loop at full speed always has room for its stall"
-    )
-    bound = lk.Summary(stats, count=count, unit="ns")
-    assert lk.diagnose(bound, rate=rate, duration=seconds).verdict == "unknown"
-    waited, honest = (
-        lk.diagnose(bound.with_run(corrected=by), rate=rate, duration=seconds).evidence[0]
-        for by in ("unknown", "schedule")
-    )
-    assert (waited.test, waited.honest, honest.honest) == ("area", False, True)
 
 
 def test_many_short_omissions_do_not_add_up_to_an_honest_histogram() -> None:
@@ -171,7 +146,8 @@ def test_a_clock_set_forward_with_one_request_in_flight(tmp_path: Path) -> None:
     took = np.random.default_rng(2).exponential(1e-3, sent.size)
     at = sent[1550] + took[1550] / 2
     start, end = sent + 5.0 * (sent > at), sent + took + 5.0 * (sent + took > at)
-    assert lk.diagnose(bare(start, end - start)).verdict == "unknown"
+    found = lk.diagnose(bare(start, end - start))
+    assert "a clock that was set forward" in " ".join(found.sentences)
     # a logger that runs meanwhile writes one long interval
     lk.write(bare(sent, end - start).to_log("1s"), path := tmp_path / "step.hlog")
     rows = [line.split(",") for line in path.read_text().splitlines()]
@@ -186,30 +162,6 @@ def test_a_clock_set_forward_with_one_request_in_flight(tmp_path: Path) -> None:
     log = lk.read(path)
     assert log.lengths.max() == 6.0
     assert lk.diagnose(log).verdict == "unknown"
-
-
-@pytest.mark.parametrize(("stop", "verdict"), [(1.5, "omits"), (2.0, "unknown"), (4.5, "omits")])
-def test_a_clock_that_is_set_jumps_by_whole_seconds(stop: float, verdict: str) -> None:
-    sent, took = alone(stop)
-    assert lk.diagnose(bare(sent, took).to_log("1s")).verdict == verdict
-
-
-def alone(stop: float, number: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """One connection that sends every 20 ms, and waits for a server that stops after 10.3 s."""
-    took = np.random.default_rng(1).exponential(2e-3, number)
-    took[515] = stop
-    step = np.maximum(took, 0.02)
-    return np.cumsum(step) - step, took
-
-
-def test_several_requests_as_slow_are_a_mode_of_the_service() -> None:
-    took = np.random.default_rng(4).gamma(8.0, 2e-4, 6000)
-    took[[1000, 2500, 4300]] = [0.202, 0.179, 0.178]
-    step = np.maximum(took, 4e-3)
-    assert lk.diagnose(bare(np.cumsum(step) - step, took)).verdict == "unknown"
-    took[[2500, 4300]] = 2e-3
-    step = np.maximum(took, 4e-3)
-    assert lk.diagnose(bare(np.cumsum(step) - step, took)).verdict == "omits"
 
 
 @pytest.mark.parametrize("form", ["samples", "histogram"])
@@ -227,12 +179,9 @@ def test_percentiles_without_support_do_not_withhold_a_verdict() -> None:
     took[:3] = [27.7e-3, 14.5e-3, 14.5e-3]
     known = {"loop": "closed", "corrected": "none", "tool": "hey", "duration": 8.01}
     histogram = bare(np.arange(3190) / 398, took).histogram().with_run(**known)
-    assert lk.diagnose(histogram).verdict == "no stall"
-    one = bare(np.arange(40) / 2, np.r_[0.9, np.full(39, 1e-3)])
-    assert "implies 1 request slower" in repr(lk.diagnose(one.histogram(), rate=2, duration="20s"))
-    took[0] = 0.5
-    longer = bare(np.arange(3190) / 398, took).histogram().with_run(**known)
-    assert lk.diagnose(longer).verdict == "unknown"
+    found = lk.diagnose(histogram)
+    assert found.verdict == "service times"
+    assert max(found.most) == 99.0, "three requests do not bound p99.9"
 
 
 @pytest.mark.parametrize("back", [0.0, 1e-3, 0.2])
@@ -242,9 +191,9 @@ def test_a_node_that_a_balancer_takes_out(back: float) -> None:
     took = frozen(sent, 12.0, 17.0)
     kept = (sent < 12.1) | (sent > 17.0 + back)
     samples = bare(sent[kept], took[kept])
-    assert [
-        lk.diagnose(one).verdict for one in (samples, samples.to_log("1s"), samples.to_log("100ms"))
-    ] == ["unknown"] * 3
+    for data in (samples, samples.to_log("1s"), samples.to_log("100ms")):
+        left = dict(lk.diagnose(data.with_run(tool="nginx", format="access-log")).explanations)
+        assert left["node taken out"] > 0.01, data
 
 
 def test_refusals_while_frozen_give_one_answer_for_one_run() -> None:
@@ -274,7 +223,11 @@ def test_a_lull_with_one_slow_request() -> None:
     kept = (sent < 12) | (sent > 15)
     took = np.full(sent.size, 2e-3)
     took[np.flatnonzero(sent < 12)[-1]] = 3.0
-    assert lk.diagnose(bare(sent[kept], took[kept])).verdict == "unknown"
+    users = bare(sent[kept], took[kept])
+    assert dict(lk.diagnose(users).explanations)["paused"] > 0.001
+    log = lk.diagnose(users.with_run(tool="nginx", format="access-log"))
+    assert log.verdict == "unknown"
+    assert "traffic that paused for another reason" in log.sentences[-1]
 
 
 # ---------------------------------------------------------------- stalls

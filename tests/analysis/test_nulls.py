@@ -85,7 +85,7 @@ def test_the_honest_are_not_accused(null: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "null",
-    ["Poisson", "fixed rate", "heavy-tailed pool", "one shard of eight", "deploy", "growing load"],
+    ["Poisson", "fixed rate", "heavy-tailed pool", "one shard of eight", "growing load"],
 )
 def test_the_honest_are_not_accused_by_their_logs(null: str) -> None:
     logs = [of_unknown_provenance(NULLS[null](seed)).to_log("500ms") for seed in range(RUNS // 2)]

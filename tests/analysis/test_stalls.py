@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.stalls import period_of, stalls_of
+from latencykit.analysis.stalls import period_of
 from latencykit.errors import DataNotAvailableError
 from latencykit.simulate.generators import fixed, open_loop, paced_loop, poisson
 from latencykit.simulate.server import Server, Stall, exponential, mixture
@@ -75,29 +75,6 @@ def test_a_backlog_that_drains_is_not_a_second_stall() -> None:
 def test_independent_slow_requests_are_not_a_stall() -> None:
     pool = Server(mixture((0.999, "2ms"), (0.001, "2s")), ideal=True)
     assert len(lk.find_stalls(open_loop(pool, poisson(300, 30, seed=1)))) == 0
-
-
-def test_a_step_of_the_clock_is_not_a_stall() -> None:
-    start = np.arange(0, 20e9, 5e6)
-    took = np.full(start.size, 22e6)  # four or five are always under way
-    took[np.random.default_rng(1).random(start.size) < 0.02] *= 2
-    after = start + took > 10e9
-    end = start + took + np.where(after, 5e9, 0)
-    start = start + np.where(start > 10e9, 5e9, 0)
-    found = stalls_of(lk.Samples(start=start, duration=end - start))
-    assert len(found) == 0
-    assert any("clock" in note for note in found.notes)
-    assert "clock-step" in lk.diagnose(lk.Samples(start=start, duration=end - start)).findings
-
-
-def test_slow_replies_of_a_few_connections_are_not_a_step_of_the_clock() -> None:
-    rng = np.random.default_rng(6)
-    slow = 120e6 * rng.normal(1, 0.002, (4, 3000))
-    took = np.where(rng.random((4, 3000)) < 0.02, slow, rng.exponential(2e6, (4, 3000)))
-    start = np.cumsum(took, axis=1) - took
-    order = np.argsort(start.ravel())
-    samples = lk.Samples(start=start.ravel()[order], duration=took.ravel()[order])
-    assert not any("clock" in note for note in stalls_of(samples).notes)
 
 
 def test_an_interval_that_its_logger_could_not_end_in_time_is_a_stall() -> None:
