@@ -41,7 +41,7 @@ EXPLANATIONS = {
     "paused": "traffic that paused for another reason",
     "node taken out": "a node that was taken out of service",
     "clock step": "a clock that was set forward",
-    "none of these": "none of these",
+    "none of these": "something else",
 }
 """Explanations of a stall, and how a sentence names them."""
 

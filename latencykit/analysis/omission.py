@@ -149,7 +149,7 @@ def diagnose(
     stalls = Stalls.none()
     if facts.timed:
         stalls = stalls_of(facts.data, facts.first_pass, facts.trace)
-    judged = facts.count and facts.data.unit in NANOSECONDS
+    judged = facts.count > 0 and facts.extent_known and facts.data.unit in NANOSECONDS
     left = stall_record(facts, stalls) if judged else None
     explained = explain_stalls(left, facts.source, facts.connections) if left else None
     omission = 0.0 if explained is None else explained.omission
@@ -179,7 +179,7 @@ def diagnose(
         verdict = "unknown"
     elif explained and left and shown and _all_recorded(facts, left, explained):
         verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
-    elif facts.corrected_by == "schedule" and facts.extent_known and omission < VERDICT.suspected:
+    elif facts.corrected_by and not filled and judged and omission < VERDICT.suspected:
         verdict, sure = ("clean" if shown else "no stall"), True
     elif _nothing_to_omit(facts, stalls, bound):
         verdict, sure = "no stall", True
