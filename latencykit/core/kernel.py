@@ -1,7 +1,7 @@
 """The loops that numpy takes many passes for, compiled where the installation found a compiler.
 
-numpy is the definition and the fallback: every function here has a twin in numpy (`table_cells` in
-pandas), the compiled one refuses whatever is not plain, and the twin then words the error.
+numpy is the definition and the fallback: every function here has a twin in numpy, the compiled one
+refuses whatever is not plain, and the twin then words the error.
 ``LATENCYKIT_KERNEL=no`` turns the compiled loops off, ``=yes`` makes it an error that they are
 missing; `in_use` says which are used.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +31,9 @@ if TYPE_CHECKING:
 
 FILE = "_kernel.dll" if sys.platform == "win32" else "_kernel.so"
 _LARGEST = 16 << 20  # bytes of varints: 16 times as many are set aside, and touched where filled
-_ROOM = 4 << 20  # bytes that are inflated in one call
 _SHORTEST_LINE = 16  # bytes of an interval at least, almost
-_MARGIN = 512  # bytes that the compiled loops may touch behind them
-_WORDS = 1 << 12  # different ones in a column of a piece of a table
 _FEW = 64  # entries of a row of a table, which are added sooner one by one
-_VERSION = 5  # of kernel.c: a library that an older checkout left behind is not used
+_VERSION = 6  # of kernel.c: a library that an older checkout left behind is not used
 
 
 def _load() -> ctypes.CDLL | None:
@@ -55,10 +51,8 @@ def _load() -> ctypes.CDLL | None:
             "lk_places": "aiaiaiaa",
             "lk_fold": "siaaiaiaiaiaaiaa",
             "lk_lines": "siiaia",
-            "lk_open": "siaaiiaiaia",
             "lk_top": "siaaiaiaiaaiaaai",
             "lk_values": "aiidiai",
-            "lk_table": "siiaiiaaaiaaaai",
             "lk_measured": "aiiiiiaia",
         }
         kinds = {
@@ -119,39 +113,6 @@ def lines_and_commas(text: bytes) -> tuple[Ints, Ints] | None:
     commas = np.empty((ends.size, width), np.int64)
     found = _C.lk_lines(text, len(text), width, _at(ends), ends.size, _at(commas))
     return None if found < 0 else (ends[:found], commas[:found].reshape(-1))
-
-
-class _Buffers(threading.local):
-    """Memory for `open_texts` that each thread keeps; what is not filled is not touched."""
-
-    raw = out = np.empty(0, np.uint8)
-
-
-_buffers = _Buffers()
-
-
-def open_texts(
-    data: bytes, begins: Ints, ends: Ints, most: int, room: int
-) -> tuple[bytes, Ints] | None:
-    """Inflate compressed histograms of version 2, given in base64; None for other code to do so.
-
-    Returns what the first ones inflate to, end to end, and where each ends; up to one that is not
-    plain, that would take more than `most` bytes, or that does not fit into `room`.
-    """
-    longest = int((ends - begins).max(initial=-1))
-    if _C is None or not 0 <= longest <= _LARGEST or not _plain(begins, ends):
-        return None
-    room = min(room, _ROOM)
-    if _buffers.raw.size < longest + _MARGIN:
-        _buffers.raw = np.empty(longest + _MARGIN, np.uint8)
-    if _buffers.out.size < room + _MARGIN:
-        _buffers.out = np.empty(room + _MARGIN, np.uint8)
-    raw, out, stops = _buffers.raw, _buffers.out, np.empty(ends.size, np.int64)
-    done = _C.lk_open(
-        data, len(data), _at(begins), _at(ends), ends.size, most,
-        _at(raw), raw.size, _at(out), room, _at(stops),
-    )  # fmt: skip
-    return (out[: stops[done - 1]].tobytes(), stops[:done]) if done else None
 
 
 def decode_varints(
@@ -303,41 +264,6 @@ def _lowered(percentiles: tuple[float, ...]) -> Floats | None:
     given = np.asarray(percentiles, np.float64)
     valid = bool(((given >= 0) & (given <= 100)).all())
     return np.maximum(np.nextafter(given, -np.inf), 0.0) if valid else None
-
-
-def table_cells(
-    text: bytes, sep: str, columns: Sequence[str], numbers: Sequence[str], words: Sequence[str]
-) -> tuple[dict[str, AnyArray], dict[str, tuple[AnyArray, AnyArray]]] | None:
-    """Return some columns of the rows of a delimited table; None for others to read them.
-
-    Numbers are int64, or float64 where one is spelled as a fraction or empty (NaN); words are codes
-    and what they stand for.
-    """
-    if _C is None or sep == " ":
-        return None
-    role = {name: k for k, name in enumerate(numbers)} | {n: -2 - k for k, n in enumerate(words)}
-    roles = np.array([role.get(name, -1) for name in columns], np.int64)
-    lines = np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-    room = min(int(lines), len(text) // roles.size)
-    digits = np.empty((len(numbers), room), np.int64)
-    powers, fractions = np.empty(digits.shape, np.int8), np.zeros(len(numbers), np.uint8)
-    codes, known = np.empty((len(words), room), np.int32), np.zeros(len(words), np.int64)
-    spans = np.empty((len(words), _WORDS, 2), np.int64)
-    slots = np.zeros((len(words), 2 * _WORDS), np.int32)
-    rows = _C.lk_table(
-        text, len(text), ord(sep), _at(roles), roles.size, room, _at(digits), _at(powers),
-        _at(fractions), len(numbers), _at(codes), _at(spans), _at(known), _at(slots), _WORDS,
-    )  # fmt: skip
-    if rows < 0:
-        return None
-    kinds = [np.float64 if fraction else np.int64 for fraction in fractions]
-    values = {name: digits[k, :rows].view(kinds[k]) for k, name in enumerate(numbers)}
-    coded: dict[str, tuple[AnyArray, AnyArray]] = {}
-    for k, name in enumerate(words):
-        texts = [text[begin:end] for begin, end in spans[k, : known[k]].tolist()]
-        names = [word.decode("utf-8", "backslashreplace") for word in texts]
-        coded[name] = codes[k, :rows], np.array(names, object)
-    return values, coded
 
 
 def count_plain(

@@ -515,15 +515,6 @@ def open_payloads(texts: Sequence[bytes], limits: Limits | None = None) -> Paylo
 def open_between(data: bytes, begins: Ints, ends: Ints, limits: Limits | None = None) -> Payloads:
     """Open the payload fields that lie there, as `open_payloads` does."""
     limits = limits or in_force()
-    if begins.size and int((ends - begins).max()) <= limits.line:
-        most, room = limits.inflated, limits.block
-        opened = kernel.open_texts(data, begins, ends, most, room)
-        if opened is not None and opened[1].size and opened[1][0] >= HEADER_BYTES:
-            plain, stops = opened
-            starts = np.concatenate(([0], stops[:-1])) + HEADER_BYTES
-            layouts = _layouts(plain, starts, stops, limits)
-            if layouts is not None:
-                return Payloads(layouts, plain, starts, stops)
     return open_payloads(between(data, begins, ends), limits)
 
 

@@ -1,4 +1,4 @@
-"""Files of rows in pieces: plain tables by the kernel, others by numpy or pandas; and lines."""
+"""Files of rows in pieces: small ones by numpy, others by pandas; and lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
-from latencykit.core import kernel
 from latencykit.core.columns import Words, encoded
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InputTooLargeError
@@ -265,23 +264,6 @@ def _count(data: bytes, character: bytes) -> int:
     return sum(int(np.count_nonzero(part == wanted)) for part in parts)
 
 
-def _compiled(data: bytes, skip: int, layout: RowLayout) -> Table | None:
-    """The table as the compiled kernel reads it; None where not all of it is as expected."""
-    at = 0
-    for _ in range(skip):
-        at = data.find(b"\n", at) + 1 or len(data)
-    above, text = data[:at].replace(b"\r\n", b""), data[at:] if at else data
-    if above.count(b'"') % 2 or b"\r" in above or layout.comment or layout.padded:
-        return None
-    read = kernel.table_cells(text, layout.sep, layout.columns, layout.numbers, layout.words)
-    if read is None:
-        return None
-    numbers, words = read
-    if any(np.any(_unfit(values, name, layout)) for name, values in numbers.items()):
-        return None
-    return Table(numbers | {name: Words(*coded).sorted() for name, coded in words.items()})
-
-
 def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
     """The table as numpy reads it; None where not all of it is as expected, or it is large.
 
@@ -437,9 +419,7 @@ def _parsed(
     piece: _Piece, source: Source, options: ReadOptions, layout: RowLayout
 ) -> tuple[Table, int]:
     """Good rows of a piece, and how many it has; corrupt ones raise or are reported."""
-    plain = _compiled(piece.data, piece.skip, layout)
-    if plain is None:
-        plain = _plain(piece.data, piece.skip, layout)
+    plain = _plain(piece.data, piece.skip, layout)
     if plain is not None:
         return plain, len(plain)
     import pandas as pd

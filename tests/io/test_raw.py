@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latencykit.core import kernel
 from latencykit.core.histogram import Histogram
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import (
@@ -130,10 +129,8 @@ def test_statistics_are_not_samples(name):
 
 @contextmanager
 def read_by(reader):
-    """Have the kernel, numpy or pandas read tables, which are tried in this order."""
+    """Have numpy or pandas read tables, which are tried in this order."""
     with pytest.MonkeyPatch.context() as patch:
-        if reader != "kernel":
-            patch.setattr(kernel, "_C", None)
         patch.setattr(table_rows, "_SMALL", 0 if reader == "pandas" else 1 << 20)
         yield
 
@@ -149,7 +146,7 @@ def read_by(reader):
         "start_s,latency_ms\r0.0,1.5\r0.5,2.25\r", 'start_s,text,latency_ms\n0.0,"two\nlines",1.5\n0.5,,2.25\n',
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("by", ["kernel", "numpy", "pandas"])
+@pytest.mark.parametrize("by", ["numpy", "pandas"])
 def test_one_table_in_every_dress(read_text, by, text):
     with read_by(by):
         data = only(read_text(text, "x.csv"))
@@ -164,20 +161,20 @@ CELLS = ("1", "-2.5", "+3", "4e2", "5.", ".5", "007", " 8", "9 ", "1_0", "0x1", 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("text", ['"a, {}"', '"a,{}"', "a{}"])
-def test_kernel_numpy_and_pandas_read_the_same(tmp_path, cell, lenient, text):
+def test_numpy_and_pandas_read_the_same(tmp_path, cell, lenient, text):
     path, readings = tmp_path / "x.csv", []
     lines = "".join(
         f"{k},{cell if k % 5 == 4 else k / 8},{text.format(cell)},{cell}\n" for k in range(40)
     )
     path.write_text(f"start_s,latency_ms,name,status\n{lines}")
-    for by in ("kernel", "numpy", "pandas"):
+    for by in ("numpy", "pandas"):
         with read_by(by):
             try:
                 options = ReadOptions(lenient=lenient, columns=True)
                 readings.append(read_source(Source(path), options))
             except LatencyKitError as error:
                 readings.append(str(error))
-    assert readings[0] == readings[1] == readings[2]
+    assert readings[0] == readings[1]
 
 
 def test_digits_grouped_by_commas_need_quotes(read_text):
