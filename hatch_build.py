@@ -22,8 +22,6 @@ except ImportError:  # run by hand
 
 _WINDOWS = sys.platform == "win32"
 KERNEL = "latencykit/core/_kernel" + (".dll" if _WINDOWS else ".so")
-# an extension: needs Python.h, and a Python with a global lock
-_ROWS = "latencykit/record/_rows.abi3.so"
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-shared", "-fvisibility=hidden"]
 
 
@@ -67,17 +65,7 @@ def compile_all(root: Path, out: Path) -> list[str]:
     problem = _compile(root / "latencykit/core/kernel.c", out / KERNEL, [])
     if problem and choice == "yes":
         raise RuntimeError(f"LATENCYKIT_KERNEL=yes, but the kernel cannot be compiled: {problem}")
-    if problem:
-        return []
-    headers = sysconfig.get_paths()["include"]
-    if _WINDOWS or not Path(headers, "Python.h").exists() or "t" in getattr(sys, "abiflags", ""):
-        return [KERNEL]
-    flags = [
-        f"-I{headers}",
-        *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []),
-    ]
-    problem = _compile(root / "latencykit/record/_rows.c", out / _ROWS, flags)
-    return [KERNEL] if problem else [KERNEL, _ROWS]
+    return [] if problem else [KERNEL]
 
 
 def _compile(source: Path, library: Path, flags: list[str]) -> str | None:
@@ -110,17 +98,14 @@ def _compile(source: Path, library: Path, flags: list[str]) -> str | None:
 
 _TRIAL = """
 import ctypes, sys
-library = ctypes.PyDLL(sys.argv[1])
-if "kernel" in sys.argv[1]:
-    numbers, address, number = ctypes.c_int64 * 3, ctypes.c_void_p, ctypes.c_int64
-    total, index, counts = numbers(1, 2, 3), numbers(0, 2, 2), numbers(5, 6, 7)
-    add = library.lk_add
-    add.restype, add.argtypes = number, [address, number, address, address, number]
-    add(total, 3, index, counts, 3)
-    if list(total) != [6, 2, 16]:
-        sys.exit("what it compiled computes other sums")
-else:
-    library.PyInit__rows
+library = ctypes.CDLL(sys.argv[1])
+numbers, address, number = ctypes.c_int64 * 3, ctypes.c_void_p, ctypes.c_int64
+total, index, counts = numbers(1, 2, 3), numbers(0, 2, 2), numbers(5, 6, 7)
+add = library.lk_add
+add.restype, add.argtypes = number, [address, number, address, address, number]
+add(total, 3, index, counts, 3)
+if list(total) != [6, 2, 16]:
+    sys.exit("what it compiled computes other sums")
 """
 
 

@@ -62,7 +62,7 @@ def main() -> None:
         for name in _PACKAGES:
             package = importlib.import_module(f"latencykit.{name}")
             for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-                if module.name.endswith(("._kernel", "._rows")):
+                if module.name.endswith("._kernel"):
                     continue  # compiled
                 importlib.import_module(module.name)
         targets = importlib.import_module("tests.fuzz.targets")
