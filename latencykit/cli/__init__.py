@@ -132,7 +132,6 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "Print the script that completes commands in a shell.",
             "latencykit completion bash >> ~/.bashrc",
         ),
-        ("man", "Print the manual page.", "latencykit man | man -l -"),
     ),
 }
 
