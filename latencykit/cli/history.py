@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import shlex
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,12 +19,13 @@ from latencykit.cli.options import (
     inputs,
     names_in,
     note,
-    progress,
 )
 from latencykit.cli.output import atomic, print_result
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from latencykit.history.history import History, HistoryVerdict
 
 _RERUNS = 2  # three runs decide
@@ -83,34 +85,6 @@ def add(
         series, commit=commit, branch=branch, time=_seconds(time), labels=labels
     )
     click.echo(place)
-    return 0
-
-
-@command.command("import", cls=Command)
-@inputs()
-@_store
-@_label
-def import_(given: Inputs, store: str, label: tuple[str, ...]) -> int:
-    """Add the runs that another tool kept.
-
-    FILES are data.js of github-action-benchmark, the folder .benchmarks of pytest-benchmark, asv's
-    results, or a CSV with the columns series, time and value (commit, branch and unit, too, if they
-    are known); any other output is one run, at the time of its file. Importing a file again adds
-    the new runs only.
-    """
-    from latencykit.history.history import History, parse_labels
-    from latencykit.history.other_histories import read_history
-
-    labels, history, added = parse_labels(label), History(store), 0
-    for path in given.files:
-        with progress(f"importing {Path(path).name}"):
-            for run in read_history(path):
-                history.add(
-                    run.series, commit=run.commit or "", branch=run.branch or "", time=run.time,
-                    labels=run.labels | labels, host="", measured=run.time,
-                )  # fmt: skip
-                added += 1
-    click.echo(f"{added:,} runs are in {store}")
     return 0
 
 
@@ -287,11 +261,13 @@ def _run(text: str) -> None:
 
 def _seconds(text: str | None) -> float | None:
     """Seconds since 1970 from ISO time or a number."""
-    from latencykit.history.other_histories import parse_time
-
     if text is None:
         return None
-    seconds = parse_time(text)
-    if seconds is None:
-        raise InvalidArgumentError(f"{text!r} is not a time; write it as 2026-01-31T12:00:00Z")
-    return seconds
+    with contextlib.suppress(ValueError):
+        return float(text)
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        expected = "write it as 2026-01-31T12:00:00Z"
+        raise InvalidArgumentError(f"{text!r} is not a time; {expected}") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()

@@ -400,7 +400,7 @@ def _commands(folder: Path) -> None:
     defaults = cli.cli.context_settings["show_default"]
     root = click.Context(cli.cli, info_name="latencykit", show_default=defaults)
     parts = [
-        "# Commands\n\nThe same texts as `latencykit COMMAND --help`; `latencykit man` prints them as a manual page, and "
+        "# Commands\n\nThe same texts as `latencykit COMMAND --help`; "
         "`latencykit completion` prints the script that completes them in a shell. FILES are paths, globs quoted or not, "
         "URLs, `NAME=path` for a label, or `-` for standard input.\n\nExit status: 0 done, 1 a verdict is negative, 2 usage or "
         "unreadable input, 130 interrupted, 141 the reader of the output has closed it.\n"

@@ -1,4 +1,4 @@
-"""``latencykit history``: add, import, check, show."""
+"""``latencykit history``: add, check, show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.io.native_json import write_json
-from tests.benchmarks.history import FILES
 from tests.conftest import DATA
 from tests.history.conftest import fill
 from tests.views.test_schemas import validated
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     Run = Callable[..., tuple[int, str, str]]
 
-FORMATS = DATA / "formats"
 
 
 @pytest.fixture
@@ -124,99 +122,6 @@ def test_a_page_shows_no_markup_of_a_name(run: Run, tmp_path: Path) -> None:
         )
     assert run("history", "show", "--store", tmp_path / "h", "-o", tmp_path / "p.html")[0] == 0
     assert "<script>alert" not in (tmp_path / "p.html").read_text()
-
-
-def test_import_of_a_table_adds_each_run_once(run: Run, tmp_path: Path) -> None:
-    store = tmp_path / "history"
-    for _ in range(2):
-        status, out, _ = run("history", "import", FILES[1], "--store", store)
-        assert status == 0
-    assert "53 runs" in out
-    history = lk.History(store)
-    assert len(history.runs) == 53
-    assert history.runs[0].commit
-    row = history.judge({"s1": lk.Summary({"mean": 5.0})}).rows[0]
-    assert (row.verdict, row.runs) == ("confirm", 53)
-
-
-def test_import_of_what_other_tools_keep(run: Run, tmp_path: Path) -> None:
-    bench = {"name": "parse", "value": 250.0, "unit": "ns/iter", "range": "± 3"}
-    entry = {
-        "commit": {"id": "abc", "timestamp": "2024-01-01T00:00:00Z"}, "date": 1704067200000,
-        "tool": "cargo", "benches": [bench, {"name": "rate", "value": 2.0, "unit": "ops/sec"}],
-    }  # fmt: skip
-    data = tmp_path / "data.js"
-    data.write_text("window.BENCHMARK_DATA = " + json.dumps({"entries": {"Rust": [entry]}}))
-    asv = tmp_path / "results" / "box" / "abc-env.json"
-    asv.parent.mkdir(parents=True)
-    asv.write_text(
-        json.dumps(
-            {
-                "commit_hash": "def", "date": 1704067200000, "params": {"machine": "box"},
-                "result_columns": ["result", "params"],
-                "results": {"suite.time_it": [[0.5, 0.7], [["1", "2"]]], "suite.time_one": [[0.1], []]},
-            }
-        )
-    )  # fmt: skip
-    for path in (data, tmp_path / "results"):
-        assert run("history", "import", path, "--store", tmp_path / "h")[0] == 0
-    first, second = sorted(lk.History(tmp_path / "h").runs, key=lambda known: known.commit or "")
-    assert {name: entry.value("mean") for name, entry in first.series.items()} == {
-        "parse": 250.0, "rate": 5e8,
-    }  # fmt: skip
-    assert {name: entry.value("mean") for name, entry in second.series.items()} == {
-        "suite.time_it(1)": 5e8, "suite.time_it(2)": 7e8, "suite.time_one": 1e8,
-    }  # fmt: skip
-    assert second.labels == {"machine": "box"}
-    (tmp_path / "other.js").write_text("window.BENCHMARK_DATA = {}")
-    assert run("history", "import", tmp_path / "other.js", "--store", tmp_path / "h")[0] == 2
-
-
-@pytest.mark.parametrize(
-    ("sample", "series", "statistic", "value"),
-    [
-        ("pytest-benchmark/save-data/out.json", "test_sort[100]", "mean", 1687.737),
-        ("criterion/first-run/criterion", "slow/sleep 2ms", "p50", 2_083_839),
-        ("jmh-json/single-shot/result.json", "demo.MapBench.alloc size=10000", "p50", 744_551),
-        ("jmh-json/sample-time/sample.json.gz", "demo.MapBench.alloc size=100", "p99", 2600.48),
-    ],
-)  # fmt: skip
-def test_import_of_benchmark_harnesses(
-    run: Run, tmp_path: Path, sample: str, series: str, statistic: str, value: float
-) -> None:
-    for _ in range(2):  # the same run is added once
-        status, out, _ = run(
-            "history", "import", FORMATS / sample, "--store", tmp_path / "h", "--label", "a=b"
-        )
-        assert (status, out.startswith("1 run")) == (0, True)
-    (only,) = lk.History(tmp_path / "h").runs
-    assert only.series[series].value(statistic) == pytest.approx(value, rel=1e-5)
-    assert only.series[series].unit == "ns"
-    assert only.labels["a"] == "b"
-    assert (only.commit, only.branch) == (None, None)
-
-
-def test_import_of_a_folder_of_pytest_benchmark(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / ".benchmarks" / "Linux-CPython-3.11-64bit"
-    folder.mkdir(parents=True)
-    facts = json.loads((FORMATS / "pytest-benchmark/save-data/out.json").read_text())
-    for number in range(3):
-        commit = {
-            "id": f"{number:040x}",
-            "branch": "main",
-            "time": f"2026-01-0{number + 1}T00:00:00Z",
-        }
-        text = json.dumps(facts | {"commit_info": commit})
-        (folder / f"000{number}_run.json").write_text(text)
-    (folder / "notes.json").write_text('{"a": 1}')
-    assert run("history", "import", tmp_path / ".benchmarks", "--store", tmp_path / "h")[0] == 0
-    runs = lk.History(tmp_path / "h").runs
-    assert [known.commit for known in runs] == [f"{number:040x}" for number in range(3)]
-    assert [known.time for known in runs] == [1767225600.0 + number * 86_400 for number in range(3)]
-    assert all(known.branch == "main" and known.labels == {"machine": "vm"} for known in runs)
-    (folder / "0003_run.json").write_text(json.dumps(facts | {"benchmarks": [{"name": 3}]}))
-    status, _, error = run("history", "import", tmp_path / ".benchmarks", "--store", tmp_path / "i")
-    assert (status, error.count("\n")) == (2, 1)
 
 
 def test_compare_takes_the_run_noise_of_a_history(run: Run, store: Path, values: Any) -> None:
