@@ -566,18 +566,15 @@ class SlidingSums:
         The group of each interval.
     done : callable
         Takes the number of a group and its sums, (layout, index, counts) for each of its layouts.
-    rows : ndarray of int64, optional
-        The rows that will come; by default all.
     """
 
     def __init__(
         self,
         group: Ints,
         done: Callable[[int, list[Counts]], None],
-        rows: Ints | None = None,
     ) -> None:
         self._group, self._done = group, done
-        self._left: list[int] = np.bincount(group if rows is None else group[rows]).tolist()
+        self._left: list[int] = np.bincount(group).tolist()
         self._open: dict[int, dict[Buckets, Ints]] = {}
         self._aside: dict[int, dict[Buckets, list[tuple[Ints, Ints]]]] = {}
         self._spare: list[Ints] = []
@@ -644,13 +641,6 @@ class SlidingSums:
             if total.index.size:
                 self.put(number, block.buckets, total.index, total.counts, total.width)
             self._arrived(number, rows.size)
-
-    def add_sums(self, row: int, sums: list[Counts]) -> None:
-        """Take one interval in, given by its layouts."""
-        number = int(self._group[row])
-        for buckets, index, counts in sums:
-            self.put(number, buckets, index, counts, int(index[-1]) + 1)
-        self._arrived(number, 1)
 
     def close(self) -> None:
         """Hand on the groups of which some intervals never arrived: empty ones may be left out."""

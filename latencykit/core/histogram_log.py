@@ -9,7 +9,6 @@ the log.
 from __future__ import annotations
 
 import math
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
@@ -42,7 +41,7 @@ from latencykit.core.histogram import (
     reported,
 )
 from latencykit.core.log_cache import LogCache, Request, Shelf
-from latencykit.core.quantiles import PercentileRow, distinct, median
+from latencykit.core.quantiles import PercentileRow, distinct
 from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
@@ -98,10 +97,8 @@ _ENTRIES = 1 << 15  # buckets of slots that are handed on together
 _LONG_LOG_BINS = 2048  # of the table of tails, of a log of more than 4 · `MOST_BINS` intervals
 _FEW_ROWS = 256  # of a part, beside which what every pass does once for each part counts
 _TOGETHER = 512 << 10  # bytes of short parts that are decoded together
-_SLOT_ROWS = 16  # intervals per slot from which on slots are summed before they are tabulated
 _TAGS_APART = 16  # of more tags, whose sums would all grow at once, windows are not kept apart
 _OVERLAP = 1.1  # times the time that intervals cover: more, and they lie side by side
-_SPANS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 24 * 3600)  # seconds
 _LEAST_ROWS = 64  # a pass over fewer intervals than these, of more, is not kept
 
 
@@ -529,35 +526,14 @@ class HistogramLog(HistogramBacked, Value):
         slot = moment.reshape(-1) // max(1, math.ceil(times.size / most))
         return slot, int(slot.max(initial=-1)) + 1
 
-    def _spans(self) -> Ints:
-        """The span of each interval: a width that people resample to, and that fills a window."""
-        steps = np.diff(distinct(self.starts))
-        least = log_cache.WINDOW * float(median(steps)) if steps.size else 1.0
-        width = next((span for span in _SPANS if span >= least), least)
-        return np.unique(slot_numbers(self.starts, width), return_inverse=True)[1].reshape(-1)
-
     def _new_cache(self, request: Request) -> LogCache:
         """Return a cache for a pass over this log, which also answers what `expect` announced."""
         request |= self._shelf.expected or request
-        codes, tags = self._tags_by_name()
-        few = tags <= _TAGS_APART
-        family = self._where[0] * tags + codes if few else self._where[0]
-        slot = table = None
+        table = None
         if request.table:
-            slot, slots = self._tail_bins()
-            table = partial(TailTable, slot, slots, codes, tags)
-            pays = slots * (int(family.max()) + 1) * _SLOT_ROWS <= len(self)
-            slot = slot if few and pays else None
+            table = TailTable(*self._tail_bins(), *self._tags_by_name())
         return LogCache(
-            self._places,
-            family,
-            self._spans,
-            slot,
-            table,
-            self._scaled,
-            request,
-            self._factor,
-            keeps=self._shelf.keeps,
+            self._places, table, self._scaled, request, self._factor, keeps=self._shelf.keeps
         )
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
@@ -631,29 +607,6 @@ class HistogramLog(HistogramBacked, Value):
         if like is None:
             self._whole = histogram._counted_from(self)
         return histogram
-
-    def _summed_blocks(
-        self, group: Ints, known: tuple[LogCache, Ints] | None
-    ) -> tuple[Ints, Callable[[Fold], Iterator[tuple[Block, Any]]]]:
-        """Return blocks that give the same sums of groups, and which of their rows will come.
-
-        A row may stand for neighbours of one group: it is numbered as the first of them. The blocks
-        are those of `_blocks_ahead` for a fold.
-        """
-        units, rest = np.zeros(0, np.int64), np.arange(len(self))
-        windows: Iterator[Block] = iter(())
-        if known is not None:
-            units, windows, rest = known[0].sums(known[1], group)
-
-        def blocks(fold: Fold) -> Iterator[tuple[Block, Any]]:
-            for window in windows:
-                yield self._in_unit(window), None
-            if rest.size:
-                yield from self._view(rest)._blocks_ahead(
-                    fold, lambda block: block.numbered(rest[block.rows])
-                )
-
-        return np.concatenate((units, rest)), blocks
 
     def by_interval(self, percentiles: Sequence[float] = (50, 90, 99, 99.9)) -> pd.DataFrame:
         """Return one row per interval: start, length, tag, count, max and the percentiles."""
@@ -786,7 +739,7 @@ def total_of(log: HistogramLog) -> list[Counts]:
     if plain and known is not None and known[0].total and known[1].size == known[0].size:
         return known[0].total.sums()
     fold = TotalsFold()
-    for block, result in log._summed_blocks(np.zeros(len(log), np.int64), known)[1](fold):
+    for block, result in log._blocks_ahead(fold):
         join(fold, block, result)
     return fold.sums()
 
@@ -922,19 +875,15 @@ class SlotPart:
         slot = position[self._group]
         chosen = np.flatnonzero(slot >= 0)
         chosen = chosen[np.argsort(slot[chosen], kind="stable")]
-        # Intervals of one part come in order of time, but those of several parts one part after the
-        # other, and sums from memory before what is decoded beside them.
-        known = self._log._cached()
+        # Intervals of one part come in order of time, those of several one part after the other.
         turns = 1
-        if len(self._log._parts) > 1 or (known is not None and known[0].part is None):
+        if len(self._log._parts) > 1:
             turns = max(1, min(chosen.size // _TURN, rows.size))
         bounds = np.searchsorted(slot[chosen], (np.arange(turns + 1) * rows.size) // turns)
         for first, end in pairwise(bounds.tolist()):
             mine = np.sort(chosen[first:end])
             if not mine.size:
                 continue
-            view = self._log._view(mine)
-            units, blocks = view._summed_blocks(slot[mine], view._cached())
             ready: list[tuple[int, Buckets, Ints, Ints]] = []
 
             def slot_done(number: int, sums: list[Counts]) -> None:
@@ -942,8 +891,8 @@ class SlotPart:
                     sums = [as_interval(merge_histograms([of_interval(*one) for one in sums]))]
                 ready.extend((number, *one) for one in sums)  # noqa: B023
 
-            sums = SlidingSums(slot[mine], slot_done, units)
-            for block, result in blocks(sums):
+            sums = SlidingSums(slot[mine], slot_done)
+            for block, result in self._log._view(mine)._blocks_ahead(sums):
                 join(sums, block, result)
                 if sum(one[2].size for one in ready) > _ENTRIES:
                     yield from _joined(rows, ready)
@@ -1031,7 +980,7 @@ def _few_parts(
                 own = block.numbered(mine[np.searchsorted(row_of[mine], block.rows)])
                 of_layout.setdefault((type(own), own.buckets), []).append(own)
                 size += own.nbytes
-        if size > log_cache.WHOLE:  # they would be in memory twice
+        if size > log_cache.BUDGET:  # they would be in memory twice
             return parts, (part_of, row_of)
     joined: list[Block] = []
     for first, *more in of_layout.values():

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIMITS = {
-    "whole": {"WHOLE": 1 << 30},
-    "sums": {"WHOLE": 0, "WINDOW": 4},
-    "later sums": {"WHOLE": 3000, "WINDOW": 4},
-    "wider sums": {"WHOLE": 0, "WINDOW": 4, "SUMS": 600},
-}
+BUDGETS = {"all intervals": 1 << 30, "none": 0, "none after some": 3000}
 
 
 class Counting:
@@ -97,7 +92,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
 @given(
     seed=st.integers(0, 1 << 20), rows=st.integers(1, 90), tags=st.integers(1, 4),
     layouts=st.integers(1, 2), asked=st.permutations(range(5)),
@@ -105,11 +100,10 @@ def assert_same(one: Any, other: Any) -> None:
 )  # fmt: skip
 @settings(max_examples=3, deadline=None)
 def test_answers_from_memory_equal_those_from_the_payloads(
-    limits, seed, rows, tags, layouts, asked, low, high
+    budget, seed, rows, tags, layouts, asked, low, high
 ):
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in limits.items():
-            patch.setattr(log_cache, name, value)
+        patch.setattr(log_cache, "BUDGET", budget)
         for name, value in (
             ("MOST_BINS", 4),
             ("_LONG_LOG_BINS", 2),
@@ -180,9 +174,8 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limits", ["whole", "sums"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command, limits):
+def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command):
     decoded = 0
     blocks_of = hlog.HlogPart.blocks
 
@@ -194,8 +187,6 @@ def test_a_command_decodes_a_log_once(long_log, tmp_path, monkeypatch, command, 
 
     monkeypatch.setattr(hlog.HlogPart, "blocks", blocks)
     monkeypatch.setattr(hlog, "KEEP", 0)
-    for name, value in LIMITS[limits].items():
-        monkeypatch.setattr(log_cache, name, value)
     monkeypatch.chdir(tmp_path)
     files = [str(long_log)] * (2 if command == "compare" else 1)
     done = CliRunner().invoke(cli, [command.split()[0], *files, *COMMANDS[command]])
@@ -227,29 +218,6 @@ def test_entries_near_the_maximum_are_kept(seed, part):
                 assert kept[row] == every[len(every) - len(kept[row]) :]
                 assert len(kept[row]) >= above
     assert TopFold(part, most=0).blocks() is not None
-
-
-def test_resampling_to_common_spans_decodes_nothing_again(monkeypatch):
-    monkeypatch.setattr(log_cache, "WHOLE", 0)
-    rows, rng = 3000, np.random.default_rng(3)
-    buckets = HdrBuckets(3)
-    of_row = np.sort(rng.integers(0, rows, 5 * rows))
-    part = Counting(
-        [block_of_rows(of_row, buckets.index_of(rng.lognormal(10, 1, of_row.size)), rows, buckets)]
-    )
-    there = np.flatnonzero(rng.random(rows) > 0.01)
-    log = HistogramLog(  # and clocks drift: spans are of time, not of rows
-        there * 1.0007, np.ones(there.size), [part], where=(np.zeros(there.size, np.int64), there)
-    )
-    log.histogram()
-    seen = part.asked
-    for width in ("5m", "10m", "15m", "1h"):
-        wide = interval_series(log.resample(width), [50, 99])
-        assert part.asked == seen
-        assert np.array_equal(
-            wide.values, interval_series(direct(log).resample(width), [50, 99]).values
-        )
-        seen = part.asked
 
 
 def test_a_log_that_is_asked_once_keeps_nothing():

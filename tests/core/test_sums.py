@@ -442,7 +442,7 @@ def test_short_logs_are_merged_as_long_ones_are(monkeypatch, seed):
     together = merge_logs(logs)
     assert len(together._parts) < len(logs)
     with monkeypatch.context() as patched:
-        patched.setattr(log_cache, "WHOLE", 0)  # they would take too much memory
+        patched.setattr(log_cache, "BUDGET", 0)  # they would take too much memory
         assert len(merge_logs(logs)._parts) == len(logs)
     monkeypatch.setattr(histogram_log, "_FEW_ROWS", 0)
     apart = merge_logs(logs)

@@ -12,7 +12,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.io.native_json import write_json
-from tests.conftest import DATA
 from tests.history.conftest import fill
 from tests.views.test_schemas import validated
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Run = Callable[..., tuple[int, str, str]]
-
 
 
 @pytest.fixture

@@ -99,20 +99,17 @@ def answers(path, jobs):
 
 @pytest.mark.slow
 @compiled
-@pytest.mark.parametrize("whole", [0, 100_000, log_cache.WHOLE])
+@pytest.mark.parametrize("budget", [0, 100_000, log_cache.BUDGET])
 @given(
     seed=st.integers(0, 1 << 20), tags=st.integers(1, 3), layouts=st.integers(1, 2),
-    large=st.booleans(), jobs=st.integers(2, 6), window=st.sampled_from([4, 256]),
+    large=st.booleans(), jobs=st.integers(2, 6),
 )  # fmt: skip
 @settings(max_examples=2, deadline=None)
-def test_threads_give_the_same_numbers(
-    tmp_path_factory, seed, tags, layouts, large, jobs, whole, window
-):
+def test_threads_give_the_same_numbers(tmp_path_factory, seed, tags, layouts, large, jobs, budget):
     path = write(tmp_path_factory.mktemp("law") / "x.hlog", seed, 150, tags, layouts, large)
     with pytest.MonkeyPatch.context() as patch:
         make_small(patch)
-        patch.setattr(log_cache, "WHOLE", whole)
-        patch.setattr(log_cache, "WINDOW", window)
+        patch.setattr(log_cache, "BUDGET", budget)
         for one, other in zip(answers(path, 1), answers(path, jobs), strict=True):
             np.testing.assert_equal(other, one)
 
@@ -129,7 +126,7 @@ def test_threads_give_the_same_numbers(
 )
 def test_commands_print_the_same(small, tmp_path, words):
     path = write(tmp_path / "x.hlog", 7, 600)
-    small.setattr(log_cache, "WHOLE", 0)
+    small.setattr(log_cache, "BUDGET", 0)
     printed = []
     for jobs in ("1", "2", "5"):
         done = CliRunner().invoke(
