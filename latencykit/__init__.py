@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
     from latencykit.views.explore import explore as explore
-    from latencykit.views.explore import link as link
     from latencykit.views.report import Report as Report
     from latencykit.views.report import report as report
 
@@ -119,7 +118,6 @@ _MODULE_OF = {
     "Recorder": "record.recorder",
     "explain": "analysis.explain",
     "explore": "views.explore",
-    "link": "views.explore",
     "Report": "views.report",
     "report": "views.report",
 }

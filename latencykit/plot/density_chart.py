@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.patheffects import withStroke
 
 from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.plot.axes import share_text, value_axis
-from latencykit.plot.label_layout import LineLabels, head, named_tops
+from latencykit.plot.label_layout import LineLabels, head, named_tops, outside_legend
 from latencykit.plot.series import (
     as_series,
     chart_title,
@@ -19,7 +18,16 @@ from latencykit.plot.series import (
     joined,
     slo_pairs,
 )
-from latencykit.plot.style import FEW, INK, MUTED, current_axes, plain, series_styles, shorten, tidy
+from latencykit.plot.style import (
+    FEW,
+    INK,
+    MUTED,
+    current_axes,
+    plain,
+    series_styles,
+    shorten,
+    tidy,
+)
 from latencykit.units import format_value, percentile_name
 
 if TYPE_CHECKING:
@@ -34,13 +42,7 @@ if TYPE_CHECKING:
     from latencykit.plot.style import Look
 
 
-_LANE = 11.0
-"""Points that a series needs for its name and its maximum."""
-
 _SPREAD = "spread evenly within wide buckets, of which the file gives only a range"
-
-_OVERLAP = 1.9
-"""Largest height of a series among others, in distances from one to the next."""
 
 
 def shares(data: Any, edges: Floats) -> Floats:
@@ -96,7 +98,6 @@ def density(
     Parameters
     ----------
     data : data type with buckets, Distribution, or mapping of str to such
-        More than four series are drawn above each other, each with a base line of its own.
     slo : optional
         As in `percentiles`; the limits are drawn as upright lines.
     bins : int, default 120
@@ -122,7 +123,7 @@ def density(
     """
     ax = current_axes(ax)
     series, empty = drawable(as_series(data), "density")
-    stored, stacked = next(iter(series.values())).unit, len(series) > FEW
+    stored = next(iter(series.values())).unit
     filled = {label: _Filled(part) for label, part in series.items()}
     low = min(part.lowest for part in filled.values())
     high = max(part.highest for part in filled.values())
@@ -132,39 +133,23 @@ def density(
     parts = {label: shares(values, edges) for label, values in series.items()}
     zeros = {label: part.zeros for label, part in filled.items()}
     zero = value_axis(ax, low, high, stored, fixed=unit, along="x", zeros=any(zeros.values()))
-    base = {label: float(len(series) - 1 - k) if stacked else 0.0 for k, label in enumerate(series)}
     peak = max(*(float(part.max()) for part in parts.values()), *zeros.values(), 1e-12)
-    # Distance in points from one series to the next where they are drawn above each other.
-    lane = ax.get_window_extent().height * 72.0 / ax.figure.dpi / (len(series) + 1.3)
-    labels, lines, scale = LineLabels(), {}, _OVERLAP / peak if stacked else 1.0
+    labels = LineLabels()
+    lines: dict[str, Line2D] = {}
     for label, style in series_styles(series).items():
-        look: dict[str, Any] = {"linewidth": 1.1 if stacked else 1.6}
-        look |= {"zorder": 2.0 + len(series) - base[label]} | style | line_kwargs
+        look: dict[str, Any] = {"linewidth": 1.6, "zorder": 3.0 + len(lines)} | style | line_kwargs
         look |= {"label": plain(label) or "_nolegend_"}
-        look |= {"marker": "None"} if stacked else {}  # each has a base line of its own
-        steps = parts[label] * scale
-        bar = [zero, zeros[label] * scale]
-        lines[label] = _draw(ax, edges, steps, bar, base[label], look, stacked=stacked)
+        lines[label] = _draw(ax, edges, parts[label], (zero, zeros[label]), look)
         top = max(filled[label].highest, ax.get_xlim()[0])
         above: dict[str, Any] = {"color": look["color"], "clip_on": False, "zorder": 31}
         mark: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
-        ax.plot([top], [base[label]], linestyle="none", label="_max", **mark, **above)
-        if stacked and lane >= _LANE:
-            # Right of its mark nothing of its own is left; the outline keeps the next hill away.
-            at: dict[str, Any] = {"va": "bottom", "fontsize": 7.5, "color": INK, "zorder": 32}
-            at |= {"path_effects": [withStroke(linewidth=2.5, foreground="white")]}
-            at |= {"annotation_clip": False}
-            words, tip = filled[label].maximum_text, (top, base[label])
-            ax.annotate(words, tip, (4, 0.5), "data", "offset points", **at)
-    if stacked:
-        step = max(1, round(_LANE / lane))  # with little space, every second name or fewer
-        names = [plain(shorten(label, 22)) for label in list(base)[::step]]
-        ax.set_yticks(list(base.values())[::step], names)
-        ax.set_ylim(-0.25, len(base) - 1 + _OVERLAP * 1.06)
-    else:
-        ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
-        ax.yaxis.set_major_formatter(share_text)
-        _name(ax, labels, filled, parts, edges, lines, named=legend)
+        ax.plot([top], [0.0], linestyle="none", label="_max", **mark, **above)
+    ax.set_ylim(0, peak * (1.16 if len(series) == 1 else 1.3))
+    ax.yaxis.set_major_formatter(share_text)
+    many = len(series) > FEW
+    _name(ax, labels, filled, parts, edges, lines, named=legend and not many)
+    if legend and many:
+        outside_legend(ax, list(lines.values()), [plain(shorten(label, 32)) for label in lines])
     for percentile, limit in slo_pairs(slo):
         ax.axvline(limit, color=INK, linewidth=1.1, zorder=30, label="_slo")
         words, units = f"SLO {percentile_name(percentile)}", ("data", "axes fraction")
@@ -172,12 +157,10 @@ def density(
         ax.annotate(words, (limit, 1), (3, -3), units, "offset points", **look)
     ax.add_artist(labels)
     per_decade = bins / math.log10(edges[-1] / edges[0])
-    height = "" if stacked else f"share of requests per bin ({per_decade:.0f} bins per decade)"
+    height = f"share of requests per bin ({per_decade:.0f} bins per decade)"
     tidy(ax, "latency" if stored != "none" else "value", height)
-    ax.spines["left"].set_visible(not stacked)
     spread = _SPREAD if any(part.wide.any() for part in filled.values()) else ""
-    notes = (empty, "all on one scale" if stacked else "", spread)
-    head(ax, chart_title(series), joined(series, *notes), title, subtitle)
+    head(ax, chart_title(series), joined(series, empty, spread), title, subtitle)
     return ax
 
 
@@ -208,23 +191,18 @@ def _draw(
     ax: Axes,
     edges: Floats,
     part: Floats,
-    bar: list[float],
-    base: float,
+    bar: tuple[float, float],
     look: dict[str, Any],
-    *,
-    stacked: bool,
 ) -> Line2D:
-    """Draw one series as steps over its base, and its zeros as a bar (place, height)."""
-    x, y = np.append(edges, edges[-1]), base + np.concatenate((part, [0.0, 0.0]))
+    """Draw one series as steps, and its zeros as a bar (place, height)."""
+    x, y = np.append(edges, edges[-1]), np.concatenate((part, [0.0, 0.0]))
     fill: Look = {"step": "post", "linewidth": 0, "zorder": look["zorder"] - 0.5}
-    if stacked:
-        ax.fill_between(x, base, y, color="white", alpha=0.75, **fill)
-    ax.fill_between(x, base, y, color=look["color"], alpha=0.30 if stacked else 0.16, **fill)
+    ax.fill_between(x, 0.0, y, color=look["color"], alpha=0.16, **fill)
     (line,) = ax.plot(x, y, drawstyle="steps-post", solid_joinstyle="miter", **look)
     at, height = bar
     if height > 0:
         thick: Look = {"linewidth": 5, "solid_capstyle": "butt", "zorder": look["zorder"]}
-        ax.plot([at, at], [base, base + height], color=look["color"], **thick)
+        ax.plot([at, at], [0.0, height], color=look["color"], **thick)
     return line
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.ticker import NullLocator
 
 from latencykit._text import format_items
-from latencykit.errors import InvalidArgumentError
-from latencykit.plot.axes import DecadeLocator, fit_values, share_text
+from latencykit.plot.axes import fit_values
 from latencykit.plot.curves import curve_of, cut, draw_curve, end_words, nines_of
-from latencykit.plot.label_layout import LineLabels, colour_bar, head, outside_legend
+from latencykit.plot.label_layout import LineLabels, head, outside_legend
 from latencykit.plot.series import joined, only_series, series_title
-from latencykit.plot.style import FEW, INK, current_axes, plain, series_styles, shorten, tidy
-from latencykit.units import format_count, format_value
+from latencykit.plot.style import FEW, INK, current_axes, series_styles, tidy
+from latencykit.units import format_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,16 +26,12 @@ if TYPE_CHECKING:
     from latencykit.plot.series import Drawable
     from latencykit.plot.style import Look
 
-_BLUES = ["#f5f8fc", "#cfe0f4", "#8fb9e6", "#3f86d3", "#0b4a97"]
-_NINES = 5
-
 
 def fan_out(
-    data: Drawable | None = None,
+    data: Drawable,
     n: Sequence[int] = (1, 10, 100),
     *,
     ax: Axes | None = None,
-    kind: Literal["curves", "heatmap"] = "curves",
     independent: bool = False,
     unit: str | None = None,
     nines: float | None = None,
@@ -52,15 +45,12 @@ def fan_out(
 
     Parameters
     ----------
-    data : data type, or mapping of one label to a data type, optional
-        One call. The heat map does not need it: then calls are independent.
+    data : data type, or mapping of one label to a data type
+        One call.
     n : sequence of int
-        Calls of one user, one curve each; the ends of the heat map's axis.
+        Calls of one user, one curve each.
     ax : Axes, optional
         Where to draw; the current axes by default.
-    kind : {"curves", "heatmap"}
-        Percentile curves of the users; or the share of users slower than each percentile of one
-        call, with the line at which half of them are.
     independent : bool, default False
         Take calls as independent, even where a log shows otherwise.
     unit, nines, log, legend, title, subtitle
@@ -88,14 +78,7 @@ def fan_out(
     ['1 call', '10 calls']
     """
     ax = current_axes(ax)
-    label, values = ("", None) if data is None else only_series(data)
-    if kind == "heatmap":
-        return _heat_map(ax, label, values, n, title, subtitle, independent=independent)
-    if values is None:
-        raise InvalidArgumentError(
-            "curves of a fan-out need the latencies of one call; "
-            "the heat map (kind='heatmap') does without"
-        )
+    label, values = only_series(data)
     from latencykit.analysis.fan_out import fan_out
 
     results = fan_out(values, list(n), independent=independent, shares=(99.0,))
@@ -167,55 +150,3 @@ def _name(
     handles = [line for own in lines for line in own]
     labels.point(ax, words, (100.0, top), handles, color=INK, fontsize=9)
     ax.add_artist(labels)
-
-
-def _heat_map(
-    ax: Axes,
-    label: str,
-    data: Any,
-    n: Sequence[int],
-    title: str | None,
-    subtitle: str | None,
-    *,
-    independent: bool,
-) -> Axes:
-    """Draw leaf percentile × number of calls: the share of slower users, and where half are."""
-    from latencykit.analysis.fan_out import fan_out, probability_of_slow
-
-    first, last = min(n, default=1), max([*n, 2])
-    if first < 1:
-        raise InvalidArgumentError(f"a fan-out must be at least 1, not {first}")
-    calls, model = np.geomspace(first, last, 60), "independent calls"
-    percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.0, _NINES, 121))
-    shares = np.array([probability_of_slow(percentiles, number) for number in calls])
-    if data is not None and not independent:
-        numbers = np.unique(np.rint(calls[::2]).astype(np.int64))
-        results = fan_out(data, numbers.tolist(), shares=percentiles.tolist())
-        calls = numbers.astype(np.float64)
-        shares = np.array([list(result.above.values()) for result in results])
-        if any(result.model == "mixture" for result in results):
-            model = "calls mixed by interval"
-    ax.set_xscale("log")
-    ax.set_yscale("percentile", nines=_NINES)
-    ax.set_xlim(float(calls[0]), float(calls[-1]))
-    ax.set_ylim(0.0, float(percentiles[-1]))
-    grid = (calls, percentiles, shares.T)
-    blues = LinearSegmentedColormap.from_list("met", _BLUES)
-    fine = np.linspace(0, 1, 41)
-    image = ax.contourf(*grid, levels=fine, zorder=1, cmap=blues, vmin=0.0, vmax=1.0)
-    few = [0.01, 0.1, 0.9, 0.99]
-    thin = ax.contour(*grid, levels=few, colors=INK, linewidths=0.7, zorder=2)
-    half = ax.contour(*grid, levels=[0.5], colors=INK, linewidths=2.4, zorder=3)
-    for lines, size in ((thin, 8), (half, 9.5)):
-        ax.clabel(lines, fmt=share_text, fontsize=size, inline_spacing=4)
-    ax.xaxis.set_major_locator(DecadeLocator())
-    ax.xaxis.set_major_formatter(lambda x, _: format_count(x))
-    ax.xaxis.set_minor_locator(NullLocator())
-    quarters = [0, 0.25, 0.5, 0.75, 1]
-    shown = "share of users who fare worse"
-    colour_bar(ax, image, shown, lambda share, _: f"{100 * share:.0f} %", quarters)
-    tidy(ax, "calls that a user waits for", "percentile of one call")
-    ax.grid(visible=False)
-    finding = "Most users fare worse than any percentile of one call below the bold line"
-    head(ax, finding, " · ".join(filter(None, (plain(shorten(label, 60)), model))), title, subtitle)
-    return ax

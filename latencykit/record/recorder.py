@@ -245,7 +245,7 @@ class Recorder:
         width = interval_width(interval)
         self._epoch, self._zero = time.time_ns(), time.perf_counter_ns()
         # What was put and not yet counted, end to end. Each change of it is one operation of the
-        # interpreter, so threads that put need no lock; whoever takes holds `_work`.
+        # interpreter, so threads that put need no lock; who takes holds `_work`.
         self._waiting: list[int] = []
         # rows; or of usual ones end and duration
         self._raw: list[tuple[AnyArray, int, int]] = []

@@ -8,8 +8,6 @@ from latencykit.errors import MissingPackageError
 from latencykit.plot.series import read_paths
 
 if TYPE_CHECKING:
-    from traitlets import link as Link  # noqa: N812 - a class
-
     from latencykit.plot.series import Drawable
     from latencykit.views.widget import Explorer
 
@@ -51,21 +49,3 @@ def explore(data: Drawable) -> Explorer:
             raise
         raise MissingPackageError("anywidget", "lk.explore", "lab") from None
     return Explorer(read_paths(data))
-
-
-def link(first: Explorer, second: Explorer) -> Link:
-    """Keep the selections of two explorers equal, such as those of two runs.
-
-    Parameters
-    ----------
-    first, second : Explorer
-        What one selects, the other shows.
-
-    Returns
-    -------
-    traitlets.link
-        ``unlink()`` ends it.
-    """
-    import traitlets
-
-    return traitlets.link((first, "selection"), (second, "selection"))

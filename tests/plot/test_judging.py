@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.colors import same_color
-from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
 import latencykit as lk
@@ -78,45 +77,11 @@ def test_many_numbers_of_calls_have_a_legend(scheduled):
     assert_tidy(figure)
 
 
-def half_line(ax) -> np.ndarray:
-    """Corners of the line at which half of the users fare worse, from left to right."""
-    (half,) = [
-        one
-        for one in ax.collections
-        if isinstance(one, QuadContourSet) and list(one.levels) == [0.5]
-    ]
-    corners = np.concatenate([path.vertices for path in half.get_paths()])
-    return corners[np.argsort(corners[:, 0])]
-
-
-@pytest.mark.slow
-def test_the_heat_map_of_independent_calls(ax):
-    plot.fan_out(kind="heatmap", n=(1, 1000), ax=ax)
-    course = half_line(ax)
-    at_69 = np.interp(np.log(69), np.log(course[:, 0]), course[:, 1])
-    assert at_69 == pytest.approx(99, abs=0.05)  # p99 is met by half of those who make 69 calls
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "percentile")
-
-
-@pytest.mark.slow
-def test_the_heat_map_of_a_log_knows_stalls(ax, scheduled):
-    plot.fan_out(scheduled, kind="heatmap", n=(1, 300), ax=ax)
-    assert half_line(ax)[:, 1].max() < 90
-    assert any(
-        "mixed by interval" in word
-        for word in words_of(drawn(plot.fan_out, scheduled, kind="heatmap", n=(1, 30)))
-    )
-
-
 def test_fan_out_of_what_has_none(ax, scheduled):
     with pytest.raises(DataNotAvailableError):
         plot.fan_out(lk.Summary({"mean": 1.0}), ax=ax)
     with pytest.raises(InvalidArgumentError, match="one series, not 2"):
         plot.fan_out({"a": scheduled, "b": scheduled}, ax=ax)
-    with pytest.raises(InvalidArgumentError, match="heat map"):
-        plot.fan_out(ax=ax)
-    with pytest.raises(InvalidArgumentError, match="at least 1"):
-        plot.fan_out(kind="heatmap", n=(0, 10), ax=ax)
 
 
 # ---------------------------------------------------------------- comparison
