@@ -98,11 +98,6 @@ TASKS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "latencykit sweep --slo 99=20ms -- wrk2 -R {rate} -d {duration} --latency URL",
         ),
         (
-            "league",
-            "Test every load generator that is installed for the stalls that it reports.",
-            "latencykit league --repeat 3 --json league.json",
-        ),
-        (
             "hiccup",
             "Record this machine's own hiccups.",
             "latencykit hiccup -o hiccup.hlog --duration 10m",

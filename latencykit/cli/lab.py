@@ -1,4 +1,4 @@
-"""``latencykit lab``: copy the lessons; start JupyterLab there, or show them as slides."""
+"""``latencykit lab``: copy the lessons, and start JupyterLab there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import os
 import re
 import subprocess
-import webbrowser
 from pathlib import Path
 
 import click
@@ -26,9 +25,8 @@ _RECORD = ".latencykit-lab.json"
 @click.argument(
     "folder", metavar="[DIR]", default="latencykit-lab", type=click.Path(file_okay=False)
 )
-@click.option("--slides", is_flag=True, help="Write the lessons as slides; open them in a browser.")
-@click.option("--no-launch", is_flag=True, help="Write only; do not start JupyterLab or a browser.")
-def command(folder: str, slides: bool, no_launch: bool) -> None:
+@click.option("--no-launch", is_flag=True, help="Write only; do not start JupyterLab.")
+def command(folder: str, no_launch: bool) -> None:
     """Copy the lessons and their data into DIR (latencykit-lab), and start JupyterLab there.
 
     Files that you have changed in DIR are kept; unchanged lessons are brought up to date.
@@ -36,21 +34,11 @@ def command(folder: str, slides: bool, no_launch: bool) -> None:
     \b
     latencykit lab
     latencykit lab my-desk --no-launch
-    latencykit lab my-desk --slides
     """
     copied = copy_lessons(Path(folder))
     note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")
     for name in copied.kept:
         note(f"kept {name}: you have changed it")
-    if slides:
-        from latencykit.views.slides import write_slides
-
-        lessons = sorted(Path(folder).glob("[0-9]*.ipynb"))
-        index = write_slides(lessons, Path(folder) / "slides", lesson_files())
-        click.echo(index)
-        if not no_launch:
-            webbrowser.open(index.resolve().as_uri())
-        return
     click.echo(folder)
     if not no_launch:
         launch(Path(folder))
@@ -76,9 +64,9 @@ def lesson_files() -> dict[str, Path]:
     for prefix, root in roots.items():
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root)
-            # What the site and `latencykit league` read belongs to no lesson.
+            # What the site and scripts read belongs to no lesson.
             hidden = any(part.startswith((".", "__")) for part in name.parts)
-            hidden |= name.parts[0] in ("book", "league")
+            hidden |= name.parts[0] in ("book", "league", "slides")
             lesson = path.suffix in (".ipynb", ".md", ".py", ".js")
             if path.is_file() and not hidden and (lesson or prefix or name.parts[0] == "data"):
                 files[prefix + name.as_posix()] = path

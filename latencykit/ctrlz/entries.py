@@ -1,4 +1,4 @@
-"""The league's entries: one TOML file per load generator in ``notebooks/league``.
+"""Known load generators: one TOML file per load generator in ``notebooks/league``.
 
 ::
 

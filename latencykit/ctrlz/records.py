@@ -1,8 +1,8 @@
-"""What a freeze test and the league print as JSON."""
+"""What a freeze test prints as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from latencykit._typing import PercentileName
@@ -83,45 +83,3 @@ class CtrlzRecord(VerdictRecord):
 
     tool: str | None
     version: str | None
-
-
-class ModeFacts(TypedDict):
-    """A mode of a load generator."""
-
-    tool: str
-    version: str | None
-    mode: str
-    """The effect of its flags."""
-    protocol: str
-    advice: str
-    """The flags that make its report honest."""
-    install: str
-    date: Annotated[str, ("format", "date")]
-
-
-class FailureRecord(ModeFacts):
-    """A mode without a result."""
-
-    error: str
-    """Why the result is missing."""
-
-
-class ResultRecord(VerdictRecord, ModeFacts):
-    """A mode's result."""
-
-    error: None
-
-
-class LeagueRecord(TypedDict):
-    """The results of all modes."""
-
-    schema_version: Literal[1]
-    """Grows when a key changes its meaning or goes away."""
-    stall: float
-    """Seconds."""
-    duration: float
-    """Seconds."""
-    rate: float
-    """Requests per second."""
-    connections: int
-    results: list[ResultRecord | FailureRecord]

@@ -162,13 +162,10 @@ def test_a_comment_on_a_pull_request_fits_one_screen(tmp_path):
 
 
 def test_tables_of_measurements_fit_the_terminal(monkeypatch, tmp_path):
-    """League, history, ctrlz and sweep: of results that were kept, as nothing is measured here."""
+    """History, ctrlz and sweep: of results that were kept, as nothing is measured here."""
     monkeypatch.setenv("COLUMNS", "80")
     store = tmp_path / "store"
-    calls = [
-        ["league", "--from", DATA.parents[1] / "notebooks/league/results.json"],
-        ["league", "--list"],
-    ]
+    calls = []
     runs = sorted((DATA / "history").glob("*.csv.gz"))
     for run in runs:
         name = f"checkout-service-of-the-region-eu-west-{run.name}"

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from latencykit.ctrlz.entries import load_entries
-from latencykit.ctrlz.league import run_league
 from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output, written_files
 from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io.registry import builtin_formats
+from tests.ctrlz.conftest import league
 from tests.ctrlz.worlds import live
 
 pytestmark = pytest.mark.slow
@@ -355,7 +355,7 @@ def _real(tool: str, mode: str, *verdicts: str):
     ],
 )
 def test_real_tools(entry, verdicts) -> None:
-    (result,) = run_league([entry], repeat=1, **LONG)["results"]
+    (result,) = league.run_league([entry], repeat=1, **LONG)["results"]
     assert result["error"] is None
     assert result["verdict"] in verdicts, result["reasons"]
 

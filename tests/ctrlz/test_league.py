@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -9,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.ctrlz import league
 from latencykit.ctrlz.entries import folder, load_entries, tool_version
-from latencykit.ctrlz.league import merge_results, run_league
 from latencykit.ctrlz.run import PLACES
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
-from latencykit.views.league import league_row
+from tests.ctrlz.conftest import league
 from tests.ctrlz.test_commands import result
-from tests.views.test_schemas import validated
 
+merge_results, run_league, league_row = league.merge_results, league.run_league, league.league_row
 ROOT = Path(__file__).parents[2]
 ENTRY = """
 tool = "mine"
@@ -35,6 +34,17 @@ def entry(tmp_path) -> Path:
     path = tmp_path / "mine.toml"
     path.write_text(ENTRY)
     return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the script; return its status and what it prints."""
+
+    def words_of(*words: object) -> tuple[int, str, str]:
+        status = league.main([str(word) for word in words])
+        return status, *capsys.readouterr()
+
+    return words_of
 
 
 @pytest.fixture
@@ -167,40 +177,40 @@ def test_results_are_written_kept_and_read(run, verdicts, entry, tmp_path) -> No
     verdicts("omits", "omits")
     file = tmp_path / "league.json"
     for words in (("--json", file), ("--repeat", "2", "--json", file, "--format", "json")):
-        status, out, err = run("league", entry, *words)
+        status, out, err = run(entry, *words)
         assert (status, "mine (open)" in err) == (0, True)
-    validated("league", out)
-    record = validated("league", file.read_text())
+    assert json.loads(out)["results"]
+    record = json.loads(file.read_text())
     assert [row["verdict"] for row in record["results"]] == ["omits"]
     for words in (("--json",), ("--json", "--repeat", "1")):
-        assert len(validated("league", run("league", entry, *words)[1])["results"]) == 1
-    table = run("league", "--from", file, "--format", "markdown")[1].splitlines()
+        assert len(json.loads(run(entry, *words)[1])["results"]) == 1
+    table = run("--from", file, "--format", "markdown")[1].splitlines()
     assert table[0].startswith("| tool | verdict | mode | model |")
     assert "| omits |" in table[2]
-    assert run("league", "mine", "--from", file)[0] == 0
-    assert run("league", "yours", "--from", file)[0] == 2
-    assert run("league", "--list", entry)[1].splitlines()[1].split() == ["mine", "open", "yes"]
+    assert run("mine", "--from", file)[0] == 0
+    assert run("yours", "--from", file)[0] == 2
+    assert run("--list", entry)[1].splitlines()[1].split() == ["mine", "open", "yes"]
 
 
 def test_what_is_not_a_result_is_refused(run, tmp_path, entry) -> None:
     for text in ("", "[]", '{"results": [3]}', '{"results": [{"tool": "x"}]}'):
         (tmp_path / "x.json").write_text(text)
         for words in (("--from", tmp_path / "x.json"), (entry, "--json", tmp_path / "x.json")):
-            status, _, err = run("league", *words)
+            status, _, err = run(*words)
             assert (status, "these are not results" in err, err.count("\n")) == (2, True, 1)
-    assert run("league", "--from", tmp_path / "none.json")[0] == 2
+    assert run("--from", tmp_path / "none.json")[0] == 2
     for words, said in (
         (("--json", tmp_path / "no" / "x.json"), "directory does not exist"),
         (("--stall", "5s", "--duration", "4s"), "shorter than the run"),
     ):
-        status, _, err = run("league", entry, *words)
+        status, _, err = run(entry, *words)
         assert (status, said in err) == (2, True)
 
 
 @pytest.mark.slow
 def test_an_entry_is_really_run(run, entry, tmp_path) -> None:
     words = ("--repeat", "1", "--stall", "0.8s", "--duration", "2.4s", "--format", "json")
-    record = validated("league", run("league", entry, *words)[1])
+    record = json.loads(run(entry, *words)[1])
     (row,) = record["results"]
     assert row["error"] is None
     assert row["command"][:4] == ["{python}", "-m", "latencykit.ctrlz.client", "open"]
@@ -212,11 +222,11 @@ def test_an_entry_is_really_run(run, entry, tmp_path) -> None:
 
 
 def test_the_published_table_is_that_of_the_results(run) -> None:
-    """`latencykit league --from notebooks/league/results.json --format markdown` prints it."""
+    """`league.py --from notebooks/league/results.json --format markdown` prints it."""
     results = ROOT / "notebooks" / "league" / "results.json"
-    table = run("league", "--from", results, "--format", "markdown")[1].strip()
+    table = run("--from", results, "--format", "markdown")[1].strip()
     assert table in (ROOT / "notebooks" / "load-generators.md").read_text(encoding="utf-8")
-    record = validated("league", results.read_text(encoding="utf-8"))
+    record = json.loads(results.read_text(encoding="utf-8"))
     assert all(len(row["runs"]) >= 3 for row in record["results"] if row["error"] is None)
     assert all(row["version"] for row in record["results"] if row["error"] is None)
     assert all(

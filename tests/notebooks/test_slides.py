@@ -1,31 +1,29 @@
-"""``latencykit lab --slides``: every lesson as slides, in a real browser and without a network."""
+"""The script that writes slides: every lesson as slides, in a real browser and without a network."""
 
 from __future__ import annotations
 
-import json
+import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+LESSONS = Path(__file__).parents[2] / "notebooks"
+script = runpy.run_path(str(LESSONS / "slides" / "slides.py"))
 
 
 @pytest.fixture
-def slides(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> Path:
+def slides(tmp_path: Path) -> Path:
     """The folder of slides."""
     pytest.importorskip("nbconvert")
-    status, out, _ = run("lab", tmp_path, "--slides", "--no-launch")
-    assert (status, out) == (0, f"{tmp_path / 'slides' / 'index.html'}\n")
+    assert script["main"]([str(LESSONS), str(tmp_path / "slides")]) == 0
     return tmp_path / "slides"
 
 
 def test_every_lesson_is_shown_without_what_it_skips(slides: Path) -> None:
     import nbformat
 
-    lessons = sorted(slides.parent.glob("[0-9]*.ipynb"))
+    lessons = sorted(LESSONS.glob("[0-9]*.ipynb"))
     assert {path.stem for path in lessons} == {path.stem for path in slides.glob("[0-9]*.html")}
     for path in lessons:
         text = (slides / f"{path.stem}.html").read_text("utf-8")
@@ -38,26 +36,15 @@ def test_every_lesson_is_shown_without_what_it_skips(slides: Path) -> None:
     assert order.index("01-one") < order.index("06-fastest") < order.index("07-detective") < order.index("12-lab")
 
 
-def test_a_change_of_a_lesson_is_in_the_slides(
-    slides: Path, run: Callable[..., tuple[int, str, str]]
-) -> None:
-    path = slides.parent / "10-message-queues.ipynb"
-    notebook = json.loads(path.read_text("utf-8"))
-    notebook["cells"][0]["source"] = "# My own title & more"
-    path.write_text(json.dumps(notebook), "utf-8")
-    assert run("lab", slides.parent, "--slides", "--no-launch")[0] == 0
-    text = (slides / "10-message-queues.html").read_text("utf-8")
-    assert "<title>My own title &amp; more</title>" in text
-
-
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"cells": [{}]}'])
 def test_a_corrupt_notebook_is_one_line(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], content: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
 ) -> None:
     pytest.importorskip("nbconvert")
     (tmp_path / "01-one-picture-to-unlearn.ipynb").write_text(content)
-    status, out, err = run("lab", tmp_path, "--slides", "--no-launch")
-    assert (status, out) == (2, "")
+    assert script["main"]([str(tmp_path), str(tmp_path / "slides")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
     assert "01-one-picture-to-unlearn.ipynb: not a Jupyter notebook" in err
     assert "Traceback" not in err
 

@@ -1,5 +1,7 @@
 """Lessons as slides: a notebook becomes one HTML file that needs neither a network nor a kernel.
 
+    python notebooks/slides/slides.py [FOLDER OF LESSONS] [FOLDER OF SLIDES]
+
 Cells are grouped by the slide types that JupyterLab's property inspector sets (``slideshow`` in
 their metadata): a slide or subslide begins a slide, ``skip`` leaves a cell out, ``notes`` are for
 the speaker. Reveal.js, which nbconvert's slides need, is loaded from the network by default.
@@ -8,15 +10,15 @@ the speaker. Reveal.js, which nbconvert's slides need, is loaded from the networ
 from __future__ import annotations
 
 import json
+import sys
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from latencykit.errors import CorruptInputError, MissingPackageError
-from latencykit.views.document import asset
+from latencykit._files import whole
+from latencykit.errors import CorruptInputError, LatencyKitError, MissingPackageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from latencykit._typing import JSONObject
 
 _LIVE = "application/vnd.latencykit.live+html"
@@ -70,17 +72,14 @@ def slides_html(notebook: JSONObject, controls: str = "") -> str:
 
 
 def _page(title: str, body: str) -> str:
-    style, script = asset("slides.css"), asset("slides.js")
+    here = Path(__file__).parent
+    style, script = (here / f"slides.{kind}" for kind in ("css", "js"))
+    style, script = style.read_text("utf-8"), script.read_text("utf-8")
     return _PAGE.format(title=escape(title), style=style, script=script, body=body)
 
 
-def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path]) -> Path:
-    """Write the slides of each notebook and an index into a folder; return the index.
-
-    A cell without outputs gets those of the same cell in `executed` (name → notebook).
-    """
-    from latencykit._files import whole
-
+def write_slides(notebooks: list[Path], folder: Path) -> Path:
+    """Write the slides of each notebook and an index into a folder; return the index."""
     folder.mkdir(parents=True, exist_ok=True)
     links = []
     for path in notebooks:
@@ -88,11 +87,9 @@ def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path])
             controls = path.with_name("controls.js")
             script = controls.read_text("utf-8") if controls.exists() else ""
             notebook = json.loads(path.read_text("utf-8"))
-            if path.name in executed:
-                _add_outputs(notebook, json.loads(executed[path.name].read_text("utf-8")))
             text = slides_html(notebook, script)
         except (ValueError, KeyError, TypeError) as error:
-            expected = "its JSON with a list of cells; remove the file to get a new copy"
+            expected = "its JSON with a list of cells"
             raise CorruptInputError(
                 path, None, "not a Jupyter notebook of format 4", expected
             ) from error
@@ -107,18 +104,11 @@ def write_slides(notebooks: list[Path], folder: Path, executed: dict[str, Path])
     return index
 
 
-def _add_outputs(notebook: JSONObject, executed: JSONObject) -> None:
-    outputs = {_joined(cell["source"]): cell.get("outputs") for cell in executed["cells"]}
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code" and not cell.get("outputs"):
-            cell["outputs"] = outputs.get(_joined(cell["source"])) or []
-
-
 def _markdown(text: str) -> str:
     try:
         from nbconvert.filters.markdown_mistune import markdown2html_mistune
     except ImportError as error:
-        raise MissingPackageError("nbconvert", "latencykit lab --slides", "lab") from error
+        raise MissingPackageError("nbconvert", "slides", "lab") from error
     return str(markdown2html_mistune(text)).replace(".ipynb", ".html")
 
 
@@ -148,3 +138,18 @@ def _code(cell: JSONObject, source: str) -> str:
 
 def _joined(text: object) -> str:
     return "".join(text) if isinstance(text, list) else str(text)
+
+
+def main(words: list[str]) -> int:
+    """Write the slides and print their index; an error is one line."""
+    lessons, folder = (*map(Path, words), *(Path("notebooks"), Path("build/slides"))[len(words) :])
+    try:
+        print(write_slides(sorted(lessons.glob("[0-9]*.ipynb")), folder))
+    except LatencyKitError as error:
+        print(f"slides.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
