@@ -43,6 +43,7 @@ _WAIT = 0.25  # seconds before a server is asked again; twice as long before the
 _silent: set[str] = set()  # hosts that were late with a size, which is only an estimate
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
+_AT_REST = "a file at rest", "read a copy, or read it when its writer is done"
 HEADER = re.compile(rb"(?:[#\"][^\n]*\n|\s*\n)*")
 _START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
 
@@ -457,9 +458,10 @@ class _Range(Source):
                 lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries
             )
         if version != place.version:
-            raise self._changed("it changed after it was cut into ranges")
+            raise self.corrupt(None, "it changed after it was cut into ranges", *_AT_REST)
         if self._at + len(self._body) < place.end:
-            raise self._changed(f"the file had {place.end:,} bytes or more, and less is there now")
+            seen = f"the file had {place.end:,} bytes or more, and less is there now"
+            raise self.corrupt(None, seen, *_AT_REST)
         self.restarted = _START.search(self._body) is not None
 
     def open(self) -> IO[bytes]:

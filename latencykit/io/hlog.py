@@ -70,10 +70,9 @@ T = TypeVar("T")
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
 MAX_TAG = 256
-_NEWLINE, _COMMA, _POINT, _ZERO = b"\n,.0"
+_NEWLINE, _COMMA = b"\n,"
 _LONG_LINE, _FRONT = 512, 16  # bytes of a long line, and by which its numbers may be longer
-_FEW_LINES = 64  # whose numbers `float` reads sooner
-_EXACT_DIGITS = 15  # an integer of this length is exact in binary
+_FEW_LINES = 64  # of a header
 
 _HEADER = re.compile(rb"#\s*\[\s*(StartTime|BaseTime)\s*:\s*([^\s\]]+)", re.IGNORECASE)
 
@@ -264,43 +263,10 @@ def _ends_and_commas(chunk: bytes) -> tuple[Ints, Ints]:
 
 def _numbers(chunk: bytes, begins: Ints, ends: Ints) -> NDArray[np.float64]:
     """The numbers that stand there; `ValueError` for what is none."""
-    found = None
-    if begins.size > _FEW_LINES:
-        found = _decimals(np.frombuffer(chunk, np.uint8), begins, ends)
-    if found is None:
-        texts = between(chunk, begins, ends)
-        if b"_" in b"".join(texts):  # Python takes 1_0 for a number
-            raise ValueError
-        found = np.array(list(map(float, texts)))
-    return found
-
-
-def _decimals(data: NDArray[np.uint8], begins: Ints, ends: Ints) -> NDArray[np.float64] | None:
-    """The same for digits with the point at one distance from the end; None for other numbers.
-
-    A whole number below 2**53 over a power of ten up to 10**22 is rounded as ``float`` rounds the
-    text (Clinger, "How to read floating point numbers accurately", 1990).
-    """
-    widths = ends - begins
-    most, places = int(widths.max()), (data[begins[0] : ends[0]] == _POINT).nonzero()[0]
-    if most > _EXACT_DIGITS + 1 or places.size != 1:
-        return None
-    decimals = int(widths[0] - places[0]) - 1
-    point = most - 1 - decimals
-    if widths.min() < max(decimals + 1, 2):
-        return None
-    columns = np.arange(most)
-    chars = data.take(ends[:, None] - (most - columns), mode="clip")
-    if (chars[:, point] != _POINT).any():
-        return None
-    digits = chars - np.uint8(_ZERO)
-    digits[columns < most - widths[:, None]] = 0
-    digits[:, point] = 0
-    if (digits > 9).any():
-        return None
-    # all sums of these are whole and exact, in any order
-    powers = 10.0 ** (most - 1 - columns - (columns < point))
-    return (digits.astype(np.float64) @ powers) / 10.0**decimals
+    texts = between(chunk, begins, ends)
+    if b"_" in b"".join(texts):  # Python takes 1_0 for a number
+        raise ValueError
+    return np.array(list(map(float, texts)))
 
 
 def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:

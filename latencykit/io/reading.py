@@ -400,7 +400,7 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
                         options,
                     ).items()
                 }
-        return settled(series, source)
+        return {name: settled(data) for name, data in series.items()}
     except LatencyKitError as error:
         named = source.shown in str(error)
         refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError

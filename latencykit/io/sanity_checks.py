@@ -3,7 +3,7 @@
 What no latency can be (negative, infinite, not a number, the 2^63 that stands for "nothing yet") is
 left out, and so is what contradicts the others: a mean outside minimum and maximum, or outside of
 the buckets, a maximum below a percentile. A percentile below a lower one is raised to it. A note
-says so, with the line where it can be found. Printed values are rounded, percentiles often more
+says so. Printed values are rounded, percentiles often more
 coarsely than the maximum beside them, so that what differs by no more than rounding contradicts
 nothing.
 """
@@ -11,9 +11,7 @@ nothing.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,35 +26,26 @@ from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from latencykit._typing import Flags, Floats, Ints
+    from latencykit._typing import Floats
     from latencykit.core.run import Run
     from latencykit.core.samples import Samples
-    from latencykit.io.source import Data, Source
+    from latencykit.io.source import Data
 
     _Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
 
 _COARSE = 0.05  # Locust prints percentiles with two digits, and the maximum with all
 _GRAIN = 1e7  # ns; siege prints hundredths of a second
 _SENTINEL = 2.0**63 * (1 - 1e-9)
-_LARGEST = 16 << 20  # bytes of a file in which the line is looked for
 _NAMES = {"mean": "mean", "std": "standard deviation", "min": "minimum", "max": "maximum"}
-_WORDS = {
-    "mean": "(?i)mean|av(?:era)?g",
-    "std": "(?i)std|dev",
-    "min": "(?i)min|fastest|shortest|low|best",
-    "max": "(?i)max|slowest|longest|worst|high",
-}
 _FACTS = ("duration", "rate", "achieved", "start", "expected_interval", "timeout")
 _TEXTS = ("tool", "version", "command")
 _COUNTED = ("connections", "failed", "timeouts", "dropped", "unfinished")
-_NUMBER = r"(?i)[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan\b|inf(?:inity)?\b)"
-_FACTORS = (1.0, 1e3, 1e6, 1e9, 6e10, 3.6e12)
 
 
 @record()
-class _Flaw:
+class Contradiction:
     """The fault of one stated value: a statistic's name or a percentile, in ns."""
 
     name: str | float
@@ -64,19 +53,12 @@ class _Flaw:
     seen: str
 
 
-class _FlawNote(str):
-    """A note that `settled` has still to join with the line."""
-
-    __slots__ = ("flaw",)
-    flaw: _Flaw
-
-
 def stated(
     points: Mapping[float, float], stats: Mapping[str, float], run: Run
 ) -> tuple[dict[float, float], dict[str, float], Run]:
     """Return percentiles and statistics that can be true, and the run with notes on the others."""
     unit = "none" if run.unit == "none" else "ns"
-    wrong: list[_Flaw] = []
+    wrong: list[Contradiction] = []
     kept = dict(stats)
     for name in [name for name in _NAMES if name in kept]:
         kept[name] = _number(kept[name])
@@ -99,7 +81,7 @@ def stated(
     top = 0.0
     for percentile, value in inner.items():
         inner[percentile] = top = max(top, value)
-    return inner, kept, run.with_notes(*map(_note_of, wrong)) if wrong else run
+    return inner, kept, run.with_notes(*(flaw.seen for flaw in wrong)) if wrong else run
 
 
 def whole_count(count: object) -> int | None:
@@ -141,9 +123,9 @@ def _shown(value: float, unit: str) -> str:
     )
 
 
-def _left_out(name: str | float, value: float, unit: str) -> _Flaw:
+def _left_out(name: str | float, value: float, unit: str) -> Contradiction:
     seen = f"{_named(name)} is {_shown(value, unit)}, which is not a latency: it was left out"
-    return _Flaw(name, value, seen)
+    return Contradiction(name, value, seen)
 
 
 @record()
@@ -179,14 +161,14 @@ class _Precision:
 
 def _contradictions(
     points: Mapping[float, float], stats: Mapping[str, float], precision: _Precision
-) -> list[_Flaw]:
+) -> list[Contradiction]:
     """Values that cannot be true together: each with the one that is not believed."""
-    wrong: list[_Flaw] = []
+    wrong: list[Contradiction] = []
     inner = list(points.items())
     at, top = inner[0] if inner else (0.0, 0.0)
     for percentile, value in inner[1:]:
         seen = precision.order(percentile, value, at, top)
-        wrong += [_Flaw(percentile, value, text) for text in seen]
+        wrong += [Contradiction(percentile, value, text) for text in seen]
         at, top = (percentile, value) if value > top else (at, top)
     least, mean, most = ((name, stats.get(name, math.nan)) for name in ("min", "mean", "max"))
     pairs: list[tuple[_Stated, _Stated, _Stated]] = []
@@ -194,14 +176,8 @@ def _contradictions(
         pairs = [(most, (at, top), most), (inner[0], least, least)]
     pairs += [(most, least, least), (mean, least, mean), (most, mean, mean)]
     for lower, upper, doubted in pairs:
-        wrong += [_Flaw(*doubted, text) for text in precision.order(*lower, *upper)]
+        wrong += [Contradiction(*doubted, text) for text in precision.order(*lower, *upper)]
     return wrong
-
-
-def _note_of(flaw: _Flaw) -> _FlawNote:
-    note = _FlawNote(flaw.seen)
-    note.flaw = flaw
-    return note
 
 
 # ------------------------------------------------------------ what was read
@@ -230,7 +206,7 @@ def believed(data: Data) -> Data:
     )
     wrong = list(_outside_buckets(data, stats, run)) if data.index.size else []
     if wrong:
-        run = run.with_notes(*map(_note_of, wrong))
+        run = run.with_notes(*(flaw.seen for flaw in wrong))
         left_out = {flaw.name for flaw in wrong}
         stats = {name: value for name, value in stats.items() if name not in left_out}
     if run is data.run and tuple(points.values()) == data.reported_percentiles[1]:
@@ -243,7 +219,9 @@ def believed(data: Data) -> Data:
     )
 
 
-def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> Iterator[_Flaw]:
+def _outside_buckets(
+    data: Histogram, stats: Mapping[str, float], run: Run
+) -> Iterator[Contradiction]:
     """Reported statistics below the counted values or above them, by more than rounding."""
     unit = "none" if data.unit == "none" else "ns"
     precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
@@ -257,17 +235,11 @@ def _outside_buckets(data: Histogram, stats: Mapping[str, float], run: Run) -> I
         if precision.less(lower, upper):
             span = f"from {edge} on" if side == "below" else f"up to {edge}"
             seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
-            yield _Flaw(name, value, f"{seen}: it was left out")
+            yield Contradiction(name, value, f"{seen}: it was left out")
 
 
-def settled(series: Mapping[str, Data], source: Source) -> dict[str, Data]:
-    """Return series with statistics that can be true, and notes with the lines of the others."""
-    numbers = cache(partial(_numbers_of, source))
-    line_of = cache(lambda flaw: _line_of(flaw, *numbers()))
-    return {name: _settled(data, line_of) for name, data in series.items()}
-
-
-def _settled(data: Data, line_of: Callable[[_Flaw], int | None]) -> Data:
+def settled(data: Data) -> Data:
+    """Return data with statistics that can be true, and notes on the others."""
     data = believed(data)
     changed: dict[str, Any] = {
         name: str(value)
@@ -288,55 +260,7 @@ def _settled(data: Data, line_of: Callable[[_Flaw], int | None]) -> Data:
         ):
             seen = f"the {name.replace('_', ' ')} is {number:.4g}: it was left out"
             changed |= {name: None, "notes": (*changed.get("notes", data.run.notes), seen)}
-    if changed:
-        data = data.with_run(**changed)
-    notes: list[str] = []
-    for note in data.run.notes:
-        if isinstance(note, _FlawNote):
-            line = line_of(note.flaw)
-            notes.append(str(note) if line is None else f"line {line}: {note}")
-        else:
-            notes.append(note)
-    return data if tuple(notes) == data.run.notes else data.with_run(notes=tuple(notes))
-
-
-def _numbers_of(source: Source) -> tuple[str, Ints, Floats]:
-    """Text, begins and values of the numbers of a file; none where it is large or unreadable."""
-    try:
-        text = "" if source.is_dir or source.size > _LARGEST else source.text() + "\n"
-    except LatencyKitError:
-        text = ""
-    hits = [(hit.start(), hit[0]) for hit in re.finditer(_NUMBER, text)]
-    values = [float(number.replace(",", "")) for _, number in hits]
-    return text, np.array([start for start, _ in hits], np.int64), np.array(values)
-
-
-def _line_of(flaw: _Flaw, text: str, begins: Ints, values: Floats) -> int | None:
-    """The line of a value: the only one that states it, or the first that names the statistic."""
-    places = begins[_states(values, flaw.value)]
-    starts = sorted({text.rfind("\n", 0, at) + 1 for at in places.tolist()})
-    name = flaw.name
-    word = re.compile(
-        _WORDS[name]
-        if isinstance(name, str)
-        else rf"(?<![\d.]){re.escape(f'{name:g}')}(?![\d.]*\d)"
-    )
-    naming = [start for start in starts if word.search(text, start, text.find("\n", start))]
-    if not naming and len(starts) > 1:
-        return None
-    return next((text.count("\n", 0, start) + 1 for start in naming or starts), None)
-
-
-def _states(numbers: Floats, value: float) -> Flags:
-    """Which numbers are a value, in any unit of time."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled: Floats = numbers[:, None] * np.array(_FACTORS)
-        near = np.maximum(1e-9 * np.maximum(abs(scaled), abs(value)), 1e-3)
-        stated = np.isfinite(scaled) & (abs(scaled - value) <= near)
-        stating: Flags = np.asarray(stated.any(axis=1))
-    if not value or not math.isfinite(value):
-        stating = np.isnan(numbers) if math.isnan(value) else numbers == value
-    return stating
+    return data.with_run(**changed) if changed else data
 
 
 # ------------------------------------------------------------

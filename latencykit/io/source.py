@@ -1,17 +1,14 @@
-"""Inputs: opened once, decompressed, watched; formats and their options; corrupt lines."""
+"""Inputs: opened once, decompressed; formats and their options; corrupt lines."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
 import io
-import os
 import re
-import stat
 import sys
 import weakref
 import zlib
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import field
 from enum import IntEnum
@@ -33,6 +30,7 @@ from latencykit.errors import (
 from latencykit.units import checked_unit, format_count
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from latencykit._typing import Floats
@@ -42,58 +40,39 @@ if TYPE_CHECKING:
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
 
-_FIRST = 10  # corrupt lines of a file that are reported whatever they are
-_MOST = 12  # that are reported at all: also the first of another kind
-_KINDS = 50  # that are distinguished
-_NAMED = 4
-_PARTICULAR = r"""(?s)(?: is)?\s*[:('"].*"""
+_FIRST = 10  # corrupt lines of a file that are reported one by one
 
 
 class Tally:
-    """Counts the skipped lines of a file by reason; the first few are reported one by one."""
+    """Counts the skipped lines of a file; the first few are reported one by one."""
 
     def __init__(self) -> None:
-        self._kinds: Counter[str] = Counter()
-        self._reported = 0
+        self.total = self._reported = 0
 
-    def _kind(self, seen: str) -> str:
-        kind = printable(re.sub(_PARTICULAR, "", seen[:200]), 80) or "others"
-        return kind if kind in self._kinds or len(self._kinds) < _KINDS else "others"
+    @property
+    def remaining(self) -> int:
+        """The number of further lines to report one by one."""
+        return _FIRST - self._reported
 
-    def wanted(self, seen: str) -> int:
-        """The number of further lines with that corruption to report one by one."""
-        new = self._reported < _MOST and self._kind(seen) not in self._kinds
-        return max(_FIRST - self._reported, int(new))
-
-    def add(self, seen: str, count: int = 1) -> bool:
+    def add(self, count: int = 1) -> bool:
         """Count lines; True if the first of them is to be reported."""
-        reported = self.wanted(seen) > 0
-        self._kinds[self._kind(seen)] += count
+        reported = self.remaining > 0
+        self.total += count
         self._reported += reported
         return reported
 
     @property
     def unreported(self) -> int:
         """The number of lines that were not reported one by one."""
-        return self._kinds.total() - self._reported
+        return self.total - self._reported
 
     @property
     def note(self) -> str | None:
         """A note for the reader of the numbers; None if nothing was skipped."""
-        total = self._kinds.total()
-        if not total:
+        if not self.total:
             return None
-        named = Counter(
-            {kind: count for kind, count in self._kinds.items() if kind != "others"}
-        ).most_common(_NAMED)
-        left = total - sum(count for _, count in named)
-        reasons = [
-            f"{format_count(number)} × {kind}"
-            for kind, number in (*named, ("others", left))
-            if number
-        ]
-        lines = "line was" if total == 1 else "lines were"
-        return f"{format_count(total)} corrupt {lines} skipped: {', '.join(reasons)}"
+        lines = "line was" if self.total == 1 else "lines were"
+        return f"{format_count(self.total)} corrupt {lines} skipped"
 
 
 def refuse_line(
@@ -112,7 +91,7 @@ def refuse_rows(
     expected: str,
 ) -> None:
     """Raise for the first corrupt row; under ``lenient`` count all and report the first few."""
-    reported = rows[: options.tally.wanted(seen)] if options.lenient else rows[:1]
+    reported = rows[: options.tally.remaining] if options.lenient else rows[:1]
     for line, text in locate(reported) if len(reported) else ():
         options.reject(
             source.corrupt(
@@ -127,8 +106,6 @@ def refuse_rows(
 # Compressed inputs as streams: known by magic number, decoded piece by piece, kept as far as they
 # go.
 #
-# The standard library's readers lose what they have decoded of a file that is cut; here it is given
-# out first.
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _MESSAGES = "zstd messages"
@@ -331,76 +308,6 @@ class Unpacked(io.RawIOBase):
 
 
 # ------------------------------------------------------------
-# Files that are watched while they are read: one that is cut or replaced meanwhile is no longer
-# the one that was begun.
-#
-# What is added to a file at its end does no harm. A log that is rotated (renamed, copied and cut)
-# would give half of one file and half of another, or offsets into what is no longer there.
-
-
-class FileWatch:
-    """The state of a file when it was last looked at."""
-
-    def __init__(self) -> None:
-        self._identity: tuple[int, int] | None = None
-        self._size = self._changed = 0
-
-    def look(self, number: int) -> str | None:
-        """Return what happened to an open regular file since the last look, if anything."""
-        now = os.fstat(number)
-        if not stat.S_ISREG(now.st_mode):
-            return None
-        # Some network file systems number per file anew whenever it is opened.
-        same = (now.st_dev, now.st_ino) == self._identity or (now.st_mtime_ns, now.st_size) == (
-            self._changed,
-            self._size,
-        )
-        if self._identity is not None and not same:
-            return "another file took its place while it was read"
-        if now.st_size < self._size:
-            return f"the file shrank from {self._size:,} to {now.st_size:,} bytes while it was read"
-        self._identity, self._size, self._changed = (
-            (now.st_dev, now.st_ino),
-            now.st_size,
-            now.st_mtime_ns,
-        )
-        return None
-
-
-class Watched(io.FileIO):
-    """A file that is looked at whenever bytes of it are read."""
-
-    def __init__(self, path: Path, watch: FileWatch, changed: Callable[[str], Exception]) -> None:
-        super().__init__(path, "rb")
-        self._watch, self._changed = watch, changed
-        try:
-            self._look()
-        except BaseException:
-            self.close()
-            raise
-
-    def _look(self) -> None:
-        how = self._watch.look(self.fileno())
-        if how is not None:
-            raise self._changed(how)
-
-    def readinto(self, buffer: Any) -> int | None:
-        """Fill a buffer; what was cut off before this is known after it."""
-        try:
-            size = super().readinto(buffer)
-        except OSError as error:  # a failing disk, a file server that went away
-            raise self._changed(f"cannot be read: {error.strerror or error}") from None
-        self._look()
-        return size
-
-    def readall(self) -> bytes:
-        """Return the rest."""
-        rest = super().readall()
-        self._look()
-        return rest
-
-
-# ------------------------------------------------------------
 # What every reader is made of: a source that can be opened again, its head, the options, and
 # `Format`.
 
@@ -527,7 +434,7 @@ class ReadOptions:
         """Raise `error`, or under `lenient` count its lines and report the first few."""
         if not self.lenient:
             raise error
-        if self.tally.add(error.seen, count):
+        if self.tally.add(count):
             self.report(
                 f"skipped: {CorruptInputError(error.path, error.line, error.seen, error.expected)}"
             )
@@ -596,7 +503,6 @@ class Source:
         self.cut = self.json = False
         self.highest: Floats | None = None
         self.path = Path(path)
-        self._watch = FileWatch()
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
 
     @cached_property
@@ -633,20 +539,13 @@ class Source:
 
     def _raw(self) -> IO[bytes]:
         try:
-            return io.BufferedReader(Watched(self.file, self._watch, self._changed), 1 << 17)
+            return self.file.open("rb", buffering=1 << 17)
         except IsADirectoryError:
             raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             kind = MissingInputError if missing else CorruptInputError
             raise kind(self.shown, None, f"cannot be read: {error.strerror or error}") from None
-
-    def _changed(self, how: str) -> CorruptInputError:
-        if how.startswith("cannot"):
-            return self.corrupt(None, how)
-        return self.corrupt(
-            None, how, "a file at rest", "read a copy, or read it when its writer is done"
-        )
 
     @cached_property
     def packing(self) -> str | None:

@@ -584,7 +584,7 @@ _FEW = 6
 """Footnotes below a table; of more, only their number is stated."""
 
 
-_TOUCH_ALL = (DOUBTED_UNIT, " skipped: ", "incomplete", "truncated")
+_TOUCH_ALL = (DOUBTED_UNIT, " skipped", "incomplete", "truncated")
 """Words of the notes that touch all numbers of a series: a doubted unit, what could not be read."""
 
 _INCIDENT = " fall into "

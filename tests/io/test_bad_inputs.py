@@ -113,7 +113,7 @@ def test_a_bad_line_is_refused_with_its_place_and_skipped_on_request(bad, run, t
     assert str(caught.value).isprintable()
     log = lk.read(path, unit="ns", lenient=True)
     assert log.histogram().count == 2
-    assert any(note.startswith("1 corrupt line was skipped: 1 × ") for note in log.run.notes)
+    assert "1 corrupt line was skipped" in log.run.notes
     status, out, err = run("-q", "summary", path)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "a.hlog:2: " in err

@@ -322,7 +322,7 @@ def test_corruption_is_named_with_its_line_and_lenient_reads_the_rest(tmp_path, 
     assert "4 intervals before it were read" in str(caught.value)
     log = lk.read(path, lenient=True)
     assert len(log) == 20
-    assert any(note.startswith("1 corrupt line was skipped: 1 × ") for note in log.run.notes)
+    assert "1 corrupt line was skipped" in log.run.notes
 
 
 @pytest.mark.parametrize("cut", [10, 100, 200])

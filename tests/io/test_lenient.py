@@ -1,4 +1,4 @@
-"""What --lenient skips is counted by reason, and reported in a handful of lines per file, however many there are."""
+"""What --lenient skips is counted, and reported in a handful of lines per file, however many there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 import latencykit as lk
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Tally
 
 HLOG = (Path(__file__).parents[2] / "data/jhiccup-v2.hlog").read_text()
 
@@ -33,26 +32,15 @@ def objects_with_rubbish(number: int) -> str:
 
 
 CASES = {
-    "hlog": (
-        log_with_rubbish,
-        "501 corrupt lines were skipped: 500 × 1 field, 1 × the time stamp",
-        11,
-    ),
-    "csv": (
-        table_with_rubbish,
-        (
-            "502 corrupt lines were skipped: 501 × this is not a row of this table, 1 × a row of more "
-            "fields than there are columns"
-        ),
-        12,
-    ),
-    "jsonl": (objects_with_rubbish, "500 corrupt lines were skipped: 500 × this is not JSON", 11),
+    "hlog": (log_with_rubbish, 501),
+    "csv": (table_with_rubbish, 502),
+    "jsonl": (objects_with_rubbish, 500),
 }
 
 
-@pytest.mark.parametrize(("make", "note", "examples"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("make", "number"), CASES.values(), ids=CASES)
 def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
-    make, note, examples, run, tmp_path, monkeypatch, request
+    make, number, run, tmp_path, monkeypatch, request
 ):
     monkeypatch.setattr(line_chunks, "__defaults__", (1 << 14,))  # a table comes in many pieces
     path = tmp_path / f"a.{request.node.callspec.id}"
@@ -64,13 +52,13 @@ def test_much_rubbish_is_a_few_lines_and_all_of_it_is_counted(
     )
     assert status == 0, err
     lines = err.splitlines()
-    assert len(lines) <= examples + 2
-    assert len([one for one in lines if one.startswith("skipped: ")]) <= 13
+    assert len(lines) <= 12
+    assert len([one for one in lines if one.startswith("skipped: ")]) <= 11
     assert any(one.startswith(f"skipped: {path}:") for one in lines)
     assert any(one.endswith(" more corrupt lines") for one in lines)
     assert "--lenient" not in err
     assert "\x1b" not in err
-    assert [one for one in out.splitlines() if "corrupt lines were skipped: 50" in one] == [note]
+    assert f"{number} corrupt lines were skipped" in out.splitlines()
     assert any(
         "corrupt lines were skipped" in one
         for one in lk.read(path, **options_of(path), lenient=True).run.notes
@@ -99,21 +87,8 @@ def test_few_are_reported_one_by_one(run, tmp_path):
     path.write_text("latency_ms\n1\nx\n2\ny\n3\n")
     status, out, err = run("summary", "--lenient", path)
     assert status == 0
-    assert out.endswith("\n2 corrupt lines were skipped: 2 × this is not a row of this table\n")
+    assert out.endswith("\n2 corrupt lines were skipped\n")
     assert err.splitlines() == [
         f"skipped: {path}:3: this is not a row of this table: 'x'; expected numbers in latency_ms",
         f"skipped: {path}:5: this is not a row of this table: 'y'; expected numbers in latency_ms",
     ]
-
-
-def test_untrusted_input_cannot_make_many_kinds():
-    tally = Tally()
-    reported_stats = sum(tally.add(f"kind {k} of corruption") for k in range(10_000))
-    assert reported_stats == 12
-    assert tally.unreported == 9988
-    assert tally.note == (
-        "10,000 corrupt lines were skipped: 1 × kind 0 of corruption, 1 × kind 1 of corruption, 1 "
-        "× kind 2 of corruption, "
-        "1 × kind 3 of corruption, 9,996 × others"
-    )
-    assert Tally().note is None

@@ -137,20 +137,12 @@ def test_buckets_are_believed_rather_than_what_is_said_of_them(read_text):
     assert found.percentile(99.9) <= found.max
 
 
-def test_the_line_is_named(read_text):
-    lines = WRK.splitlines()
-    row = next(k for k, line in enumerate(lines, 1) if "99%" in line)
-    text = WRK.replace("5.74s", "1.00ms")
-    found = read_text(text)["out.txt"]
-    assert any(
-        note.startswith(f"line {row}: p99, 1 ms, lies below p90") for note in found.run.notes
-    )
+def test_contradictions_in_a_text_are_noted(read_text):
+    found = read_text(WRK.replace("5.74s", "1.00ms"))["out.txt"]
+    assert any(note.startswith("p99, 1 ms, lies below p90") for note in found.run.notes)
     assert found.percentile(99) >= found.percentile(90)
-    stats = next(k for k, line in enumerate(lines, 1) if "Latency  " in line)
     found = read_text(WRK.replace("692.81ms", "69.28s"))["out.txt"]
-    assert any(
-        note.startswith(f"line {stats}: ") and "the mean" in note for note in found.run.notes
-    )
+    assert any("the mean" in note for note in found.run.notes)
     assert found.mean < 10e9
 
 
@@ -163,13 +155,8 @@ def test_json_that_says_nonsense_is_noted(read_text, key, value):
     record = json.loads(path.read_text())
     record["latency"][key] = float(value)
     found = read_text(json.dumps(record, indent=1), "ac.json")["ac.json"]
-    line = next(
-        k
-        for k, text in enumerate(json.dumps(record, indent=1).splitlines(), 1)
-        if text.strip().startswith(f'"{key}"')
-    )
     notes = [note for note in found.run.notes if "which is not a latency" in note]
-    assert [note.startswith(f"line {line}: ") for note in notes] == [True]
+    assert len(notes) == 1
 
 
 def test_the_note_reaches_the_user(run, tmp_path):
