@@ -539,7 +539,7 @@ class Source:
 
     def _raw(self) -> IO[bytes]:
         try:
-            return self.file.open("rb", buffering=1 << 17)
+            return io.BufferedReader(_File(self.file, self), 1 << 17)
         except IsADirectoryError:
             raise CorruptInputError(self.shown, None, "this is a directory", "a file") from None
         except OSError as error:
@@ -615,6 +615,23 @@ class Source:
         return CorruptInputError(
             self.shown, line, printable(seen, _LONG), printable(expected, _LONG), hint
         )
+
+
+class _File(io.FileIO):
+    """A file whose failing disk or file server is one clear line."""
+
+    def __init__(self, path: Path, source: Source) -> None:
+        super().__init__(path, "rb")
+        self._source = source
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Fill a buffer."""
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            self.close()
+            seen = f"cannot be read: {error.strerror or error}"
+            raise self._source.corrupt(None, seen) from None
 
 
 class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own

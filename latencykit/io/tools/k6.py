@@ -228,8 +228,12 @@ _STAMPS = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000), (0, 1_000_000_000))  # l
 _BEGUN = re.compile(rb"^[^\r\n]", re.MULTILINE)
 _LINE = re.compile(
     rb'^\{"(?:metric":"[^"\n]+","type":"Point","data":\{"time":"[^"\n]+","value":-?\d[^,\n]*,'
-    rb'"tags":[^\n]*\}|type":"Point","data":\{"time":"[^"\n]+","value":-?\d[^,\n]*,'
-    rb'"tags":[^\n]*\},"metric":"[^"\n]+"|type":"Metric",[^\n]*)\}\r?$',
+    rb'"tags":[^\n]*\}|type":"Metric",[^\n]*)\}\r?$',
+    re.MULTILINE,
+)
+_ANY_LINE = re.compile(  # a point or the definition of a metric, whatever the order of its keys
+    rb'^\{(?=[^\n]*"metric" ?: ?"[^"\n])(?=[^\n]*"type" ?: ?"Metric"|(?=[^\n]*"type" ?: ?"Point")'
+    rb'(?=[^\n]*"time" ?: ?"[^"\n])(?=[^\n]*"tags")[^\n]*"value" ?: ?-?\d)[^\n]*\}[ \r]*+$',
     re.MULTILINE,
 )
 
@@ -310,13 +314,14 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the points of the main metric, or of those asked for by name."""
     metric_names, notes = _wanted(options), list[str]()
     names = b"|".join(re.escape(json.dumps(name)[1:-1].encode()) for name in metric_names)
-    pattern = re.compile(rb'^[^\n]*"metric":"(?:' + names + rb')"[^\n]*', re.MULTILINE)
+    wanted = re.compile(rb'^[^\n]*"metric" ?: ?"(?:' + names + rb')"[^\n]*', re.MULTILINE)
     parts: list[dict[str, Points]] = []
     for first, chunk in line_chunks(source):
         part = None
-        if len(_LINE.findall(chunk)) == len(_BEGUN.findall(chunk)):
+        begun = len(_BEGUN.findall(chunk))
+        if any(len(pattern.findall(chunk)) == begun for pattern in (_LINE, _ANY_LINE)):
             with contextlib.suppress(ValueError, KeyError, TypeError):
-                records = json.loads(b"[" + b",".join(pattern.findall(chunk)) + b"]")
+                records = json.loads(b"[" + b",".join(wanted.findall(chunk)) + b"]")
                 part = _points(records, metric_names, options)
         if part is None:
             records = _valid_points(source, options, first, chunk, notes)
