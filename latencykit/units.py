@@ -236,8 +236,8 @@ def format_change(change: float) -> str:
 
     Examples
     --------
-    >>> [format_change(change) for change in (0.0512, -0.5, 3.2, 41.0, 0.0)]
-    ['+5.1 %', '-50 %', '+320 %', '× 42', '0 %']
+    >>> [format_change(change) for change in (0.0512, -0.5, 3.2, 41.0, -0.99, 0.0)]
+    ['+5.1 %', '-50 %', '+320 %', '× 42', '÷ 100', '0 %']
     """
     if math.isnan(change):
         return ""
@@ -249,6 +249,8 @@ def format_change(change: float) -> str:
             if change < 999
             else f"× {change + 1:,.0f}"
         )
+    if -1 < change < -0.95:
+        return f"÷ {1 / (1 + change):,.3g}"
     percent = 100 * change
     if abs(percent) < 0.005:
         return "0 %"

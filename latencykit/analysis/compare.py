@@ -1,7 +1,7 @@
 """`compare`: which statistics changed between two systems, with confidence.
 
 From top to bottom: the result, the operation, what makes measurements hard to compare, the verdict,
-one run per side, several runs per side, and the mathematics of gaps, superiority and shift.
+one run per side, several runs per side, and the mathematics of gaps.
 """
 
 from __future__ import annotations
@@ -157,11 +157,15 @@ class Comparison(Value):
         Unit of the values.
     runs : tuple of two ints
         Runs per side.
+    unfair : str
+        What makes the comparison one of two things; empty if nothing does.
     run_noise : float or None
         Stated relative standard deviation from run to run; single runs only.
     tolerates : float or None
         Run noise that chance would need to explain the clearest change that is stated; None where
         the noise is known or nothing is stated.
+    would_show : tuple of (str, float)
+        Statistics, and the relative change of each that one run per side would have shown.
     """
 
     changes: tuple[Change, ...]
@@ -171,8 +175,10 @@ class Comparison(Value):
     warnings: tuple[str, ...] = ()
     unit: str = "ns"
     runs: tuple[int, int] = (1, 1)
+    unfair: str = ""
     run_noise: float | None = None
     tolerates: float | None = None
+    would_show: tuple[tuple[str, float], ...] = ()
 
     @property
     def table(self) -> pd.DataFrame:
@@ -182,7 +188,9 @@ class Comparison(Value):
         return pd.DataFrame([vars(row) for row in self.changes]).set_index("statistic")
 
     def failed(self, conditions: Iterable[str | Condition]) -> list[str]:
-        """Return the conditions (``"p99.9 > +5%"``) that are met, decided by the intervals' ends.
+        """Return the conditions (``"p99.9 > +5%"``) that are met by changes that are stated.
+
+        The ends of their intervals decide.
 
         Raises
         ------
@@ -199,7 +207,12 @@ class Comparison(Value):
                     f"{condition.text!r} judges {condition.statistic}, which was not compared; "
                     f"compared were: {', '.join(rows)}"
                 )
-        return [item.text for item in parsed if item.holds(rows[item.statistic], self.unit)]
+        return [
+            item.text
+            for item in parsed
+            for row in [rows[item.statistic]]
+            if row.significant and item.holds(row, self.unit)
+        ]
 
     def _repr_html_(self) -> str:
         def side(value: float, low: float, high: float, statistic: str) -> str:
@@ -307,6 +320,8 @@ class SourceRules:
     near: float = 0.05
     # factor between numbers of requests that is worth a warning
     near_counts: float = 0.5
+    # factor between rates that are other loads
+    unlike_rates: float = 1.9
 
 
 SOURCE = SourceRules()
@@ -315,7 +330,7 @@ SOURCE = SourceRules()
 def compare(
     base: Runs, new: Runs, *, percentiles: Sequence[float] | None = None,
     means: Sequence[str] = _MEANS, confidence: float = 0.95, run_noise: float | None = None,
-    margin: float = 0.05, also: Sequence[str] = (), seed: int = 0,
+    margin: float = 0.05, also: Sequence[str] = (),
 ) -> Comparison:  # fmt: skip
     """Compare two runs, or several runs per side.
 
@@ -336,8 +351,6 @@ def compare(
         Changes that surely lie within ± `margin` are called the same.
     also : sequence of str
         Further statistics, supported or not, by name (``"p99.99"``, ``"tm95"``), for conditions.
-    seed : int
-        Of the labels that are drawn where several runs per side allow too many.
 
     Returns
     -------
@@ -410,11 +423,13 @@ def compare(
                 for side in runs
             ]  # fmt: skip
             result = compare_runs(
-                tables[0], tables[1], names, confidence=confidence, margin=margin, seed=seed,
+                tables[0], tables[1], names, confidence=confidence, margin=margin,
                 stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
     numbers = len(sides[0]), len(sides[1])
-    return replace(result, warnings=_warnings(sides), unit=units.pop(), runs=numbers)
+    unfair = _unfair(sides[0][0], sides[1][0])
+    warnings = _warnings(sides)
+    return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
 
 
 def _listed(side: object, name: str) -> list[object]:
@@ -557,16 +572,34 @@ def _of_requests(
             )
     reasons += list(dict.fromkeys(row.note for row in rows if row.note and row.statistic != "p100"))
     known = [row.tolerates for row in rows if row.significant and math.isfinite(row.tolerates)]
+    alone = run_noise is None
     return Comparison(
         tuple(rows), "requests", result, tuple(reasons), run_noise=run_noise,
-        tolerates=max(known, default=None) if run_noise is None else None,
+        tolerates=max(known, default=None) if alone else None,
+        would_show=_would_show(rows) if alone and result == "inconclusive" else (),
     )  # fmt: skip
+
+
+def _would_show(rows: Sequence[Change]) -> tuple[tuple[str, float], ...]:
+    """The smallest slowdown of p50 and p99 that these two runs would have stated."""
+    if any(row.tolerates > 0 and not row.note for row in rows):
+        return ()  # changed in these runs
+    z = normal_quantile(0.975)
+    shown = []
+    for row in rows:
+        if row.statistic not in ("p50", "p99") or row.note or not math.isfinite(row.high):
+            continue
+        # From an end of the interval to its middle, as if the middle were no change.
+        error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
+        least = math.hypot(z * math.sqrt(2) * SINGLE.least_noise, error)
+        shown.append((row.statistic, math.expm1(max(least, math.log(SINGLE.least_ratio)))))
+    return tuple(shown)
 
 
 def _single_reason(rows: Sequence[Change], result: Verdict) -> str:
     """What one run per side leaves open, and how many runs would decide."""
     changed = [row for row in rows if not row.note and row.tolerates > 0 and not row.significant]
-    needed = runs_needed()
+    needed = RUNS.advised
     if result != "inconclusive" and not changed:
         return f"one run per side: {needed} on each would show smaller changes, too"
     if not changed:
@@ -656,6 +689,24 @@ def differences(
             "on the other"
         )
     return tuple(texts)
+
+
+def _unfair(base: Side, new: Side) -> str:
+    """The first difference between the sides that explains more than the system does."""
+    one, other = base.run, new.run
+    rates = [run.rate or run.achieved or 0.0 for run in (one, other)]
+    corrected = [run.corrected in ("us", "tool") for run in (one, other)]
+    if corrected[0] != corrected[1]:
+        side = "base" if corrected[0] else "new"
+        return f"only the {side} side is corrected for coordinated omission"
+    if {one.measure, other.measure} == {"service", "response"}:
+        return f"one side measures {one.measure} time, the other {other.measure} time"
+    if all(rates) and not 1 / SOURCE.unlike_rates < rates[0] / rates[1] < SOURCE.unlike_rates:
+        first, second = (f"{rate:,.4g}/s" for rate in rates)
+        return f"the load differs: {first} and {second}"
+    if one.series and other.series and one.series != other.series:
+        return f"other operations: {one.series} and {other.series}"
+    return ""
 
 
 def _warnings(sides: tuple[list[Side], list[Side]]) -> tuple[str, ...]:
@@ -767,7 +818,7 @@ class SingleRunRule:
     least_noise: float = (
         0.17  # run noise that has to be tolerated: runs of one system differ by 10 %
     )
-    least_ratio_of_all: float = 1.3  # without parts: of the median, which no stall carries alone
+    least_ratio_of_all: float = 1.75  # without parts: of the median, which no stall carries alone
     least_ratio_of_many: float = 10.0  # or of p90, once corrected: a tenth of the time
     usual_noise: float = 0.05  # of well kept systems: for the number of runs that would decide
     power: float = 2.8  # standard errors that are found in four of five cases: 1.96 + 0.84
@@ -999,12 +1050,19 @@ def _parts_agree(base: Floats, new: Floats, slower: bool) -> bool:
 # Several runs per side: the samples are the runs, not their requests.
 #
 # Pooled requests of identical systems differ "significantly" in every second comparison, because
-# runs vary. Here every run gives one number per statistic, and the two groups of numbers are
-# compared by their ranks, which one run with a stall cannot distort.
+# runs vary. Here every run gives one number per statistic, and Welch's t compares the logarithms.
 
 
-_MAX_RELABELLINGS = 20_000
-"""If there are more, a sample of them is drawn."""
+@record()
+class RunsRule:
+    """Several runs per side; `tests.benchmarks.truth --only uncertainty` shows the errors."""
+
+    least: int = 2  # per side: one run does not show how runs differ
+    least_spread: float = 1e-3  # relative: numbers of three digits
+    advised: int = 4  # per side: a doubling of p99 is found in nine of ten cases
+
+
+RUNS = RunsRule()
 
 
 def least_p(base_runs: int, new_runs: int) -> float:
@@ -1013,7 +1071,7 @@ def least_p(base_runs: int, new_runs: int) -> float:
 
 
 def runs_needed(alpha: float = 0.05) -> int:
-    """Return the number of runs per side from which a test at level `alpha` can reject."""
+    """Return the number of runs per side from which a rank test at level `alpha` can reject."""
     return next(n for n in itertools.count(2) if least_p(n, n) <= alpha)
 
 
@@ -1024,19 +1082,15 @@ def compare_runs(
     *,
     confidence: float = 0.95,
     margin: float = 0.05,
-    seed: int = 0,
     stamps: Sequence[Sequence[float | None]] | None = None,
     run_noise: float | None = None,
 ) -> Comparison:
-    """Compare two groups of runs; in the changes, `base` and `new` are medians over the runs.
+    """Compare two groups of runs; in the changes, `base` and `new` are geometric means.
 
-    `change` is the median of all ratios of a new run to a base run. The test is Mann and Whitney's
-    rank sum over all ways to label the runs, so p-values are exact. Across statistics they are
-    adjusted by stepping down through the same relabellings (Westfall and Young, 1993), which is
-    Holm's procedure for correlated statistics such as the percentiles of one run. The interval of a
-    ratio is Hodges and Lehmann's. Where `stamps` show that one side was measured before the other,
-    a change has to exceed what a drift from run to run may do; where `run_noise` is stated, what
-    such noise may do.
+    Welch's t-test compares the logarithms of the runs' statistics; p-values are adjusted for the
+    number of statistics (Holm, 1979). Where `stamps` show that one side was measured before the
+    other, a change has to exceed what a drift from run to run may do; where `run_noise` is stated,
+    what such noise may do.
     """
     sides = [np.atleast_2d(np.asarray(side, np.float64)) for side in (base, new)]
     if any(side.shape[1] != len(statistics) for side in sides):
@@ -1049,47 +1103,63 @@ def compare_runs(
     left_out = np.asarray(statistics)[~complete].tolist()
     if left_out:
         reasons.append(f"not every run supports {', '.join(left_out)}: not judged")
-    needed, alpha = runs_needed(1 - confidence), 1 - confidence
-    enough = min(runs) >= needed
-    if not enough and run_noise is None:
+    enough = min(runs) >= RUNS.least or run_noise is not None
+    if not enough:
         reasons.append(
-            f"{runs[0]} and {runs[1]} runs cannot decide at the {100 * alpha:.2g} % level: the "
-            f"smallest p-value they can give is {least_p(*runs):.2g}; measure at least {needed} "
-            "runs per side"
+            f"{runs[0]} and {runs[1]} runs do not show how runs differ; measure at least "
+            f"{RUNS.least} per side, {RUNS.advised} for smaller changes"
         )
-    judged = np.flatnonzero(complete & (np.array(statistics) != "p100"))
+    positive = pooled[pooled > 0]
+    least = float(positive.min()) / 2 if positive.size else 1.0  # a clock may read zero
+    logs = [np.log(np.maximum(side, least)) for side in sides]
+    noise = run_noise or 0.0
+    rows = [
+        _change(name, logs[0][:, k], logs[1][:, k], confidence, noise)
+        for k, name in enumerate(statistics)
+    ]
+    judged = np.flatnonzero(complete & enough & (np.array(statistics) != "p100")).tolist()
     p_values = np.full(len(statistics), np.nan)
-    if judged.size and enough:
-        p_values[judged] = _relabelled(pooled[:, judged], runs[0], seed)
-    noise = (run_noise or 0.0) * math.sqrt(1 / runs[0] + 1 / runs[1])
-    if noise and judged.size:
-        chance = [math.erfc(_moved(sides, k) / noise / math.sqrt(2)) for k in judged.tolist()]
-        p_values[judged] = np.fmax(p_values[judged], holm(chance))
-        enough = True
-    if stamps is not None and _apart(stamps) and judged.size:
-        reach = [_drift(sides, stamps, k, confidence) for k in judged.tolist()]
-        moved = [_moved(sides, k) for k in judged.tolist()]
-        within = np.array(moved) <= np.array(reach)
-        p_values[judged] = np.where(within, 1.0, p_values[judged])
+    p_values[judged] = holm([rows[k].p_value for k in judged])
+    if stamps is not None and _apart(stamps) and judged:
+        reach = [_drift(logs, stamps, k, confidence) for k in judged]
+        for k, far in zip(judged, reach, strict=True):
+            if abs(math.log1p(rows[k].change)) <= far:
+                p_values[k] = 1.0
         reasons.append(
             "all runs of one side were measured before those of the other, so a drift from run to "
             f"run looks like a change: changes below {format_share(math.expm1(max(reach)))} are "
             "not judged; alternate the sides"
         )
-    changes = [
-        _change(name, sides[0][:, k], sides[1][:, k], confidence, noise).judged(
-            float(p_values[k]), confidence
-        )
-        for k, name in enumerate(statistics)
-    ]
+    changes = [row.judged(float(p), confidence) for row, p in zip(rows, p_values, strict=True)]
     result = verdict(changes, margin) if enough else "inconclusive"
     return Comparison(tuple(changes), "runs", result, tuple(reasons))
 
 
-def _moved(sides: Sequence[Floats], column: int) -> float:
-    """By how much the medians of two groups of runs differ, as a logarithm."""
-    before, after = (float(np.median(side[:, column])) for side in sides)
-    return abs(_log_ratio(after, before))
+def _change(name: str, base: Floats, new: Floats, confidence: float, noise: float) -> Change:
+    """The ratio of two groups of runs by Welch's t, from their logarithms."""
+    from scipy import special
+
+    floor = max(RUNS.least_spread, noise) ** 2
+    squares, parts = [], []
+    for side in (base, new):
+        variance = max(float(side.var(ddof=1)), floor) if side.size > 1 else floor
+        squares.append(variance / side.size)
+        parts.append(squares[-1] ** 2 / max(side.size - 1, 1))
+    freedom = math.inf if min(base.size, new.size) < RUNS.least else sum(squares) ** 2 / sum(parts)
+    error, moved = math.sqrt(sum(squares)), float(new.mean() - base.mean())
+    before, after = math.exp(float(base.mean())), math.exp(float(new.mean()))
+    low, high, difference_low, difference_high = -1.0, math.inf, -math.inf, math.inf
+    p_value = math.nan
+    if math.isfinite(error) and (math.isfinite(freedom) or noise):
+        freedom = min(freedom, 1e6)
+        reach = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
+        p_value = 2 * float(special.stdtr(freedom, -abs(moved) / error))
+        low, high = math.expm1(moved - reach), math.expm1(moved + reach)
+        difference_low, difference_high = low * before, high * before
+    return Change(
+        name, before, after, math.expm1(moved), low, high, after - before, difference_low,
+        difference_high, p_value,
+    )  # fmt: skip
 
 
 def _apart(stamps: Sequence[Sequence[float | None]]) -> bool:
@@ -1101,7 +1171,7 @@ def _apart(stamps: Sequence[Sequence[float | None]]) -> bool:
 
 
 def _drift(
-    sides: Sequence[Floats],
+    logs: Sequence[Floats],
     stamps: Sequence[Sequence[float | None]],
     column: int,
     confidence: float,
@@ -1112,74 +1182,13 @@ def _drift(
     with the variance s² (2 n² + 1) / 3 n.
     """
     steps = []
-    for side, begun in zip(sides, stamps, strict=True):
+    for side, begun in zip(logs, stamps, strict=True):
         order = np.argsort([one or 0.0 for one in begun], kind="stable")
-        steps.append(np.diff(np.log(np.maximum(side[order, column], 1e-300))))
+        steps.append(np.diff(side[order, column]))
     every = np.concatenate(steps)
-    runs = (len(sides[0]) + len(sides[1])) / 2
+    runs = (len(logs[0]) + len(logs[1])) / 2
     variance = float((every**2).mean()) * (2 * runs**2 + 1) / (3 * runs)
     return student_quantile(confidence, every.size) * math.sqrt(variance)
-
-
-def _relabelled(pooled: Floats, first: int, seed: int) -> Floats:
-    """Adjusted p-value of each column, over all (or 20,000 drawn) choices of the first group."""
-    rows = len(pooled)
-    # Ranks of each column from 1; equal values share theirs.
-    below = (pooled[:, None, :] > pooled[None, :, :]).sum(axis=1)
-    level = (pooled[:, None, :] == pooled[None, :, :]).sum(axis=1)
-    order = np.asarray(below + (level + 1) / 2)
-    if math.comb(rows, first) <= _MAX_RELABELLINGS:
-        chosen = np.array(list(itertools.combinations(range(rows), first)), np.int64)
-    else:
-        rng = np.random.default_rng(seed)
-        drawn = np.argsort(rng.random((_MAX_RELABELLINGS - 1, rows)), axis=1)[:, :first]
-        chosen = np.concatenate((np.arange(first)[None, :], drawn))
-    sums = order[chosen].sum(axis=1)
-    spread = np.maximum(sums.std(axis=0), 1e-12)
-    away = np.abs(sums - first * (rows + 1) / 2) / spread
-    measured = away[0]  # the first relabelling is the one that was measured
-    down = np.argsort(-measured, kind="stable")
-    rest = np.maximum.accumulate(away[:, down[::-1]], axis=1)[:, ::-1]
-    out = np.empty(measured.size)
-    out[down] = np.maximum.accumulate((rest >= measured[down] - 1e-9).mean(axis=0))
-    return out
-
-
-def rank_sum_null(first: int, second: int) -> Floats:
-    """Return the null distribution of the Mann–Whitney statistic, 0 … first × second."""
-    # U is a sum over the second group of how many of the first lie below: a Gaussian binomial.
-    ways = np.zeros(first * second + 1)
-    ways[0] = 1.0
-    for k in range(1, second + 1):
-        grown = ways.copy()
-        grown[first + k :] -= ways[: grown.size - first - k] if first + k < grown.size else 0.0
-        for start in range(k):
-            grown[start::k] = np.cumsum(grown[start::k])
-        ways = grown
-    return np.asarray(ways / ways.sum())
-
-
-def _change(name: str, base: Floats, new: Floats, confidence: float, noise: float = 0.0) -> Change:
-    """Medians, and Hodges and Lehmann's intervals, as wide as the noise of the ratio at least."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.sort((new[:, None] / base[None, :]).ravel()) - 1
-    steps = np.sort((new[:, None] - base[None, :]).ravel())
-    null = np.cumsum(rank_sum_null(base.size, new.size))
-    out = int(np.searchsorted(null, (1 - confidence) / 2 + 1e-12, "right"))
-    low, high, step, stop = -1.0, math.inf, -math.inf, math.inf
-    if out >= 1 and not np.isnan(steps).any():
-        low, high, step, stop = (
-            float(part[at]) for part in (ratios, steps) for at in (out - 1, -out)
-        )
-    before, after, ratio, middle = (float(np.median(part)) for part in (base, new, ratios, steps))
-    if noise and ratio > -1:
-        reach = normal_quantile((1 + confidence) / 2) * noise
-        least, most = ((1 + ratio) * math.exp(end) - 1 for end in (-reach, reach))
-        low, high = (least, most) if out < 1 else (min(low, least), max(high, most))
-        step, stop = (min(step, low * before), max(stop, high * before)) if out >= 1 else (
-            low * before, high * before
-        )  # fmt: skip
-    return Change(name, before, after, ratio, low, high, middle, step, stop)
 
 
 # ------------------------------------------------------------
@@ -1251,31 +1260,3 @@ def gap_at(counted: Counted, percentile: float) -> Gap | None:
     return Gap(
         float(occupied.high[at]), float(occupied.low[at + 1]), float(share[at]), *bounds, percentile
     )
-
-
-# ------------------------------------------------------------
-# Entire distributions: the shift of every percentile.
-
-
-@record(eq=False)
-class Shift:
-    """The shift function: ratio of new to base at each percentile, with its interval."""
-
-    percentile: Floats
-    ratio: Floats
-    low: Floats
-    high: Floats
-
-
-def shift(
-    base: Evidence, new: Evidence, percentiles: ArrayLike, *, confidence: float = 0.95
-) -> Shift:
-    """Return the ratio of each percentile with its interval; without those of unsupported ones."""
-    p = np.atleast_1d(np.asarray(percentiles, np.float64))
-    usable = base.supported(p, confidence) & new.supported(p, confidence)
-    sides = [list(_percentile_points(side, p[usable].tolist(), confidence)) for side in (base, new)]
-    rows = [
-        _change_of("", *pair, confidence, None) for pair in zip(sides[0], sides[1], strict=True)
-    ]
-    columns = np.array([(row.new / row.base, 1 + row.low, 1 + row.high) for row in rows])
-    return Shift(p[usable], *columns.reshape(-1, 3).T)

@@ -911,8 +911,10 @@ def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95)
     if name == "p100":
         return data.max if not data.censored and is_resolved(*data.bracket("max")) else math.nan
     if name.startswith("p"):
-        row = data.percentile_rows([float(name[1:])], confidence=confidence)[0]
-        return row.value if row.supported and row.resolved else math.nan
+        # Between runs shows how well each is known: only too few requests leave it out.
+        (row,) = data.evidence().supported_rows([float(name[1:])], confidence)
+        few = row.percentile > data.sample_limit(confidence=confidence)
+        return math.nan if few or not row.resolved or math.isinf(row.bucket_high) else row.value
     if name == "mean":
         return data.mean if data.censored or is_resolved(*data.bracket("mean")) else math.nan
     mean = data.trimmed(name)

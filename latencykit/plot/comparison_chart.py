@@ -1,24 +1,22 @@
-"""The shift plot: the change of each percentile from one side to the other, with its interval."""
+"""The change of each percentile from one side to the other, with its interval."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 import latencykit.plot.axes  # noqa: F401 - the percentile scale
-from latencykit.core.summary import Summary
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.label_layout import LineLabels, head
-from latencykit.plot.style import AMBER, BLUE, GREY, GROUND, INK, MUTED, current_axes, tidy
+from latencykit.plot.style import AMBER, BLUE, GROUND, INK, MUTED, current_axes, tidy
 from latencykit.units import format_change, format_count, percentile_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from latencykit.analysis.compare import Change, Comparison, Shift
+    from latencykit.analysis.compare import Change, Comparison
     from latencykit.plot.series import Runs
     from latencykit.plot.style import Look
 
@@ -57,7 +55,7 @@ def compare(
     ax : Axes, optional
         Where to draw; the current axes by default.
     confidence : float, default 0.95
-        Of the intervals; the band around the full curve of two single runs is simultaneous.
+        Of the intervals.
     title, subtitle : str, optional
         By default the verdict and what it is based on. Empty for none.
     **options
@@ -85,7 +83,6 @@ def compare(
     from latencykit.analysis.compare import compare as compare_sides
 
     ax = current_axes(ax)
-    curve = None
     if isinstance(base, Comparison):
         comparison = base
     else:
@@ -101,17 +98,10 @@ def compare(
     percentiles = [row.percentile or 0.0 for row in rows]
     top = max((p for p in percentiles if p < 100), default=0.0) if len(rows) > 1 else 99.0
     nines = max(2, math.ceil(-math.log10(1 - min(top, 99.99999) / 100) - 1e-9))
-    if base is not comparison:
-        curve = _curve(base, new, confidence, nines + 0.45)
     ax.set_xscale("percentile", nines=nines)
     ax.set_xlim(0, 100)
-    _scale_ratios(ax, rows, curve)
+    _scale_ratios(ax, rows)
     ax.axhline(1.0, color=INK, linewidth=1.0, zorder=2, label="_no change")
-    if curve is not None:
-        look: Look = {"color": GREY, "linewidth": 1.3, "zorder": 2.5, "label": "_shift"}
-        ax.plot(curve.percentile, curve.ratio, drawstyle="steps-pre", **look)
-        fill: Look = {"color": GREY, "alpha": 0.22, "linewidth": 0, "zorder": 1.5, "step": "pre"}
-        ax.fill_between(curve.percentile, curve.low, curve.high, **fill)
     labels = LineLabels()
     for k, row in enumerate(rows):
         _draw_change(ax, row, labels, below=k % 2 == 1)  # by turns, so that names find places
@@ -132,33 +122,16 @@ def compare(
     parts = [basis, f"{100 * confidence:g} % intervals"]
     if any(not row.significant for row in rows):
         parts.append("hollow: not shown to differ")
-    if curve is not None:
-        parts.append("grey: every percentile, with its interval")
     parts += comparison.warnings[:2]
     head(ax, _verdict(comparison, rows), " · ".join(parts), title, subtitle)
     return ax
 
 
-def _curve(base: object, new: object, confidence: float, last: float) -> Shift | None:
-    """Return the shift function of two single runs on a grid of percentiles, with its band."""
-    from latencykit.analysis.compare import evidence_of, shift
-
-    runs = [side for side in (base, new) if hasattr(side, "run") and not isinstance(side, Summary)]
-    if len(runs) < 2 or any(side.run.corrected in ("us", "tool") for side in runs):
-        return None
-    first, second = (evidence_of(side) for side in runs)
-    percentiles = 100.0 * (1.0 - 10.0 ** -np.linspace(0.02, last, 160))
-    result = shift(first, second, percentiles, confidence=confidence)
-    return result if result.percentile.size >= 2 else None
-
-
-def _scale_ratios(ax: Axes, rows: list[Change], curve: Shift | None) -> None:
+def _scale_ratios(ax: Axes, rows: list[Change]) -> None:
     """Scale the ratios logarithmically around "no change", with ticks as far as labels fit."""
     ends = [end for row in rows for end in (row.change, row.low, row.high) if -1 < end < math.inf]
     low = min([*(1 + end for end in ends), 1 / _NARROWEST])
     high = max([*(1 + end for end in ends), _NARROWEST])
-    if curve is not None:
-        low, high = min(low, float(curve.low.min())), max(high, float(curve.high.max()))
     margin = (high / low) ** 0.12
     low, high = low / margin, high * margin
     ax.set_yscale("log")

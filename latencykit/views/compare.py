@@ -194,6 +194,7 @@ def comparisons_text(
             )
         title = f"{printable(name)}\n" if several else ""
         title = f"### {markdown_text(title)}" if title and style == "markdown" else title
+        title += f"not alike: {comparison.unfair}\n" if comparison.unfair else ""
         texts.append(
             f"{title}{headline(comparison, out_unit)}\n\n{table.render(optional=('tolerates',))}"
         )
@@ -231,6 +232,10 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
         "same": "the same: every change lies within the margin, with confidence",
         "inconclusive": "inconclusive",
     }.get(comparison.verdict, comparison.verdict)
+    if comparison.would_show and not parts:
+        shown = comparison.would_show
+        sizes = ", ".join(f"{format_change(size)} at {name}" for name, size in shown)
+        text = f"no change shown; {sizes} would have been"
     text += f": {', '.join(parts)}" if parts else ""
     if comparison.tolerates is not None:
         noise = format_share(comparison.tolerates)
@@ -238,17 +243,16 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     return f"{text} ({runs})"
 
 
-_UNBOUNDED = -0.99
-"""A lower end so far down is none."""
+_WIDEST = 100.0
+"""Factor at an end of an interval that says nothing."""
 
 
 def _interval(row: Change) -> str:
-    """The interval of a change; empty where neither end is known."""
-    high = format_change(row.high) if math.isfinite(row.high) else ""
-    low = format_change(row.low) if row.low > (_UNBOUNDED if high else -1) else ""
-    if low and high:
+    """The interval of a change; empty where it says nothing."""
+    low, high = format_change(row.low), format_change(row.high)
+    if 1 + row.low > 1 / _WIDEST and 1 + row.high < _WIDEST:
         return f"{low} to {high}"
-    return f"from {low}" if low else f"up to {high}" if high else ""
+    return f"from {low}" if row.low > 0 else f"up to {high}" if row.high < 0 else ""
 
 
 _NAMED = (50.0, 99.0, 99.9)
@@ -307,10 +311,11 @@ def _against(
     ]
     names = (base.short or base.name, other.short or other.name)
     header = ["", *map(esc, names), "change", "95 % interval", "changed"]
+    unfair = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
     # The reasons come first: without them the numbers may seem to contradict the verdict.
     why, further = (
         bullets(as_sentence(text) for text in texts)
-        for texts in ([headline(comparison), *comparison.reasons], notes)
+        for texts in ([*unfair, headline(comparison), *comparison.reasons], notes)
     )
     verdict = f"{name} {badge(comparison.verdict)}"
     content = f"{why}{table(header, rows)}{further}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.compare import compare_single, evidence_of, gap_at, shift, verdict
+from latencykit.analysis.compare import compare_single, gap_at, verdict
 from latencykit.core.evidence import Evidence
 from latencykit.core.quantiles import Counted, values_at_ranks
 from latencykit.errors import InvalidArgumentError
@@ -126,17 +126,6 @@ def test_parts_of_runs_state_a_change_and_one_stall_does_not() -> None:
     assert not stalled.table.significant["p99"]
 
 
-def test_shift_gives_every_percentile_that_both_sides_support() -> None:
-    found = shift(evidence_of(timed(1)), evidence_of(timed(2, 1.2)), [50, 90, 99, 99.999])
-    assert found.percentile.tolist() == [50, 90, 99]
-    assert ((found.low < 1.2) & (found.high > 1.2)).all()
-
-
-def bimodal(seed: int, slow: int) -> Counted:
-    rng = np.random.default_rng(seed)
-    return Counted.of(np.r_[rng.normal(1.5, 0.1, 10_000 - slow), rng.normal(45, 1, slow)])
-
-
 @pytest.mark.parametrize("factor", [1.0, 1.15])
 def test_a_clock_that_reads_zero_has_a_slow_share_with_an_interval(factor: float) -> None:
     def run(seed: int, slower: float) -> lk.Samples:
@@ -150,6 +139,11 @@ def test_a_clock_that_reads_zero_has_a_slow_share_with_an_interval(factor: float
     share = changes["slow share"]
     assert share.low < share.change < share.high
     assert (share.tolerates > 0) == (factor > 1)
+
+
+def bimodal(seed: int, slow: int) -> Counted:
+    rng = np.random.default_rng(seed)
+    return Counted.of(np.r_[rng.normal(1.5, 0.1, 10_000 - slow), rng.normal(45, 1, slow)])
 
 
 def test_a_percentile_between_modes_jumps_and_is_reported() -> None:

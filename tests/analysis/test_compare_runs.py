@@ -60,7 +60,7 @@ def test_sides_that_were_not_alternated_are_warned_of():
 
 
 def test_run_noise_counts_with_several_runs_too():
-    few = side(10, 2), side(20, 2, 1.5)
+    few = side(10, 1), side(20, 2, 1.5)
     assert lk.compare(*few).verdict == "inconclusive"
     assert lk.compare(*few, run_noise=0.03).verdict == "worse"
     assert lk.compare(*few, run_noise=0.3).verdict == "inconclusive"
@@ -97,9 +97,10 @@ def test_runs_are_the_samples():
     found = lk.compare(side(10, 6), side(20, 6, 1.25))
     assert (found.basis, found.verdict, found.runs) == ("runs", "worse", (6, 6))
     assert lk.compare(side(10, 6), side(20, 6)).verdict != "worse"
-    few = lk.compare(side(10, 3), side(20, 3, 3.0))
+    assert lk.compare(side(10, 2), side(20, 2, 3.0), percentiles=[50], means=()).verdict == "worse"
+    few = lk.compare(side(10, 1), side(20, 3, 3.0))
     assert few.verdict == "inconclusive"
-    assert "at least 4 runs" in few.reasons[0]
+    assert "at least 2 per side" in few.reasons[0]
 
 
 @pytest.mark.slow
@@ -119,6 +120,8 @@ def test_identical_systems_rarely_alarm():
 
 def test_conditions_fire_on_the_bound():
     found = lk.compare(run_of(1), run_of(2, 1.5))
+    assert (found.verdict, found.failed(["p50 > +5%"])) == ("inconclusive", [])  # as the verdict
+    found = lk.compare(run_of(1), run_of(2, 3))
     assert found.failed(["p50 > +5%", "p50 > +500%", "mean > +1us"]) == ["p50 > +5%", "mean > +1us"]
     assert found.failed(["p50 < -5%"]) == []
     with pytest.raises(InvalidArgumentError, match="was not compared"):
