@@ -150,7 +150,11 @@ def attributes_of(
     else:
         names += [name for name in own if not _is_copy(samples, name)]
     attributes = []
+    phases = _phases(samples, values) if by is None else set()
     for name in names:
+        if name in phases:
+            notes.append(_PART.format(name))
+            continue
         cells: Any = getattr(samples, name) if name in own else samples.columns.cells(name)
         if name == "tag":
             kinds, codes = np.unique(cells, return_inverse=True)
@@ -236,10 +240,7 @@ def _of_numbers(
         if (np.diff(sample) >= 0).all() and few.size > 0.9 * sample.size:
             return None, f"column {name!r} only counts upwards and is left out"
         if not chosen and _is_part(sample, took.astype(np.float64)):
-            return (
-                None,
-                f"column {name!r} is a part of the latency and is left out; ask for it by name",
-            )
+            return None, _PART.format(name)
     if identity or few.size <= RULES.max_distinct:
         codes, distinct = pd.factorize(cells, use_na_sentinel=True)
         if identity or distinct.size <= RULES.max_distinct:
@@ -264,6 +265,28 @@ def _of_numbers(
         cuts[~known] = len(texts)
         texts.append(NONE)
     return Attribute(name, cuts, texts, len(texts), folded=False, ranges=True), None
+
+
+_PART = "column {!r} is a part of the latency and is left out; ask for it by name"
+
+
+def _phases(samples: Samples, values: Ints) -> set[str]:
+    """Columns that add up to the latency, in some unit."""
+    took, columns = values.astype(np.float64), {}
+    for name in samples.columns:
+        cells: Any = samples.columns.cells(name)
+        if not isinstance(cells, Words) and cells.dtype.kind == "f" and (cells >= 0).all():
+            columns[name] = cells
+    for unit in (1.0, 1e-3, 1e-6, 1e-9):
+        parts = {
+            name: cells
+            for name, cells in columns.items()
+            if bool((cells <= took * unit * 1.01 + 2e3 * unit).mean() > 0.99)
+        }
+        total = sum(parts.values(), np.zeros(took.size))
+        if len(parts) > 1 and 0.8 < float(total.sum()) / (unit * float(took.sum())) < 1.2:
+            return set(parts)
+    return set()
 
 
 def _is_part(cells: Floats, took: Floats) -> bool:

@@ -92,6 +92,12 @@ class ExplainRules:
     plateau_share: float = 0.7
     # sizes of blocks among which votes are counted
     max_sets: int = 5
+    # a value that has a stretch of time to itself: of the requests of that time, and of the value;
+    # its lift, and parts of twenty of that stretch with slow requests
+    own_share: float = 0.95
+    own_lift: float = 1.5
+    own_parts: int = 5
+    own_least: float = 0.02
     # of the requests of two values in common: they cannot be distinguished
     alias_share: float = 0.98
     # causes that are looked for, one after the other, and combinations that are tried for each
@@ -313,6 +319,9 @@ def explain(
     for cause in chief.causes:
         top |= cause.mask(slow.size)
     findings = _findings(frame, chief)
+    if data.start is not None and not chief.causes:
+        own = _own_times(chosen.offsets, chief, attributes)
+        findings = own or findings
     known = {value for cause in chief.causes for value in cause.values}
     for look in looks[looks.index(chief) + 1 :]:
         fresh = [cause for cause in look.causes if known.isdisjoint(cause.values)]
@@ -324,6 +333,8 @@ def explain(
         findings.insert(0, coincidence.incident.text)
     findings += [*mix[1], *(() if coincidence is None else coincidence.findings)]
     findings += _not_excluded(frame[:0] if chief.causes else frame, coincidence)
+    drifts = _drifts(data)
+    findings += drifts
     if not findings:
         findings = [_NOTHING if coincidence is not None else _NO_TIMES]
     return Explanation(
@@ -346,7 +357,7 @@ def _explain_log(
     return Explanation(
         log.run.source or "", name, result.threshold, _frame([]),
         mix_changes([], None, np.zeros(0, np.bool_), None)[0], result,
-        findings or (_NOTHING,), (lacks, *result.notes),
+        (*findings, *_drifts(log)) or (_NOTHING,), (lacks, *result.notes),
     )  # fmt: skip
 
 
@@ -998,6 +1009,55 @@ _NOTHING = (
     "would show, such as host or size"
 )
 _NO_TIMES = "nothing was compared: the source states neither start times nor further columns"
+
+
+def _drifts(data: Samples | HistogramLog) -> list[str]:
+    """The drift of the run, as `summary` states it."""
+    jackknife = (
+        data.evidence().jackknife
+        if not isinstance(data, Samples) or data.start is not None
+        else None
+    )
+    found = [] if jackknife is None else [one for one in jackknife.drifts if one is not None]
+    return [found[-1].text(data.unit)] if found else []
+
+
+def _own_times(when: Floats, look: _Look, attributes: Sequence[Attribute]) -> list[str]:
+    """Values that have a stretch of time to themselves, in which requests are slow.
+
+    Value and time cannot be distinguished, so this is a fact and not a cause.
+    """
+    slow, order = look.world.slow, np.argsort(when, kind="stable")
+    texts = []
+    for attribute in attributes:
+        if attribute.outcome or attribute.ranges:
+            continue
+        codes, late = attribute.codes[order], slow[order]
+        size = np.bincount(codes, minlength=len(attribute.values))
+        hits = np.bincount(codes[late], minlength=size.size)
+        lift = hits / np.maximum(size, 1) / late.mean()
+        wanted = (lift >= RULES.own_lift) & (size >= RULES.own_least * codes.size)
+        for code in np.flatnonzero(wanted):
+            if attribute.folded and code == size.size - 1:
+                continue
+            places = np.flatnonzero(codes == code)
+            cut = int((1 - RULES.own_share) / 2 * places.size)
+            first, last = int(places[cut]), int(places[-1 - cut])
+            inside = codes[first : last + 1] == code
+            if inside.mean() < RULES.own_share or last - first > RULES.own_share * codes.size:
+                continue
+            at = np.flatnonzero(late[first : last + 1] & inside)
+            if np.unique(at * 20 // (last - first + 1)).size < RULES.own_parts:
+                continue
+            share = _percent(float(hits[code] / late.sum()))
+            begin = format_duration(1e9 * float(when[order][places[0]] - when[order][0]))
+            name = f"{attribute.name}={attribute.values[code]}"
+            texts.append(
+                f"{share} of the requests above {look.threshold.name} have {name} "
+                f"({_percent(float(size[code] / codes.size))} of all), which begins at {begin}: "
+                f"{attribute.name} and time cannot be distinguished"
+            )
+    return texts
 
 
 def _not_excluded(frame: pd.DataFrame, coincidence: Coincidence | None) -> list[str]:

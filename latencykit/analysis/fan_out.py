@@ -648,9 +648,9 @@ def fan_out(
     Parameters
     ----------
     data : HistogramLog, Samples or Histogram
-        One call. Of a log (or of samples with start times) the calls of one user fall into one
+        One call. Of a log the calls of one user fall into one
         interval, and the intervals are mixed by their numbers of requests: in a stall all calls are
-        slow together.
+        slow together. Of samples the calls of one user are consecutive requests.
     n : int, or sequence of int
         Several are answered together, and give a list.
     independent : bool, default False
@@ -701,7 +701,9 @@ def fan_out(
     if leaf.censored:  # their intervals are unknown
         log = None
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
-    if log is None:
+    if isinstance(data, Samples) and log is not None and delay is None:
+        results = [_consecutive(data, strategy, number) for number in numbers]
+    elif log is None:
         results = [_independent(strategy, number, correlation) for number in numbers]
     else:
         results = _mixtures(log, strategy, numbers)
@@ -808,6 +810,37 @@ def _between(
     _, low, high, _ = brackets_at(leaf, np.asarray(shares, np.float64))
     ends = zip(shares, low.tolist(), high.tolist(), strict=True)
     return {p: (fastest.share_above(top), slowest.share_above(bottom)) for p, bottom, top in ends}
+
+
+# ---------------------------------------------------------------- consecutive requests
+def _consecutive(data: Samples, strategy: _Strategy, n: int) -> FanOut:
+    """The slowest, or the k-th fastest, of each n consecutive requests.
+
+    The run is taken for a ring, so that there are as many windows of every length; each lies in
+    one that is longer, and none is faster.
+    """
+    assert data.start is not None
+    good, leaf, k = data.good, strategy.leaf, strategy.quorum
+    values = data.values[good][np.argsort(data.start[good], kind="stable")]
+    if n == 1 or 2 * n > values.size:
+        return _independent(strategy, n, 0.0)
+    if k is None:
+        users, width = values, 1
+        while width < n:  # a window of 2 w is two of w, which may overlap
+            step = min(width, n - width)
+            users, width = np.maximum(users, np.roll(users, -step)), width + step
+    else:
+        ring = np.resize(values, -(-values.size // n) * n)
+        users = np.partition(ring.reshape(-1, n), k - 1, axis=1)[:, k - 1]
+    whole = type(leaf).of(users, unit=leaf.unit)
+    edges = brackets_at(leaf, np.asarray(strategy.shares))[0]
+    return _fan_out_of(
+        Distribution(whole.buckets, whole.index, whole.counts / users.size, leaf.unit, leaf.run),
+        n=n, model="mixture", leaf=leaf, quorum=k,
+        above={p: float((users > edge).mean()) for p, edge in
+               zip(strategy.shares, edges.tolist(), strict=True)},
+        note=f"of {n:,} consecutive requests",
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- calls that share an interval

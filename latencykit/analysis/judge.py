@@ -59,6 +59,12 @@ class GateSettings:
     mode_visits: int = 2
     # A smaller relative change of the level is "the same".
     min_change: float = 0.03
+    # A small change that lasts: this many runs against as many as three times before them, ranked;
+    # standard errors of the rank sum that the difference takes (p < 1e-4), and the relative change.
+    lasting_runs: int = 10
+    before_runs: int = 30
+    least_before: int = 15
+    lasting_errors: float = 3.9
     # Log Bayes factors. "better" fails no build and is common where runners are replaced.
     worse_evidence: float = 5.5
     better_evidence: float = 8.0
@@ -164,8 +170,14 @@ def judged(
     missing = max(0, SETTINGS.min_history_runs - earlier.size)
     needed = math.log(max(family, 1))
     changes = _changes(logs.tobytes(), needed, error)
+    lasting = _lasting(logs, changes)
+    changes = tuple(sorted({*changes, *lasting}))
     # A change that the judged runs decide is theirs: they are compared with the level before.
-    recent = [(at, up) for at, up in changes if at + _LAG + skipped >= earlier.size]
+    recent = [
+        (at, up)
+        for at, up in changes
+        if at + (_LASTING if (at, up) in lasting else _LAG) + skipped >= earlier.size
+    ]
     if recent and _is_mode(logs, tuple(at for at, _ in changes)):
         recent = []
     first = min((at for at, _ in recent), default=earlier.size - skipped)
@@ -220,7 +232,29 @@ def _skipped(size: int) -> int:
     return max(0, (size - SETTINGS.replayed_runs) // 40 * 40)
 
 
-_LAG = SETTINGS.deciding_runs - 1
+_LAG, _LASTING = SETTINGS.deciding_runs - 1, SETTINGS.lasting_runs - 1
+
+
+def _lasting(values: Floats, changes: tuple[tuple[int, bool], ...]) -> tuple[tuple[int, bool], ...]:
+    """Small changes that last: positions of the first of ten runs that rank unlike those before.
+
+    The rank sum's normal approximation (Mann and Whitney, 1947) of ten and thirty runs is good to
+    its tail; no change follows within ten runs of another.
+    """
+    found: list[tuple[int, bool]] = []
+    runs, before = SETTINGS.lasting_runs, SETTINGS.before_runs
+    for end in range(runs + SETTINGS.least_before, values.size + 1):
+        begin = end - runs
+        last = max([0, *(at for at, _ in (*changes, *found) if at < end)])
+        old, new = values[max(last, begin - before) : begin], values[begin:end]
+        if old.size < SETTINGS.least_before:
+            continue
+        higher = np.sign(new[:, None] - old).mean()  # 2 U / n m - 1
+        error = math.sqrt((new.size + old.size + 1) / (3 * new.size * old.size))
+        moved = abs(float(np.median(new) - np.median(old)))
+        if abs(higher) > SETTINGS.lasting_errors * error and moved >= SETTINGS.min_change:
+            found.append((begin, bool(higher > 0)))
+    return tuple(found)
 
 
 @functools.lru_cache(maxsize=8192)

@@ -17,6 +17,7 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.core.quantiles import median
+from latencykit.units import format_percentile, format_value
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -65,6 +66,14 @@ class Drift:
     percentile: float
     first: float
     second: float
+
+    def text(self, unit: str) -> str:
+        """Return one sentence."""
+        first, second = (format_value(float(f"{x:.2g}"), unit) for x in (self.first, self.second))
+        return (
+            f"the run is not steady: p{format_percentile(self.percentile)} is about {first} in the "
+            f"first half, about {second} in the second"
+        )
 
 
 def drift(table: Floats, value: Floats, percentile: float) -> Drift | None:

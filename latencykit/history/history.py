@@ -168,7 +168,8 @@ class History:
                 continue
             if self._branch is None or run.branch == self._branch:
                 runs.append(run)
-        runs.sort(key=lambda run: run.order)
+        # Runs of one time keep the order in which they were added.
+        runs.sort(key=lambda run: (run.time, run.measured, self._store.added(run.name), run.name))
         return tuple(runs), tuple(left_out)
 
     @property
@@ -397,8 +398,11 @@ class History:
                 )
         elif self.runs:
             others = sorted({_label_text(run.labels) for run in self.runs})
+            labels = _label_text(given)
             notes.append(
-                f"no run has the labels {_label_text(given)}, but others: {'; '.join(others[:4])}"
+                f"no earlier run has the labels {labels}; others: {'; '.join(others[:4])}"
+                if others != [labels]
+                else "no earlier run of this benchmark"
             )
         return notes
 

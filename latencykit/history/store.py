@@ -73,6 +73,10 @@ class Store:
                 return dt.datetime.strptime(f"{name[:15]}+0000", "%Y%m%dT%H%M%S%z").timestamp()
         return 0.0
 
+    def added(self, name: str) -> float:
+        """Return when a run was written, ns; 0 in a bucket."""
+        return 0 if self._remote else os.stat(f"{self.place}/{name}{_SUFFIX}").st_mtime_ns  # noqa: PTH116
+
     def read(self, names: Sequence[str]) -> list[bytes | Exception]:
         """Return the content of runs; an error where one cannot be read."""
         if not self._remote:

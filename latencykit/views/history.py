@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from latencykit._text import markdown_text, printable
+from latencykit._text import format_items, markdown_text, printable
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import number, percent
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COMMENT_ROWS = 12  # of a comment: one screen
+_UNCHANGED = 5e-5  # relative
 _SPARK = 30  # runs of a line of bars
 _MARKS = {"worse": "🔴 worse", "better": "🟢 better", "confirm": "🟡 confirm"}
 
@@ -162,7 +163,7 @@ def _cells(row: HistoryRow, table: Table, style: str) -> dict[str, Cell]:
     low, high = (table.value(number(end), row.unit) for end in (row.low, row.high))
     verdict: str = row.verdict
     if verdict == "unknown" and style != "csv":
-        verdict = f"unknown ({row.missing} more runs)"
+        verdict = f"needs {format_items(row.missing, 'more run')}"
     if style == "markdown":
         verdict = _MARKS.get(verdict, verdict)
     since = "" if row.since is None else row.since.label
@@ -183,6 +184,8 @@ def _cells(row: HistoryRow, table: Table, style: str) -> dict[str, Cell]:
 
 
 def _change(change: float) -> str:
+    if abs(change) < _UNCHANGED:
+        return "unchanged"
     return f"{'+' if change > 0 else ''}{percent(change)}" if math.isfinite(change) else ""
 
 
@@ -191,12 +194,13 @@ def sentence(judged: HistoryVerdict) -> str:
     rows = [row for row in judged.rows if row.verdict == judged.verdict]
     names = ", ".join(dict.fromkeys(f"{row.series} {row.statistic}" for row in rows[:3]))
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    missing = max((row.missing for row in rows), default=0)
     return {
         "worse": f"Worse: {names}{more}",
         "better": f"Better: {names}{more}",
         "confirm": f"Run again to confirm: {names}{more}",
         "same": "The same as the runs before",
-        "unknown": f"Unknown: {max((row.missing for row in rows), default=0)} more runs are needed",
+        "unknown": f"Unknown: needs {format_items(missing, 'more run')}",
     }[judged.verdict]
 
 

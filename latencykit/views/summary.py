@@ -230,15 +230,7 @@ def _drift(evidence: Tails) -> list[str]:
     for moved in reversed(evidence.jackknife.drifts):
         if moved is None or not evidence.supported_rows([moved.percentile])[0].resolved:
             continue
-        first, second = (
-            format_value(float(f"{x:.2g}"), evidence.whole.unit)
-            for x in (moved.first, moved.second)
-        )
-        text = (
-            f"the run is not steady: p{format_percentile(moved.percentile)} is about {first} in "
-            f"the first half, about {second} in the second (latencykit diagnose)"
-        )
-        return [text]
+        return [f"{moved.text(evidence.whole.unit)} (latencykit diagnose)"]
     return []
 
 

@@ -11,6 +11,7 @@ tables, ``--quick`` takes few runs of short logs.
 * load: brackets of an M/M/1 queue's capacity
 * diagnosis: omission, see `tests.benchmarks.truth_diagnosis`
 * events: what coincides with stalls, see `tests.benchmarks.truth_events`
+* uncertainty: percentiles shown plain, several runs compared, limits at 120 s, see `tests.benchmarks.truth_uncertainty`
 * explain: planted causes of slow requests, and worlds without, see `tests.benchmarks.truth_explain`
 """
 
@@ -385,6 +386,16 @@ def explain(quick: bool) -> str:
     return markdown("Causes of slow requests, 10 min at 100/s", header, rows)
 
 
+def uncertainty(quick: bool) -> str:
+    """Return what is plain, stated and sure, with what is wrong of it."""
+    made = importlib.import_module("tests.benchmarks.truth_uncertainty").tables
+    return "\n".join(made(quick, in_parallel, markdown, SEED[0]))
+
+
+SEED = [0]
+"""Worlds of `uncertainty`; ``--seed`` draws others."""
+
+
 def answers(name: str) -> Callable[[bool], str]:
     """Return a table of `truth_answers` by its name."""
 
@@ -398,15 +409,17 @@ def answers(name: str) -> Callable[[bool], str]:
 TABLES: dict[str, Callable[[bool], str]] = {
     **{name: answers(name) for name in ("check", "compare", "support")},
     "coverage": coverage, "verdicts": verdicts, "pairs": pairs, "changes": changes, "load": load,
-    "diagnosis": diagnosis, "events": events, "explain": explain,
+    "diagnosis": diagnosis, "events": events, "explain": explain, "uncertainty": uncertainty,
 }  # fmt: skip
 
 
 @click.command()
 @click.option("--only", default=",".join(TABLES), show_default=True, help="Tables to print.")
 @click.option("--quick", is_flag=True, help="Few runs of short logs: to see that it works.")
-def main(only: str, quick: bool) -> None:
+@click.option("--seed", default=0, show_default=True, help="Other worlds of `uncertainty`.")
+def main(only: str, quick: bool, seed: int) -> None:
     """Print how often confident statements are wrong."""
+    SEED[0] = seed
     chosen = [name.strip() for name in only.split(",")]
     unknown = [name for name in chosen if name not in TABLES]
     if unknown:

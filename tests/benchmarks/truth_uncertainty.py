@@ -1,0 +1,270 @@
+"""Whether percentiles, comparisons, limits and causes are stated where they are known, and only there.
+
+``python -m tests.benchmarks.truth --only uncertainty`` prints the tables; ``--seed`` draws other
+worlds, ``--quick`` few of them. Each table has both sides: what is withheld though it is known, and
+what is stated though it is wrong.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import latencykit as lk
+from latencykit.analysis.judge import judge
+from tests.benchmarks import worlds
+from tests.benchmarks.worlds import AR, Pauses, Stalls, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Floats = np.ndarray[Any, np.dtype[np.float64]]
+    Rng = np.random.Generator
+
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+LEAST = 50  # requests above a percentile that is asked for
+
+
+def _open(rng: Rng, rate: float, seconds: float) -> Floats:
+    return np.sort(rng.random(rng.poisson(rate * seconds))) * seconds
+
+
+def closed_loop(rng: Rng, slow: float = 0.02, number: int = 6000) -> tuple[Floats, Floats]:
+    """One connection; a share of the requests takes 50 ms instead of 1."""
+    took = np.where(rng.random(number) < slow, 50e-3, 1e-3)
+    took = took * np.exp(0.05 * rng.standard_normal(number))
+    return np.cumsum(took) - took, took
+
+
+def two_endpoints(rng: Rng, seconds: float = 60.0) -> tuple[Floats, Floats]:
+    start = _open(rng, 100.0, seconds)
+    level = np.where(rng.random(start.size) < 0.2, 20e-3, 2e-3)
+    return start, level * np.exp(0.3 * rng.standard_normal(start.size))
+
+
+def collections(rng: Rng, seconds: float = 300.0) -> tuple[Floats, Floats]:
+    """A pause of 100 ms every 5 s."""
+    start = _open(rng, 100.0, seconds)
+    since = (start - 5 * rng.random()) % 5
+    took = 2e-3 * np.exp(0.3 * rng.standard_normal(start.size))
+    return start, took + np.maximum(0.1 - since, 0.0)
+
+
+def random_walk(rng: Rng, seconds: float = 300.0) -> tuple[Floats, Floats]:
+    """The level has no mean: no percentile is known."""
+    start = _open(rng, 100.0, seconds)
+    level = np.cumsum(0.05 * rng.standard_normal(int(seconds * 10) + 1))
+    return start, 2e-3 * np.exp(
+        level[(start * 10).astype(int)] + 0.3 * rng.standard_normal(start.size)
+    )
+
+
+PLAIN: dict[str, tuple[Callable[[Rng], tuple[Floats, Floats]], Callable[[Rng], tuple[Floats, Floats]] | None]] = {
+    "closed loop, 2 % slow": (closed_loop, partial(closed_loop, number=400_000)),
+    "closed loop, .2 % slow": (
+        partial(closed_loop, slow=0.002, number=60_000), partial(closed_loop, slow=0.002, number=2_000_000),
+    ),
+    "two endpoints": (two_endpoints, partial(two_endpoints, seconds=4000.0)),
+    "GC every 5 s, 300 s": (collections, partial(collections, seconds=6000.0)),
+    "GC every 5 s, 600 s": (partial(collections, seconds=600.0), partial(collections, seconds=6000.0)),
+    "random walk of the level": (random_walk, None),
+}  # fmt: skip
+
+
+def run_of(start: Floats, took: Floats, factor: float = 1.0) -> lk.Samples:
+    """Return requests as samples."""
+    return lk.Samples(start=start * 1e9, duration=took * (1e9 * factor))
+
+
+def plain_cell(asked: tuple[str, int, int]) -> list[int]:
+    """Return how many percentiles were asked for, are plain, and are plain and off by a quarter."""
+    name, seed, runs = asked
+    draw, long = PLAIN[name]
+    truth = None
+    if long is not None:
+        truth = np.percentile(long(np.random.default_rng([seed, 1]))[1], PERCENTILES)
+    count = np.zeros(3, int)
+    for k in range(runs):
+        samples = run_of(*draw(np.random.default_rng([seed, 2, k])))
+        for data in (samples, samples.to_log("1s")):
+            rows, _ = data.evidence().rows(PERCENTILES, events=False)
+            above = len(samples) * (1 - np.array(PERCENTILES) / 100)
+            known = np.array([row.supported for row in rows]) & (above >= LEAST)
+            off = np.zeros(known.size, bool)
+            if truth is not None:
+                value = np.array([row.value for row in rows]) / 1e9
+                off = np.abs(np.log(value / truth)) > np.log(1.25)
+            count += (int((above >= LEAST).sum()), int(known.sum()), int((known & off).sum()))
+    return count.tolist()
+
+
+RUNS: dict[str, World] = {
+    "i.i.d.": World(rate=100.0),
+    "bimodal": World(rate=100.0, service=worlds.bimodal),
+    "AR 3 s": AR(rate=100.0, time=3.0),
+    "GC": Pauses(rate=100.0),
+}
+CHANGES: dict[str, tuple[float, float]] = {  # factor of all, and of what lies above p95
+    "A/A": (1.0, 1.0), "+ 20 % all": (1.2, 1.0), "× 2 above p95": (1.0, 2.0),
+}  # fmt: skip
+
+
+def compared_cell(asked: tuple[str, str, int, int, int]) -> float:
+    """Return the share of comparisons of several runs per side that state a change, in percent."""
+    name, change, each, seed, number = asked
+    everything, tail = CHANGES[change]
+    stated = 0
+    for k in range(number):
+        sides: list[list[lk.Histogram]] = []
+        for side in (0, 1):
+            runs = []
+            for run in range(each):
+                rng = np.random.default_rng([seed, k, side, run, list(RUNS).index(name)])
+                _, took = RUNS[name].run(rng, 60.0)
+                if side:
+                    took = took * everything
+                    took = np.where(took > np.percentile(took, 95), took * tail, took)
+                runs.append(lk.Histogram.of(took * 1e9 * np.exp(0.03 * rng.standard_normal())))
+            sides.append(runs)
+        verdict = lk.compare(*sides).verdict
+        wanted = ("worse", "mixed") if change != "A/A" else ("better", "worse", "mixed")
+        stated += verdict in wanted
+    return 100 * stated / number
+
+
+LIMITS: dict[str, World] = RUNS | {
+    "stalls 6/min, 0.3 s": Stalls(rate=100.0, per_minute=6.0, length=0.3),
+}
+
+
+def limit_cell(asked: tuple[str, int, int]) -> tuple[float, float]:
+    """Return how often a p99 is surely within twice its value at 120 s, and sure but wrong."""
+    name, seed, number = asked
+    world, right, wrong = LIMITS[name], 0, 0
+    truth = world.percentile(99.0) * 1e9
+    for k in range(number):
+        log = run_of(*world.run(np.random.default_rng([seed, k, 3]), 120.0)).to_log("1s")
+        for factor in (0.5, 0.8, 0.95, 1.05, 1.25, 2.0):
+            (row,) = lk.SLO.parse(f"p99={factor * truth:.0f}ns").check(log)
+            correct = row.outcome == ("met" if factor > 1 else "missed")
+            right += factor == 2.0 and row.sure and correct
+            wrong += row.sure and not correct
+    return 100 * right / number, 100 * wrong / (6 * number)
+
+
+def deployed(seed: int, factor: float) -> bool:
+    """Return whether `explain` states that a version has a stretch of time to itself."""
+    rng = np.random.default_rng([seed, 5])
+    start = _open(rng, 100.0, 120.0)
+    late = start >= 120 * rng.uniform(0.3, 0.7)
+    took = 5e-3 * rng.lognormal(0, 0.6, start.size) * np.where(late, factor, 1.0)
+    columns = {
+        "version": np.where(late, "v2", "v1").astype(object),
+        "host": rng.choice(["a", "b", "c"], start.size).astype(object),
+    }
+    found = lk.explain(run_of(start, took).with_columns(columns))
+    return any("version=v2" in text for text in found.findings)
+
+
+def fanned_out(seed: int) -> float:
+    """Return p99 of ten calls, over the truth, where freezes of half a second hit all of them."""
+    rng = np.random.default_rng([seed, 6])
+    freezes = np.sort(rng.random(40)) * 600
+
+    def wait(when: Floats) -> Floats:
+        at = np.maximum(np.searchsorted(freezes, when, "right") - 1, 0)
+        return np.maximum(freezes[at] + 0.5 - when, 0.0) * (when >= freezes[at])
+
+    start, users = _open(rng, 200.0, 600.0), rng.random(40_000) * 600
+    took = wait(start) + 2e-3 * np.exp(0.5 * rng.standard_normal(start.size))
+    calls = wait(users)[:, None] + 2e-3 * np.exp(0.5 * rng.standard_normal((users.size, 10)))
+    return (
+        float(lk.fan_out(run_of(start, took), 10).percentile(99))
+        / 1e9
+        / float(np.percentile(calls.max(axis=1), 99))
+    )
+
+
+def watched(seed: int, factor: float) -> tuple[bool, int, int]:
+    """Return whether a lasting change is found in 25 runs, false alarms before it, and runs."""
+    rng = np.random.default_rng([seed, 7])
+    values = 100 * np.exp(0.02 * rng.standard_normal(85))
+    values[55:] *= factor
+    verdicts = [judge(values[:end], values[end]) for end in range(30, 80)]
+    alarms = [verdict in ("better", "worse") for verdict in verdicts]
+    return "worse" in verdicts[25:], sum(alarms[:25]), 25
+
+
+def tables(
+    quick: bool, in_parallel: Callable[..., list[Any]], markdown: Callable[..., str], seed: int = 0
+) -> list[str]:
+    """Return the tables."""
+    runs = 8 if quick else 30
+    asked = [(name, seed, runs) for name in PLAIN]
+    rows: list[Sequence[str]] = [
+        [name, f"{100 * plain / every:.0f}", f"{100 * off / max(plain, 1):.1f}"]
+        for name, (every, plain, off) in zip(PLAIN, in_parallel(plain_cell, asked), strict=True)
+    ]
+    made = [
+        markdown(
+            "Percentiles with 50 requests above them, %",
+            ["traffic", "plain", "of these off by a quarter"],
+            rows,
+        )
+    ]
+    cells = [
+        (name, change, each, seed, runs) for name in RUNS for change in CHANGES for each in (4, 3)
+    ]
+    found = dict(zip([cell[:3] for cell in cells], in_parallel(compared_cell, cells), strict=True))
+    rows = [
+        [name, f"{each} v {each}", *(f"{found[name, change, each]:.0f}" for change in CHANGES)]
+        for name in RUNS for each in (4, 3)
+    ]  # fmt: skip
+    for each in (4, 3):
+        means = (np.mean([found[name, change, each] for name in RUNS]) for change in CHANGES)
+        rows.append(["mean", f"{each} v {each}", *(f"**{mean:.1f}**" for mean in means)])
+    made.append(
+        markdown(
+            "Several runs of 60 s per side, 3 % run noise: a change is stated, %",
+            ["traffic", "runs", *CHANGES],
+            rows,
+        )
+    )
+    limits = in_parallel(limit_cell, [(name, seed, runs) for name in LIMITS])
+    rows = [
+        [name, f"{sure:.0f}", f"{wrong:.1f}"]
+        for name, (sure, wrong) in zip(LIMITS, limits, strict=True)
+    ]
+    made.append(
+        markdown(
+            "check of p99 at 120 s, %",
+            ["traffic", "surely met at twice the value", "sure and wrong"],
+            rows,
+        )
+    )
+    rows = []
+    for factor in (1.0, 1.3, 2.0):
+        share = 100 * np.mean(
+            in_parallel(partial(deployed, factor=factor), range(seed, seed + runs))
+        )
+        rows.append([f"explain: a version × {factor:g} is named, %", f"{share:.0f}"])
+    ratios = in_parallel(fanned_out, range(seed, seed + runs // 2))
+    rows.append(
+        ["fan-out: p99 of 10 calls, over the truth", f"{min(ratios):.2f} to {max(ratios):.2f}"]
+    )
+    gates = in_parallel(partial(watched, factor=1.05), range(seed, seed + 2 * runs))
+    rows.append(
+        [
+            "history: + 5 % at 2 % noise within 25 runs, %",
+            f"{100 * np.mean([one[0] for one in gates]):.0f}",
+        ]
+    )
+    rows.append(
+        [
+            "history: false alarms per 100 runs",
+            f"{100 * sum(one[1] for one in gates) / sum(one[2] for one in gates):.2f}",
+        ]
+    )
+    return [*made, markdown("Causes, users and histories", ["", ""], rows)]
