@@ -592,7 +592,9 @@ def _would_show(rows: Sequence[Change]) -> tuple[tuple[str, float], ...]:
         # From an end of the interval to its middle, as if the middle were no change.
         error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
         least = math.hypot(z * math.sqrt(2) * SINGLE.least_noise, error)
-        shown.append((row.statistic, math.expm1(max(least, math.log(SINGLE.least_ratio)))))
+        size = math.expm1(max(least, math.log(SINGLE.least_ratio)))
+        if size <= SINGLE.most_shown:  # a larger one says only that nothing is known
+            shown.append((row.statistic, size))
     return tuple(shown)
 
 
@@ -820,6 +822,7 @@ class SingleRunRule:
     )
     least_ratio_of_all: float = 1.75  # without parts: of the median, which no stall carries alone
     least_ratio_of_many: float = 10.0  # or of p90, once corrected: a tenth of the time
+    most_shown: float = 9.0  # relative change that would have been shown, and is worth a word
     usual_noise: float = 0.05  # of well kept systems: for the number of runs that would decide
     power: float = 2.8  # standard errors that are found in four of five cases: 1.96 + 0.84
     min_reported: int = 3  # percentiles of reported numbers, the median among them, to be judged

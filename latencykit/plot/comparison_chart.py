@@ -74,7 +74,7 @@ def compare(
     --------
     >>> from matplotlib.figure import Figure
     >>> from latencykit.core.histogram import Histogram
-    >>> a, b = (Histogram.of(np.arange(1, 2000) * factor) for factor in (10, 11))
+    >>> a, b = (Histogram.of(range(factor, 2000 * factor, factor)) for factor in (10, 11))
     >>> ax = compare(a, b, ax=Figure().add_subplot(), run_noise=0.01)
     >>> ax.get_ylabel()
     'change from base to new'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
@@ -170,7 +171,8 @@ def comparisons_text(
     brief = style in ("table", "markdown") and not every
     for number_of, (name, comparison) in enumerate(comparisons.items()):
         if brief and number_of:
-            others.setdefault(headline(comparison, out_unit), []).append(printable(name, 40))
+            text = headline(replace(comparison, would_show=()), out_unit)
+            others.setdefault(text, []).append(printable(name, 40))
             continue
         table, show = Table(style), partial(value_text, out_unit=out_unit)
         changes: Sequence[Change] = comparison.changes
