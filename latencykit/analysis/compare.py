@@ -589,7 +589,7 @@ def _would_show(rows: Sequence[Change]) -> tuple[tuple[str, float], ...]:
     for row in rows:
         if row.statistic not in ("p50", "p99") or row.note or not math.isfinite(row.high):
             continue
-        # From an end of the interval to its middle, as if the middle were no change.
+        # From an end of the interval to its middle, as if nothing had changed.
         error = math.log1p(row.high) - math.log1p(max(row.change, row.low))
         least = math.hypot(z * math.sqrt(2) * SINGLE.least_noise, error)
         size = math.expm1(max(least, math.log(SINGLE.least_ratio)))
