@@ -25,8 +25,9 @@ import numpy as np
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import format_items
+from latencykit.analysis.period import period_of
 from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_text
-from latencykit.analysis.stalls import Stalls, hulls, period_of, stalls_of
+from latencykit.analysis.stalls import Stalls, hulls, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.errors import DataNotAvailableError

@@ -435,7 +435,7 @@ def _due_text(result: Diagnosis) -> str:
         return ""
     exact = _is_samples(result)
     there = float(left.waited.sum())
-    due = there + float(left.omitted.sum())
+    due = float(left.due.sum()) if result.verdict == "clean" else there + float(left.omitted.sum())
     text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
     text += " were due in that time"
     if result.verdict == "clean":
@@ -457,15 +457,15 @@ def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
             "a stall of the server was not seen, so how the load generator treats one is not known",
         )
     stall = seconds_text(bound.stall)
+    fact = f"no stall longer than {stall} is possible in this run; the slowest request took "
+    fact += longest
+    if len(result.detected_stalls) and result.left is not None:
+        fact = _stall_text(result)
     moved = (
         "with all requests that it may have kept from being sent, neither the mean nor a supported "
         "percentile would be higher by a tenth"
     )
-    return (
-        f"no stall longer than {stall} is possible in this run; the slowest request took {longest}",
-        moved,
-        "how the load generator treats a longer stall is not tested by this run",
-    )
+    return fact, moved, "how the load generator treats a longer stall is not tested by this run"
 
 
 def _service_times(result: Diagnosis) -> tuple[str, ...]:
@@ -515,7 +515,8 @@ def _how_sure(result: Diagnosis) -> str:
         f"{EXPLANATIONS[name]} ({_percent(p)})"
         for name, p in result.explanations
         if name not in names and p >= _NAMED
-    ][:3]
+    ]
+    rest = sorted(rest[:3], key=lambda text: text.startswith(EXPLANATIONS["none of these"]))
     word = "sure" if result.sure else "likely"
     left = f"; not excluded: {', '.join(rest)}" if rest else ""
     return f"{word} ({_percent(probability)}){left}"
@@ -572,7 +573,7 @@ def _advice(result: Diagnosis) -> str:
     if result.verdict == "omits":
         return "prefer an open-loop generator that times requests from their scheduled start"
     if result.verdict == "no stall":
-        return "latencykit ctrlz freezes a server to test it"
+        return "to test it, freeze a server: latencykit ctrlz"
     if result.verdict != "unknown":
         return ""
     timeout = "a timeout longer than any stall"

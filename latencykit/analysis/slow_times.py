@@ -16,7 +16,8 @@ import numpy as np
 from latencykit._records import record
 from latencykit.analysis.incident import RULES as INCIDENT
 from latencykit.analysis.incident import Incident, find_incident
-from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, period_of, stalls_of
+from latencykit.analysis.period import period_of
+from latencykit.analysis.stalls import LEVELS, SlowFold, Stalls, hulls, stalls_of
 from latencykit.core.evidence import Tails
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, expect, interval_series, scan

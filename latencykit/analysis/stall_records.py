@@ -167,7 +167,7 @@ def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
             return None
         return _of_trace(facts, trace, stalls)
     if facts.series is not None:
-        return _of_log(facts, facts.series, stalls) or _of_last_interval(facts, facts.series)
+        return _of_log(facts, facts.series, stalls)
     return _of_histogram(facts) if facts.histogram is not None else None
 
 
@@ -502,8 +502,6 @@ class LogRules:
     grid_share: float = 1e-6
     # of the usual count: an interval with less is empty
     empty_share: float = 0.2
-    # of the replies that waited for the last stall of a run: they are in its last intervals
-    last_share: float = 0.8
 
 
 LOG = LogRules()
@@ -511,8 +509,10 @@ LOG = LogRules()
 
 def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord | None:
     counts = stalls.delayed
-    if counts is None or not len(stalls):
+    if not len(stalls):
         return None
+    if counts is None:
+        return _of_last_stall(facts, series, stalls)
     length = stalls.worst / 1e9
     slow = np.maximum(counts.above - counts.beside, 0.0)
     throughout = np.maximum(slow[LEVELS.index(0.8)], 1.0)
@@ -646,49 +646,29 @@ def _constant_load(facts: Facts, quiet: Flags) -> bool:
     return False
 
 
-def _of_last_interval(facts: Facts, series: IntervalSeries) -> StallRecord | None:
+def _of_last_stall(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord:
     """A log that ends with the replies that its last stall held back: nothing came before them."""
-    rate, length = usual_rate(series), facts.longest
-    if not facts.stall or series.count.size < 3 or not rate:
-        return None
+    rate, histogram = usual_rate(series), facts.histogram
+    length, one = stalls.worst / 1e9, np.ones(1)
     order = np.argsort(series.start, kind="stable")
-    begin, width = series.start[order], series.length[order]
-    count, worst = series.count[order].astype(np.float64), np.nan_to_num(series.max[order])
-    stop, last = begin + width, int(np.argmax(worst))
-    if count[last + 2 :].any():  # others were answered later
-        return None
-    top = slowest_of(facts.histogram)
-    throughout, due = max(top.near, 1.0), rate * length
-    over = np.flatnonzero(stop[: last + 2] > stop[last] - length + 1e-9)
-    outside = max(stop[last] - length - begin[over[0]], 0.0) * rate
-    sent = max(float(count[over].sum()) - outside, 0.0)
-    quiet = count[1 : max(int(over[0]), 2)]
-    noise = max(float(quiet.std()) if quiet.size > 2 else math.sqrt(rate * width[last]), 1.0)
-    ending = float(count[max(last - 1, 0) : last + 2].sum())
-    if (
-        sent > RECORD.sent_each * throughout + 1 + 2 * noise
-        or due < max(RECORD.min_due, LOG.burst_deviations * noise + throughout)
-        or ending < LOG.last_share * throughout
-    ):
-        return None
-    sent, total = min(sent, throughout + noise), facts.duration or length
-    window = np.array([stop[last] - length]), np.array([stop[last]])
-    each = [np.array([value]) for value in (sent, due, length)]
-    lull = _lull_in_counts(series, order, *window, *each)
-    lull = np.minimum(lull, min(due / math.log(10), RECORD.max_decades))
-    full_speed = _constant_load(facts, np.ones(count.size, np.bool_))
-    others = max(facts.histogram.mean / 1e9 * facts.count - throughout * length, 0.0)
-    tail = min(max(top_decades(facts.histogram, throughout), 0.0), RECORD.max_decades)
-    zero = np.zeros(1)
+    top = slowest_of(histogram)
+    throughout, due = max(top.near, 1.0), rate * float(length[0])
+    sent, step = due - float(stalls.missing[0]), float(np.median(series.length))
+    sent = min(sent, throughout + 1)  # the rate is not known better
+    lull = _lull_in_counts(series, order, stalls.start, stalls.end, sent * one, due * one, length)
+    full_speed = _constant_load(facts, np.ones(order.size, np.bool_))
+    others = max(histogram.mean / 1e9 * facts.count - throughout * float(length[0]), 0.0)
+    total = facts.duration or float(length[0])
     return StallRecord(
-        each[2], each[1], each[0], each[1] - each[0], zero + throughout, zero + top.part, zero,
-        zero, lull, zero + tail, zero + min(due, RECORD.max_decades), zero > 0, zero == 0,
-        zero + noise, zero, zero + max(top.near + top.part - ending, 0.0) * length / total,
-        zero,
-        in_flight=others / max(total - length, 1e-9),
-        usual=float(facts.histogram.percentile(50)) / 1e9, interval=throughout / rate, rate=rate,
+        length, due * one, sent * one, stalls.missing * one, throughout * one, top.part * one,
+        spread=0 * one, resumed=0 * one, lull=np.minimum(lull, due / math.log(10)),
+        tail=np.clip(top_decades(histogram, throughout) * one, 0.0, RECORD.max_decades),
+        lack=due * one, even=one > 1, ended=one > 0, noise=one, steps=0 * one,
+        last=0 * one, listed=stalls.missing * one,
+        in_flight=others / max(total - float(length[0]), 1e-9),
+        usual=float(histogram.percentile(50)) / 1e9, interval=throughout / rate, rate=rate,
         count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
-        blur=rate * float(np.median(series.length)), slack=LOG.count_error * due,
+        blur=rate * step, slack=LOG.count_error * due,
     )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """`find_stalls`: the times during which a server was stopped, as the latencies show them.
 
-From top to bottom: the result and the operation, stalls of samples, stalls of an interval log, and
-the test for a period.
+From top to bottom: the result and the operation, stalls of samples, stalls of an interval log.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions, read_only
 from latencykit._records import record
+from latencykit.analysis.period import period_of
 from latencykit.analysis.tails import beyond_tail
 from latencykit.core.blocks import TopFold, feed
 from latencykit.core.histogram_log import (
@@ -32,7 +32,6 @@ from latencykit.units import NANOSECONDS, format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike
 
     from latencykit._typing import Flags, Floats, Ints
     from latencykit.core.blocks import Block
@@ -125,6 +124,7 @@ def stalls_of(
         data = data if first_pass else in_succession(data)
         series, top = first_pass or first_pass_over(data)
         stalls = _stalls_of_log(data, series, top)
+        stalls = stalls if len(stalls) else _stall_at_the_end(series) or stalls
         used, factor = series.count > 0, NANOSECONDS.get(series.unit, 0.0) / 1e9
         begin, end = pauses(
             (series.start - np.nan_to_num(series.max) * factor)[used],
@@ -644,6 +644,12 @@ class LogStallRules:
     backlog_share: float = 0.25
     # the requests due, at most: a queue that drains after the stall
     max_drain_times: float = 10.0
+    # of a log that ends in a stall: intervals, requests due in it, and deviations that it lacks
+    min_end_intervals: int = 3
+    min_end_due: float = 20.0
+    hole_or_noise: float = 4.0
+    # of that stall: no other request took as long
+    max_other_share: float = 0.75
     # a first interval whose own median is above that belongs to the warm-up
     warm_medians: float = 3.0
     # that a time bin should count for a usual rate
@@ -846,6 +852,35 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
             above[:, stalls], beside[:, stalls],
         ),
     )  # fmt: skip
+
+
+def _stall_at_the_end(series: IntervalSeries) -> Stalls | None:
+    """The stall in which a log ends: its last intervals hold the replies that waited for it.
+
+    Nothing was recorded before them, and no other request took as long.
+    """
+    order = np.argsort(series.start, kind="stable")
+    begin, width = series.start[order], series.length[order]
+    count, stop = series.count[order].astype(np.float64), begin + width
+    worst = np.nan_to_num(series.max[order]) * NANOSECONDS.get(series.unit, 0.0) / 1e9
+    rate, length, last = usual_rate(series), float(worst.max(initial=0.0)), int(np.argmax(worst))
+    if count.size < LOG.min_end_intervals or not rate or count[last + 2 :].any():
+        return None
+    near = np.abs(np.arange(count.size) - last) <= 1
+    due, over = rate * length, int(np.argmax(stop > stop[last] - length + 1e-9))
+    outside = max(stop[last] - length - begin[over], 0.0) * rate
+    sent = max(float(count[over:].sum()) - outside, 0.0)
+    quiet, noise = count[1:over], math.sqrt(rate * width[last])
+    noise = max(float(quiet.std()) if quiet.size >= LOG.min_end_intervals else noise, 1.0)
+    if (
+        worst[~near].max(initial=0.0) > LOG.max_other_share * length
+        or due - sent < max(LOG.few_share * due, LOG.hole_or_noise * noise)
+        or due < LOG.min_end_due
+    ):
+        return None
+    missing = np.rint([due - sent]).astype(np.int64)
+    edges = np.array([stop[last] - length]), np.array([stop[last]])
+    return Stalls(*edges, np.array([length * 1e9]), missing, np.ones(1))
 
 
 def _missing(rows: _Rows, spans: _Spans, deviation: float) -> Ints:
@@ -1240,91 +1275,3 @@ def _own_sums(values: Floats | Ints, spans: _Spans) -> Floats:
     own = np.where(size[owner] >= largest[touched], values[..., touched], 0)
     starts = np.searchsorted(owner, np.arange(size.size))
     return np.asarray(np.add.reduceat(own, as_positions(starts), axis=-1), np.float64)
-
-
-# ------------------------------------------------------------
-# Whether stalls come at regular times: garbage collections, cron jobs, compactions.
-
-
-@record()
-class PeriodRules:
-    """When stalls come at regular times; chosen on random moments."""
-
-    # fewer support no claim
-    min_events: int = 8
-    # of a period as strong where there is none
-    max_probability: float = 0.01
-    # some are missed, some do not belong to it
-    max_events_per_period: float = 1.5
-    # in which events must lie: two are not a regularity
-    min_periods: int = 4
-    # to find a period in: the work grows with their square
-    max_events: int = 1000
-    # per pass, for the size of the arrays
-    block_frequencies: int = 128
-    # the lowest frequency that reaches it; the others are harmonics
-    near_best_power: float = 0.8
-
-
-PERIOD = PeriodRules()
-
-
-@record()
-class Period:
-    """A period of events."""
-
-    seconds: float
-    events: int
-    p: float  # probability of a period as strong where there is none
-
-    @property
-    def words(self) -> str:
-        """One sentence."""
-        p = f"p = {self.p:.1g}" if self.p > 1e-6 else "p < 0.000001"
-        return f"{self.events} stalls occur about every {format_duration(self.seconds * 1e9)} ({p})"
-
-
-def period_of(at: ArrayLike, span: float) -> Period | None:
-    """Find the period of events; None for fewer than 8, in fewer than four periods, or by chance.
-
-    Rayleigh's test, ``Z²(f) = 2/n |Σ exp(2πi f t)|²`` over frequencies from 3/T to 1.5 n/T; without
-    a period half of it is exponential, and there are about three times as many independent
-    frequencies as multiples of 1/T. The work grows with the square of n, so of more than 1,000
-    events the first 1,000 are used.
-    """
-    times = np.asarray(at, np.float64)
-    events = times.size
-    if events > PERIOD.max_events:
-        times = np.sort(times)[: PERIOD.max_events]
-        span = float(times[-1] - times[0])
-    n = times.size
-    if n < PERIOD.min_events or not span > 0:
-        return None
-    frequencies = np.arange(
-        (PERIOD.min_periods - 1) / span, PERIOD.max_events_per_period * n / span, 1 / (8 * span)
-    )
-    if not frequencies.size:
-        return None
-    # A block at a time: the phases of a frequency are those of the first of its block, turned by
-    # what the steps between add.
-    turned = np.exp(2j * np.pi / (8 * span) * np.outer(np.arange(PERIOD.block_frequencies), times))
-    sums = np.concatenate(
-        [
-            turned @ np.exp(2j * np.pi * f * times)
-            for f in frequencies[:: PERIOD.block_frequencies].tolist()
-        ]
-    )
-    power = 2 / n * np.abs(sums[: frequencies.size]) ** 2
-    best, p = float(power.max()), 1.0
-    if best > 0:
-        independent = 3 * (PERIOD.max_events_per_period * n - PERIOD.min_periods + 1)
-        p = float(-np.expm1(independent * np.log1p(-np.exp(-best / 2))))
-    if p > PERIOD.max_probability:
-        return None
-    first = int(np.argmax(power >= PERIOD.near_best_power * best))
-    falls = np.flatnonzero(np.diff(power[first:]) < 0)
-    peak = first + (int(falls[0]) if falls.size else power.size - 1 - first)
-    phase = np.angle(np.exp(2j * np.pi * frequencies[peak] * times).sum()) / (2 * np.pi)
-    if np.unique(np.rint(times * frequencies[peak] - phase)).size < PERIOD.min_periods:
-        return None
-    return Period(float(1 / frequencies[peak]), events, max(p, 1e-300))

@@ -178,15 +178,19 @@ def diagnosis_text(
     out_unit: str | None = None,
     *,
     every: bool = False,
+    verbose: bool = False,
     left_out: int = 0,
 ) -> str:
     """Return a paragraph per diagnosis, or a row each as CSV or Markdown.
 
-    Of several series the first one has a paragraph, the others a sentence, unless all is wanted;
+    Of several series the first one has a paragraph, the others a sentence, unless all is wanted
+    (`verbose`: with the evidence for each explanation);
     `left_out` more series have no records.
     """
-    if style == "table" and (every or len(records) == 1):
-        return "\n\n".join(_paragraph(record, out_unit, every=every) for record in records)
+    if style == "table" and (every or verbose or len(records) == 1):
+        return "\n\n".join(
+            _paragraph(record, out_unit, every=every, verbose=verbose) for record in records
+        )
     if style == "table":
         first, *others = records
         sentences: dict[str, list[str]] = {}
@@ -223,7 +227,9 @@ _USUAL = ("50", "90", "99", "99.9")
 """Percentiles of a text."""
 
 
-def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = False) -> str:
+def _paragraph(
+    record: DiagnosisRecord, out_unit: str | None, *, every: bool = False, verbose: bool = False
+) -> str:
     """The fact and its consequence, the numbers, and how sure: eight lines."""
     texts = [as_sentence(text) for text in record["findings"]]
     table, unit = Table(out_unit=out_unit), record["unit"]
@@ -250,8 +256,9 @@ def _paragraph(record: DiagnosisRecord, out_unit: str | None, *, every: bool = F
     if record["raw"]:
         lines += table.render().splitlines()
     lines += texts[2:]
-    if every:
+    if verbose:
         lines += [f"{piece['statistic']:6.1f}  {piece['finding']}" for piece in record["evidence"]]
+    if every:
         lines += [
             f"stall from {stall['start']:.3f} s to {stall['end']:.3f} s, worst "
             f"{_duration(stall['worst'])}, {format_count(stall['missing'])} requests missing"

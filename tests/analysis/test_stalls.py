@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.stalls import period_of
+from latencykit.analysis.period import period_of
 from latencykit.errors import DataNotAvailableError
 from latencykit.simulate.generators import fixed, open_loop, paced_loop, poisson
 from latencykit.simulate.server import Server, Stall, exponential, mixture

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import latencykit as lk
+from latencykit.simulate import Server, Stall, fixed, open_loop, paced_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,6 +110,21 @@ def _wrk(folder: Path) -> None:
     )
 
 
+def _freezes(folder: Path) -> None:
+    """The textbook freeze as a loop that waits and one on schedule measure it; a run of ab."""
+    server = Server("1ms", stalls=[Stall(100, 100)])
+    waited = paced_loop(server, 100, "200s", connections=1)
+    for name, samples in (
+        ("waited", waited),
+        ("on-schedule", open_loop(server, fixed(100, "200s"))),
+    ):
+        lk.write(samples.to_log("1s"), folder / f"{name}.hlog")
+    lk.write(waited.histogram(), folder / "waited.hgrm")
+    shutil.copy(
+        ROOT / "tests" / "data" / "formats" / "ab" / "keepalive" / "stdout.txt", folder / "ab.txt"
+    )
+
+
 def _runs(folder: Path) -> None:
     """Five runs per side of 20,000 requests; the new side is 0.3 ms slower."""
     random = np.random.default_rng(1)
@@ -154,6 +170,7 @@ def _history(folder: Path) -> None:
 
 _FILES: dict[str, Callable[[Path], None]] = {
     "from-wrk-to-p99.99": _wrk,
+    "find-omission": _freezes,
     "gate-a-pull-request": _runs,
     "gate-your-repository": _history,
     "ten-thousand-logs": _hosts,

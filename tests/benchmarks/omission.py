@@ -1,0 +1,372 @@
+"""How well `diagnose` judges: textbook freezes, loops without a freeze, rare ends of runs, ranges, and what carries it.
+
+``python -m tests.benchmarks.omission`` prints the tables; ``--first 1000`` takes seeds that nothing was tuned on (tuned on: 0 to 99),
+``--ablate`` turns off one mechanism at a time and prints how many findings change. The worlds are those of
+`tests.benchmarks.truth_diagnosis` and the textbook's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import latencykit as lk
+from latencykit import simulate
+from latencykit.analysis import explanations, omission, stall_records, stalls
+from latencykit.core.run import Run
+from tests.benchmarks import truth_diagnosis as worlds
+from tests.benchmarks.truth_diagnosis import World, seeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Case = tuple[str, str, Any, dict[str, Any]]
+"""A row of a table, a form, data, and what is stated."""
+
+SERVICES = {
+    "1 ms": "1ms", "lognormal .1": simulate.lognormal("1ms", 0.1), "lognormal .3": simulate.lognormal("1ms", 0.3),
+    "lognormal 1": simulate.lognormal("1ms", 1.0), "exponential": simulate.exponential("1ms"),
+}  # fmt: skip
+SCHEDULES = (
+    ("200s", [(100, 100)]), ("300s", [(100, 100)]), ("60s", [(30, 10)]),
+    ("600s", [(100, 100), (300, 100), (500, 100)]),
+)  # fmt: skip
+UNSTATED = {
+    "loop": "unknown", "tool": None, "corrected": "unknown", "measure": "service", "rate": None, "connections": None,
+    "duration": None, "achieved": None, "expected_interval": None,
+}  # fmt: skip
+LAWS: dict[str, worlds.Service] = {
+    **{f"lognormal {sigma}": (lambda s: lambda rng, n: rng.lognormal(-s * s / 2, s, n))(sigma) for sigma in (0.5, 0.8, 1.0, 1.3, 1.7)},
+    "Pareto 1.5": worlds.BROAD["Pareto 1.5"], "Pareto 2.5": lambda rng, n: (1 - rng.random(n)) ** (-1 / 2.5) * 0.6,
+    "exponential": worlds.BROAD["exponential"], "gamma (4)": worlds.BROAD["gamma (4)"], "Weibull 0.5": worlds.BROAD["Weibull 0.5"],
+}  # fmt: skip
+NUMBERS = (1, 2, 3, 4, 5, 6, 16, 50, 200)
+FORMS = (
+    "samples",
+    "log 0.1 s",
+    "log 1 s",
+    "histogram, tool and N",
+    "histogram, tool",
+    "histogram, rate and N",
+)
+
+
+def textbook(_: range) -> Iterator[Case]:
+    """100 requests per second on a server that is frozen for 10 or 100 s."""
+    for service in SERVICES.values():
+        for duration, freezes in SCHEDULES:
+            server = simulate.Server(
+                service, stalls=[simulate.Stall(*freeze) for freeze in freezes]
+            )
+            for connections in (1, 10):
+                waited = simulate.paced_loop(server, 100, duration, connections=connections)
+                for form, data in (
+                    ("samples", waited),
+                    ("log 1 s", waited.to_log("1s")),
+                    ("histogram", waited.histogram()),
+                ):
+                    yield "textbook: as simulated", form, data, {}
+                    yield "textbook: nothing stated", form, data.with_run(**UNSTATED), {}
+                stated = {"rate": 100, "connections": connections, "duration": duration}
+                yield (
+                    "textbook: rate, N, duration",
+                    "histogram",
+                    waited.histogram().with_run(**UNSTATED),
+                    stated,
+                )
+            twin = simulate.open_loop(server, simulate.fixed(100, duration))
+            for form, data in (("samples", twin), ("log 1 s", twin.to_log("1s"))):
+                yield "open-loop twin", form, data, {}
+                yield "open-loop twin: nothing stated", form, data.with_run(**UNSTATED), {}
+
+
+def _forms(row: str, world: World, names: Iterable[str] = FORMS) -> Iterator[Case]:
+    for form, data, stated in worlds.data_types(world, names):
+        yield row, form, data, stated
+
+
+def without_freeze(seeds: range) -> Iterator[Case]:
+    """Loops at full speed of 1 to 200 connections and broad service, in which nothing ever stopped."""
+    for seed in seeds:
+        for law, draw in LAWS.items():
+            for number in NUMBERS:
+                rng = seeded("no freeze", law, number, seed)
+                mean = 5e-3 * float(np.exp(rng.uniform(-1, 1)))
+                world = worlds.loop(
+                    "full speed", number, number / mean, lambda r, n, d=draw, m=mean: m * np.maximum(d(r, n), 1e-3), [],
+                    float(rng.uniform(8, 25)), rng,
+                )  # fmt: skip
+                yield from _forms(
+                    "no freeze, N 3 to 6" if 3 <= number <= 6 else "no freeze, other N", world
+                )
+
+
+def freezes(seeds: range) -> Iterator[Case]:
+    """Freezes of all connections that matter, of any loop, once; three times; at the end of the run."""
+    for seed in seeds:
+        for kind in ("paced", "grid", "catch-up", "full speed"):
+            for low, high in worlds.LENGTHS.values():
+                for number in (1, 2, 4, 10, 50):
+                    steps = float(
+                        np.exp(
+                            seeded((kind, number, (low, high)), seed).uniform(
+                                np.log(low), np.log(high)
+                            )
+                        )
+                    )
+                    world = worlds.frozen_world(kind, number, steps, seed)
+                    if world.material:
+                        yield from _forms("frozen once", world)
+        for number in (1, 2, 4, 10, 50):
+            rng = seeded("ends", number, seed)
+            rate = float(np.exp(rng.uniform(np.log(30), np.log(300)))) * number**0.5
+            length = float(rng.uniform(15, 60)) * number / rate
+
+            def draw(r: Any, n: int, m: float = 0.1 * number / rate) -> Any:
+                return m * worlds.BROAD["gamma (4)"](r, n)
+
+            duration = 8 * length + 10
+            begin = [0.15 * duration, 0.45 * duration, 0.75 * duration]
+            three = worlds.loop(
+                "paced", number, rate, draw, [(b, b + length) for b in begin], duration, rng
+            )
+            yield from _forms("frozen three times", three)
+            last = worlds.loop(
+                "paced", number, rate, draw, [(duration - length, duration)], duration, rng
+            )
+            yield from _forms("frozen at the end", last)
+            part = worlds.loop(
+                "full speed",
+                max(number, 4),
+                rate,
+                draw,
+                [(begin[1], begin[1] + length)],
+                duration,
+                rng,
+                hit=0.4,
+            )
+            if part.material:
+                yield from _forms("frozen in part", part)
+
+
+def ordinary(seeds: range) -> Iterator[Case]:
+    """Honest worlds; the rare ones, which leave what omission leaves, in a row of their own."""
+    rare = (
+        "deploy, one slow request", "lull, one slow request", "clock set forward", "clock set forward, one in flight",
+        "taken out by a balancer",
+    )  # fmt: skip
+    for seed in seeds:
+        for name in worlds.HONEST:
+            world = worlds.honest_world(name, seed)
+            row = f"honest, rare: {name}" if name in rare else "honest, ordinary"
+            yield from _forms(row, world, (*FORMS[:3], "histogram, rate and N"))
+
+
+GROUPS: tuple[Callable[[range], Iterator[Case]], ...] = (
+    textbook,
+    without_freeze,
+    freezes,
+    ordinary,
+)
+
+
+def judged(cases: Iterable[Case]) -> dict[tuple[str, str], Counter[str]]:
+    """Verdicts by row and form; ``sure`` counts those that are sure."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for row, form, data, stated in cases:
+        found = lk.diagnose(data, **stated)
+        cell = counts.setdefault((row, form), Counter())
+        cell[found.verdict] += 1
+        cell["sure"] += found.verdict == "omits" and bool(found.sure)
+    return counts
+
+
+def service_times(seeds: range) -> str:
+    """Whether open users at the achieved rate see what the ranges of ``service times`` say (a tenth is allowed for chance)."""
+    inside, widths, verdicts = [], [], Counter[str]()
+    for seed in seeds:
+        for law, draw in LAWS.items():
+            for number in (1, 4, 16, 50, 200):
+                for frozen in (False, True):
+                    rng = seeded("service times", law, number, frozen, seed)
+                    mean = 5e-3 * float(np.exp(rng.uniform(-1, 1)))
+                    duration = 10_000 * mean / number * float(rng.uniform(1, 3)) + 20 * mean
+
+                    def service(r: Any, n: int, d: Any = draw, m: float = mean) -> Any:
+                        return m * np.maximum(d(r, n), 1e-3)
+
+                    windows = []
+                    if frozen:
+                        length, begin = (
+                            float(rng.uniform(3, 60)) * mean,
+                            float(rng.uniform(0.2, 0.6)) * duration,
+                        )
+                        windows, duration = [(begin, begin + length)], duration + 3 * length
+                    world = worlds.loop(
+                        "full speed", number, number / mean, service, windows, duration, rng
+                    )
+                    at = np.sort(rng.uniform(0, 20 * duration, int(world.rate * 20 * duration)))
+                    again = [
+                        (a + k * duration, b + k * duration) for k in range(20) for a, b in windows
+                    ]
+                    truth = 1e9 * (worlds.no_queue(at, service(rng, at.size), again) - at)
+                    order = np.argsort(world.start)
+                    run = Run(
+                        tool="hey",
+                        loop="closed",
+                        corrected="none",
+                        measure="service",
+                        duration=duration,
+                        connections=number,
+                    )
+                    samples = lk.Samples(
+                        start=np.rint(1e9 * world.start[order]),
+                        duration=np.rint(1e9 * world.took[order]),
+                        run=run,
+                    )
+                    for data in (samples, samples.histogram()):
+                        found = lk.diagnose(data)
+                        verdicts[found.verdict] += 1
+                        for p, (low, high) in found.most.items():
+                            inside.append(0.9 * low <= np.percentile(truth, p) <= 1.1 * high)
+                            widths.append(high / low)
+    return (
+        f"`service times`: {verdicts.total()} loops at full speed: {dict(verdicts)}; of {len(inside)} ranges {np.mean(inside):.1%} "
+        f"hold what open users see, median width {np.median(widths):.2f} ×"
+    )
+
+
+def table(counts: dict[tuple[str, str], Counter[str]]) -> str:
+    """Markdown: verdicts by row and form."""
+    names = ("omits", "clean", "no stall", "service times", "unknown")
+    lines = [
+        f"| world | form | runs | {' | '.join(names)} | sure of `omits` |",
+        "|---|---|--:|" + "--:|" * (len(names) + 1),
+    ]
+    for (row, form), cell in counts.items():
+        total = sum(cell[name] for name in names)
+        cells = " | ".join(
+            f"{cell[name]} ({100 * cell[name] / total:.1f} %)" if cell[name] else ""
+            for name in names
+        )
+        lines.append(f"| {row} | {form} | {total} | {cells} | {cell['sure'] or ''} |")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- ablation
+
+
+@contextmanager
+def patched(module: Any, name: str, value: Any) -> Iterator[None]:
+    """While the block runs, a name of a module is another."""
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+def _without(module: Any, name: str, change: Callable[[Any], Any]) -> tuple[Any, str, Any]:
+    original = getattr(module, name)
+    return module, name, lambda *given, **known: change(original(*given, **known))
+
+
+def mechanisms() -> dict[str, tuple[Any, str, Any]]:
+    """What is turned off: a name of a module, and what takes its place."""
+    flat = {
+        "none of these": {"none_decades": 99.0}, "evenness": {"even_decades": 0.0}, "burst after a stall": {"burst_decades": 0.0},
+        "number of connections": {"number_decades": 0.0}, "sends resume": {"max_late_decades": 0.0},
+        "users look scheduled": {"users_scheduled": 1.0}, "generators that do not": {"generator_unscheduled": 1.0},
+        "pause ends with its reply": {"together": 1.0}, "clock: slewed": {"slewed_decades": 0.0},
+        "clock: whole seconds": {"whole_freezes": 0.6}, "clock: equally late": {"max_spread_decades": 0.0},
+        "further stalls": {"further_decades": 0.0}, "at most half waited": {"max_waiting": 9.0},
+    }  # fmt: skip
+    rules = {
+        name: (explanations, "MODEL", replace(explanations.MODEL, **change))
+        for name, change in flat.items()
+    }
+    records = stall_records
+    return rules | {
+        "number in flight is capped": (records, "_is_capped", _constant(False)),
+        "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
+        "full speed, samples": (records, "at_full_speed", _constant(0)),
+        "full speed, logs": (records, "_constant_load", _constant(False)),
+        "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
+        "lulls elsewhere, logs": (records, "_lull_in_counts", lambda *given: np.full(given[-1].size, np.inf)),
+        "stall at the end of a log": (stalls, "_stall_at_the_end", _constant(None)),
+        "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
+        "tail of a histogram": (records, "top_decades", _constant(6.0)),
+        "like one stall": (records, "_like_one_stall", _constant(False)),
+        "stated rate": (records, "_stated_decades", _constant(())),
+        "backlog of another stall, logs": (records, "_apart", lambda stalls, counts, length: np.arange(length.size)),
+        "slow ones overlap": (omission, "_together", _constant(False)),
+        "partial stalls": (stalls, "_partial_stalls", lambda trace, begin, end: (np.zeros(0), np.zeros(0))),
+        "slow by themselves": (stalls, "_slow_by_themselves", lambda trace, begin, end: np.zeros(begin.size, bool)),
+        "a hole beside a maximum": (stalls, "_beside_a_hole", lambda rows, known: np.zeros(known.size, bool)),
+        "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
+        "one connection, logs": (stalls, "_alone_odds", _constant(0.0)),
+        "steadiness, logs": (stalls, "_steadiness", _constant(1.0)),
+    }  # fmt: skip
+
+
+def ablation(seeds: range) -> str:
+    """Markdown: by mechanism, how many verdicts change without it, for better and for worse."""
+    cases = [case for group in GROUPS for case in group(seeds)][::3]
+
+    def good(row: str, verdict: str) -> int:
+        if row.startswith(("textbook", "frozen")):
+            return {"omits": 1, "clean": -1, "no stall": -1}.get(verdict, 0)
+        if row.startswith("open-loop"):
+            return {"clean": 1, "omits": -1}.get(verdict, 0)
+        return -1 if verdict == "omits" else int(verdict != "unknown")
+
+    def verdicts() -> list[str]:
+        return [lk.diagnose(data, **stated).verdict for _, _, data, stated in cases]
+
+    whole = verdicts()
+    lines = [
+        f"| without ({len(cases)} runs) | verdicts that change | better | worse |",
+        "|---|--:|--:|--:|",
+    ]
+    for name, (module, attribute, value) in mechanisms().items():
+        with patched(module, attribute, value):
+            less = verdicts()
+        moved = [
+            good(case[0], b) - good(case[0], a)
+            for case, a, b in zip(cases, whole, less, strict=True)
+        ]
+        changed = sum(a != b for a, b in zip(whole, less, strict=True))
+        lines.append(
+            f"| {name} | {changed} | {sum(m > 0 for m in moved)} | {sum(m < 0 for m in moved)} |"
+        )
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--first", type=int, default=1000, help="the first seed")
+    options.add_argument("--seeds", type=int, default=3, help="how many of each")
+    options.add_argument("--ablate", action="store_true", help="turn off one mechanism at a time")
+    given = options.parse_args()
+    seeds = range(given.first, given.first + given.seeds)
+    if given.ablate:
+        print(ablation(seeds))
+        return
+    for group in GROUPS:
+        print(f"### {group.__doc__}\n\n{table(judged(group(seeds)))}\n", flush=True)
+    print(service_times(seeds))
+
+
+if __name__ == "__main__":
+    main()
