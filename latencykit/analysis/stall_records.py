@@ -748,7 +748,9 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     if not match or not few or not enough:
         tail = min(tail, TAIL.mode_decades)
     tail = min(tail, rules.max_tail_decades)
-    even = _like_one_stall(histogram, rate, length, facts.duration or facts.count / rate)
+    even = rate > 0 and _like_one_stall(
+        histogram, rate, length, facts.duration or facts.count / rate
+    )
     if even and stated and facts.duration:
         # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
         sending = facts.duration - (0.0 if facts.may_wait or facts.given_duration else length)
