@@ -33,7 +33,6 @@ from latencykit.units import (
     format_range,
     format_value,
     parse_duration,
-    percentile_name,
 )
 
 if TYPE_CHECKING:
@@ -1077,93 +1076,3 @@ def _joint_row(
         return replace(row, sure=True)
     decides = _decides(row, 1.0, seconds) if seconds else _NO_TIMES
     return replace(row, reason=f"{reason}; {decides}")
-
-
-# ------------------------------------------------------------
-# SLOs that other tools keep in files: gnuplot's steps, and HistogramLogAnalyzer's XML.
-
-_FLOAT = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
-_STEP = re.compile(rf"\s*({_FLOAT})[\s,]+({_FLOAT})(?:[\s,]+({_FLOAT})\s*%?.*)?\s*")
-_ELEMENT, _LIMIT = "SLAPercentile", "acceptablehicupp_msec"  # spelled so by HistogramLogAnalyzer
-
-
-def slo_from_text(text: str, unit: str = "ms") -> SLO:
-    """Return the SLO in the text of a file."""
-    body = text.lstrip("\ufeff \t\r\n")
-    if body.startswith("<"):
-        return _from_xml(body)
-    lines = [
-        line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("#")
-    ]
-    steps = [_STEP.fullmatch(line) for line in lines]
-    if lines and all(steps):
-        if unit not in NANOSECONDS:
-            raise InvalidArgumentError(
-                f"limits in {unit!r} have no duration; name their unit: ns, us, ms or s"
-            )
-        ends: dict[float, float] = {}
-        for place, level, label in [(float(s[1]), float(s[2]), s[3]) for s in steps if s]:
-            if place < 1:
-                raise InvalidArgumentError(
-                    f"a step at {place:g} is not a valid percentile; the first column is "
-                    "1/(1 - q), 1 or more"
-                )
-            percentile = (
-                float(label) if label is not None else float(f"{100 * (1 - 1 / place):.12g}")
-            )
-            ends[level] = max(ends.get(level, 0.0), percentile)
-        limits = [
-            Limit(percentile_name(p), level * NANOSECONDS[unit])
-            for level, p in sorted(ends.items(), key=lambda item: item[1])
-            if p > 0
-        ]
-        return SLO.of(limits)
-    return SLO.parse(text)
-
-
-def _from_xml(text: str) -> SLO:
-    """Read ``<SLAPercentile acceptablehicupp_msec="2">99.0</SLAPercentile>`` elements."""
-    from xml.parsers import expat
-
-    limits: list[Limit] = []
-    inside: list[str] = []
-    text_of: list[str] = []
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        if name == _ELEMENT:
-            inside[:], text_of[:] = [attributes.get(_LIMIT, "")], []
-
-    def end(name: str) -> None:
-        if name == _ELEMENT and inside:
-            percentile = "".join(text_of).strip()
-            limit = inside.pop()
-            try:
-                share, level = float(percentile), float(limit)
-            except ValueError:
-                share = level = -1.0
-            if not (0 <= share <= 100 and level >= 0):
-                raise InvalidArgumentError(
-                    f'<{_ELEMENT} {_LIMIT}="{limit[:40]}">{percentile[:40]} is not a valid limit; '
-                    "both are plain numbers"
-                )
-            limits.append(Limit(percentile_name(share), level * NANOSECONDS["ms"]))
-
-    def refuse(*_: object) -> None:
-        raise InvalidArgumentError(
-            "the SLO's XML declares a document type, which it does not need; remove the DOCTYPE"
-        )
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = text_of.append
-    parser.StartDoctypeDeclHandler = refuse  # so no entity can ever be declared, let alone expanded
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError as broken:
-        raise InvalidArgumentError(f"the SLO is not well-formed XML: {broken}") from None
-    if not limits:
-        raise InvalidArgumentError(
-            f"the SLO's XML has no {_ELEMENT} element; write them as HistogramLogAnalyzer's "
-            "SLAdetails.xml does"
-        )
-    return SLO.of(limits)

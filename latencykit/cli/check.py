@@ -78,9 +78,9 @@ def command(
     The outcome is that of this run. It is sure if it holds for traffic like it, by the dependence
     between requests that the run shows; with --history, if the limit is also farther away than
     runs of the history differ by. Failed requests count as slower than any limit. A file of
-    requests has one row per limit; --by splits it. A file with the SLO may also contain gnuplot
-    steps or the XML of HistogramLogAnalyzer. A limit that names a series applies to that series
-    only; --joint judges goodput, the share of the requests whose latencies are all within limits.
+    requests has one row per limit; --by splits it. A limit that names a series applies to that
+    series only; --joint judges goodput, the share of the requests whose latencies are all within
+    limits.
 
     \b
     latencykit check run.hlog --unit ns --slo 99.9=20ms,max=1s,failed=0.1%

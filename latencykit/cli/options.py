@@ -393,16 +393,16 @@ def with_unit(_context: click.Context, option: click.Parameter, text: str | None
 
 def slo_of(spec: str) -> SLO:
     """Return the SLO that a text states, or that a file contains."""
-    from latencykit.analysis.slo import slo_from_text
+    from latencykit.analysis.slo import SLO
 
     path = Path(spec)
     if len(spec) < 1000 and path.is_file():
-        return slo_from_text(path.read_text(encoding="utf-8", errors="replace"))
+        return SLO.parse(path.read_text(encoding="utf-8", errors="replace"))
     if "=" not in spec and "<" not in spec and path.suffix:
         raise InvalidArgumentError(
             f"{spec}: neither a file nor limits; write for example --slo 99.9=20ms,max=1s"
         )
-    return slo_from_text(spec)
+    return SLO.parse(spec)
 
 
 def need_unit(name: str, run: Run) -> None:

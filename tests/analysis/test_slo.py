@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.slo import SLO, Limit, passed, slo_from_text
+from latencykit.analysis.slo import SLO, passed
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -320,50 +320,6 @@ def test_staircase() -> None:
     assert percentile.tolist() == [0, 50, 50, 99, 99, 100]
     assert (limit / MS).tolist() == [2, 2, 20, 20, 1000, 1000]
     assert SLO.parse("mean=1ms").staircase()[0].size == 0
-
-
-GNUPLOT = (
-    "1.0\t10.0\t0%\n100.0\t10.0\t99%\n100.0\t20.0\t99%\n10000.0\t20.0\t99.99%\n"
-    "10000.0\t50.0 99.99%\n10000000.0\t50.0 99.99999%\n"
-)
-XML = """<?xml version="1.0"?>
-<SLAPercentilemaster>
-  <SLAPercentile acceptablehicupp_msec="1">90.0</SLAPercentile>
-  <SLAPercentile acceptablehicupp_msec="2.5">99.90</SLAPercentile>
-</SLAPercentilemaster>"""
-
-
-def test_steps_for_gnuplot() -> None:
-    slo = slo_from_text(GNUPLOT)
-    assert str(slo) == "p99=10 ms, p99.99=20 ms, p99.99999=50 ms"
-    bare = "# limits\n" + "\n".join(line.rsplit(None, 1)[0] for line in GNUPLOT.splitlines())
-    assert slo_from_text(bare) == slo
-    assert slo_from_text(GNUPLOT, "us").limits[0] == Limit("p99", 10_000.0)
-    with pytest.raises(InvalidArgumentError, match="1 or more"):
-        slo_from_text("0.5 10.0")
-    with pytest.raises(InvalidArgumentError, match="their unit"):
-        slo_from_text(GNUPLOT, "none")
-
-
-def test_the_xml_of_histogram_log_analyzer() -> None:
-    assert str(slo_from_text(XML)) == "p90=1 ms, p99.9=2.5 ms"
-    assert slo_from_text("99=20ms\nmax=1s").limits[1].statistic == "max"
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ('<!DOCTYPE x [<!ENTITY a "1">]><x>&a;</x>', "document type"),
-        ("<x><y></x>", "well-formed"),
-        ("<x/>", "no SLAPercentile"),
-        ('<x><SLAPercentile acceptablehicupp_msec="a">90</SLAPercentile></x>', "plain numbers"),
-        ("<x><SLAPercentile>90</SLAPercentile></x>", "plain numbers"),
-        ('<x><SLAPercentile acceptablehicupp_msec="1">nan</SLAPercentile></x>', "plain numbers"),
-    ],
-)
-def test_xml_that_is_refused(text: str, complaint: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=complaint):
-        slo_from_text(text)
 
 
 @pytest.mark.filterwarnings("error")

@@ -260,7 +260,7 @@ def test_check_refuses_an_assumed_unit(run):
 
 def test_check_takes_files_and_writes_junit(run, tmp_path):
     spec, report = tmp_path / "slo.txt", tmp_path / "out.xml"
-    spec.write_text("# steps\n1.0 1.0 0%\n10.0 1.0 90%\n10.0 20.0 90%\n10000.0 20.0 99.99%\n")
+    spec.write_text("# a limit per line\np90=1ms\np99.99=20ms\n")
     status, out, _ = run("check", f"a<b&c={RAW}", "--unit", "ns", "--slo", spec, "--junit", report)
     assert status == 1
     assert "p99.99" in out
