@@ -17,7 +17,7 @@ def test_the_notebook_session_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> 
     result = doctest.testfile(
         str(ROOT / "README.md"), module_relative=False, optionflags=doctest.ELLIPSIS
     )
-    assert result.attempted == 7
+    assert result.attempted == 10
     assert result.failed == 0
 
 

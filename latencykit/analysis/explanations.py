@@ -9,7 +9,7 @@ waits           ≤ 1½ C    all                 C, ≤ half       few       sen
 catches up      ≤ 1½ C    none                C, ≤ half       few       the same
 paused          ≤ 1½ C    any                 Poisson(L)      few       ends with its slow reply
 node taken out  any       any                 any             few       soon in the stall
-clock step      ≤ 1½ C    any                 Poisson(L)      few       all late by the same time
+clock step      ≤ 1½ C    any                 Poisson(L)      few       no interval is empty
 ==============  ========  ==================  ==============  ========  ===========================
 
 C: connections that waited; L: requests usually in flight. A term is the deviance of what the record
@@ -83,9 +83,6 @@ class ModelRules:
     caught_up: float = 0.4
     # decades by which that tells loops that catch up from those that do not
     burst_decades: float = 3.0
-    # of a known number of connections: as many waited; decades if not
-    number_error: float = 0.4
-    number_decades: float = 1.0
     # decades of sends that resume late, at most
     max_late_decades: float = 2.0
     # probability that independent users look scheduled, capped or at full speed
@@ -94,18 +91,6 @@ class ModelRules:
     generator_unscheduled: float = 0.3
     # probability that a pause and the one slow reply end together for one cause
     together: float = 0.1
-    # of stalls: whole seconds, for freezes that people make, and for clocks that they set
-    whole_freezes: float = 0.2
-    whole_steps: float = 0.6
-    # seconds from a whole number that count, at least and at most
-    whole_s: float = 0.02
-    max_usual_s: float = 0.5
-    # seconds: clocks are slewed, not set, by less; decades against it
-    min_step_s: float = 0.4
-    slewed_decades: float = 1.5
-    # usual latencies by which those that a clock step hit differ; decades at most
-    step_spread: float = 4.0
-    max_spread_decades: float = 2.0
     # decades against a clock where no time is known
     untimed_decades: float = 1.0
     # decades: a tail is not spread evenly up to the longest
@@ -194,10 +179,6 @@ def _predictions(
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed, -rules.burst_decades, 0.0)
-    number = zero
-    if connections:
-        off = np.abs(s.throughout - connections) > rules.number_error * connections + 1
-        number = np.where(off, -rules.number_decades, 0.0)
     delay = s.resumed / max(2 * s.interval + s.usual, 1e-9) - 1
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
@@ -207,23 +188,6 @@ def _predictions(
     in_flight = np.maximum(np.log10(np.maximum(flight, 1e-99)), -RECORD.max_decades)
     ends = np.clip(np.maximum(s.resumed, s.interval) / s.length, 1e-6, 1.0)
     together = np.maximum(np.log10(ends), math.log10(rules.together))
-    reach = rules.whole_s + min(2 * s.usual, rules.max_usual_s)
-    whole = (s.length >= 1 - rules.whole_s / 2) & (
-        np.mod(s.length + rules.whole_s / 2, 1.0) <= reach
-    )
-    step = np.where(
-        whole,
-        math.log10(rules.whole_steps / max(reach, rules.whole_freezes)),
-        math.log10(1 - rules.whole_steps),
-    )
-    step -= np.where(s.length < rules.min_step_s, rules.slewed_decades, 0.0) + s.steps
-    step -= 0.0 if s.timed else rules.untimed_decades
-    differ = rules.step_spread * max(s.usual, 1e-6) / np.maximum(s.spread, 1e-9)
-    alike = np.where(
-        (s.throughout >= 2) & (s.spread > 0),
-        np.clip(np.log10(differ), -rules.max_spread_decades, 0.0),
-        0.0,
-    )
     last = np.maximum((s.throughout + s.blur) / max(s.count, rules.min_count), s.last)
     cut_off = np.where(s.ended, np.log10(np.clip(last, 1e-9, 1.0)), -np.inf)
     low, high = rules.recorded_part
@@ -255,11 +219,11 @@ def _predictions(
         | {"evenness": evenly},
         "waits": {
             "requests sent": none_sent, "slow in part": few_partly, "requests missing": never,
-            "connections": number, "sends resume": promptly, "schedule": generator,
+            "sends resume": promptly, "schedule": generator,
         },
         "catches up": {
             "requests sent": none_sent, "slow in part": few_partly, "requests missing": later,
-            "connections": number, "sends resume": promptly, "schedule": generator,
+            "sends resume": promptly, "schedule": generator,
         },
         "paused": {
             "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
@@ -270,7 +234,7 @@ def _predictions(
         },
         "clock step": {
             "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
-            "equally late": alike, "length": step,
+            "intervals": -s.steps - (0.0 if s.timed else rules.untimed_decades),
         },
     }  # fmt: skip
     chance = -s.tail + evenly

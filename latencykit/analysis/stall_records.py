@@ -73,10 +73,6 @@ class RecordRules:
     schedule_variance: float = 0.25
     min_schedule_bins: int = 8
     bin_requests: float = 10.0
-    # of the run: more may be in flight than connections for as long
-    max_above_cap: float = 0.05
-    min_above_cap: float = 15.0
-    shuffles_of_cap: int = 4
     # bins of a run at full speed, and how much the number in flight varies there
     load_bins: int = 50
     max_load_variation: float = 0.02
@@ -117,7 +113,6 @@ class StallRecord:
     missing: Floats  # once a burst after the stall is over
     throughout: Floats  # slow throughout the stall
     partly: Floats  # slow for a part of it
-    spread: Floats  # between the latencies of those slow throughout
     resumed: Floats  # from the first reply to the next send
     lull: Floats  # decades by which so few sends are unusual if sends went on
     tail: Floats  # decades by which the silence is unusual in a loop where nothing stopped
@@ -144,7 +139,7 @@ class StallRecord:
 
     def __post_init__(self) -> None:
         shape = np.shape(self.length)
-        for item in fields(self)[:17]:
+        for item in fields(self)[:16]:
             value = np.broadcast_to(np.asarray(getattr(self, item.name)), shape)
             object.__setattr__(self, item.name, value)
 
@@ -217,7 +212,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     ramp = ~ended & (local < RECORD.min_local_rate * rate)
     due = np.where(ramp, local, rate) * np.maximum(stop - begin, 0.0)
     partly = sends(early, np.minimum(late, stop)).astype(np.float64)
-    missing, spread, resumed = np.zeros((3, length.size))
+    missing, resumed = np.zeros((2, length.size))
     for k in range(length.size):
         a, b, d = float(begin[k]), float(end[k]), float(length[k])
         limit = float(begin[k + 1]) if k + 1 < length.size else max(trace.span, b)
@@ -230,7 +225,6 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         replies = replies[trace.due[replies] < b - d / 2]
         if replies.size:
             first = float(trace.end[replies].min())
-            spread[k] = np.ptp(trace.took[replies])
             following = trace.due[np.searchsorted(trace.due, first - trace.grain) :][:1]
             resumed[k] = max(float(following.sum()) - first, 0.0) if following.size else 0.0
     lull = np.array(
@@ -247,7 +241,6 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         full_speed
         or (step > 0 and _keeps_a_schedule(trace, every, step, step))
         or _keeps_a_schedule(trace, every, interval, 0.0)
-        or _is_capped(trace, max(int(np.median(throughout)), 1))
     )
     tail = _silence_decades(trace, length, throughout, sent, lull)
     quarters = np.array(
@@ -272,9 +265,9 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     if step:  # neither silences nor the order of sends and replies are known
         sent = np.maximum(sent - blur, np.minimum(sent, throughout))
         tail = np.full(length.size, top_decades(facts.histogram, float(throughout.sum())))
-        spread, resumed = 0 * spread, 0 * resumed
+        resumed = 0 * resumed
     return StallRecord(
-        length, due, sent, missing, throughout, partly, spread, resumed, lull,
+        length, due, sent, missing, throughout, partly, resumed, lull,
         np.clip(tail, 0.0, RECORD.max_decades), lull, even, ended, noise=np.zeros(()),
         steps=np.zeros(()), last=as_slow * length / max(trace.span, 1e-9),
         listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
@@ -356,18 +349,6 @@ def _keeps_a_schedule(
     deviation = max(1.4826 * float(np.median(away)), float(np.quantile(away, 0.8)) / 1.28)
     rounding = 1.0 if middle >= RECORD.min_schedule_bins else 0.0
     return deviation**2 <= max(RECORD.schedule_variance * middle, rounding)
-
-
-def _is_capped(trace: Trace, number: int) -> bool:
-    """That many are hardly ever in flight at a send, but would be with the latencies shuffled."""
-    ordinary = np.flatnonzero(~trace.slow)[: 5 * TAIL.shuffled_requests]
-    due, took = trace.due[ordinary], trace.took[ordinary]
-    rng, crowded = np.random.default_rng(0), []
-    for times in (took, *(rng.permutation(took) for _ in range(RECORD.shuffles_of_cap))):
-        replied = np.searchsorted(np.sort(due + times), due, "right")
-        crowded.append(int((np.arange(due.size) - replied >= number).sum()))
-    usual = float(np.mean(crowded[1:]))
-    return usual >= RECORD.min_above_cap and crowded[0] <= RECORD.max_above_cap * usual
 
 
 def at_full_speed(trace: Trace) -> int:
@@ -494,8 +475,6 @@ class LogRules:
     backlog_share: float = 0.25
     # of the shortest stall: as slow a request elsewhere makes a lull no lull
     slow_share: float = 0.3
-    # odds, in decades, that slow requests elsewhere cost the only connection requests, too
-    alone_decades: float = 0.7
     # against a clock that was set: it would leave one long interval, not several empty ones
     steps_decades: float = 2.5
     # of an interval: those of a log that was made of requests are as alike
@@ -545,9 +524,9 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     histogram, number = facts.histogram, float(np.median(throughout))
     waited = float((slow[LEVELS.index(0.8)] * stalls.worst / 1e9)[at].sum())
     others = max(histogram.mean / 1e9 * facts.count - waited, 0.0)
-    full_speed = _constant_load(facts, counts.quiet)
-    alone = counts.alone >= LOG.alone_decades and number < 1.5
-    scheduled = counts.steadiness <= RECORD.schedule_variance or full_speed or alone
+    # Another pass over the log, but where all that the stalls delayed is there.
+    there = (throughout + partly >= LOG.delayed_share * due).all()
+    full_speed = not there and _constant_load(facts, counts.quiet)
     top = slowest_of(histogram)
     tail = top_decades(histogram, float(throughout.sum()))
     expected = min(at.size, TAIL.max_independent) * number + 1.5
@@ -566,7 +545,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     slowest = float((throughout + partly).sum())
     return StallRecord(
         length, due, sent, rest, throughout, partly,
-        spread=2 * (1 - counts.waited[at]) * length, resumed=empty * interval, lull=lull,
+        resumed=empty * interval, lull=lull,
         tail=np.clip(tails, 0.0, RECORD.max_decades), lack=np.minimum(lack, due),
         even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at],
         ended=ended, noise=noise,
@@ -575,7 +554,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         listed=np.asarray(stalls.missing[at], np.float64),
         in_flight=others / max(total - float(length.sum()), 1e-9),
         usual=float(histogram.percentile(50)) / 1e9, interval=number / max(rate, 1e-9), rate=rate,
-        count=float(facts.count), scheduled=bool(scheduled), full_speed=full_speed,
+        count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
         blur=rate * interval, slack=LOG.count_error * due,
     )  # fmt: skip
 
@@ -661,7 +640,7 @@ def _of_last_stall(facts: Facts, series: IntervalSeries, stalls: Stalls) -> Stal
     total = facts.duration or float(length[0])
     return StallRecord(
         length, due * one, sent * one, stalls.missing * one, throughout * one, top.part * one,
-        spread=0 * one, resumed=0 * one, lull=np.minimum(lull, due / math.log(10)),
+        resumed=0 * one, lull=np.minimum(lull, due / math.log(10)),
         tail=np.clip(top_decades(histogram, throughout) * one, 0.0, RECORD.max_decades),
         lack=due * one, even=one > 1, ended=one > 0, noise=one, steps=0 * one,
         last=0 * one, listed=stalls.missing * one,
@@ -758,7 +737,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     one, sent = np.ones(1), min(throughout, due)
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
-        part / stalls * one, 0 * one, 0 * one, 0 * one, (tail + alike) * one, 0 * one,
+        part / stalls * one, 0 * one, 0 * one, (tail + alike) * one, 0 * one,
         one > 1 - even, one > 1, one, 0 * one, 0 * one, 0 * one,
         in_flight=0.0, usual=float(histogram.percentile(50)) / 1e9, rate=rate,
         interval=throughout / max(rate, 1e-9), count=float(facts.count),

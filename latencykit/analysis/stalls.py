@@ -367,30 +367,11 @@ class Trace:
         first, last = np.searchsorted(self.ends, (begin, end), "right").tolist()
         return self.by_end[first:last]
 
-    @cached_property
-    def idle(self) -> Floats:
-        """Seconds from each reply to the send after the request's own, sorted; no slow requests."""
-        rest = self.due[1:] - self.end[:-1]
-        return np.sort(rest[~self.slow[:-1]])
-
     def under_way(self, at: Floats) -> Ints:
         """Return the number of requests under way right after each moment."""
         sent, answered = (np.searchsorted(times, at, "right") for times in (self.due, self.ends))
         number: Ints = sent - answered
         return number
-
-    def share_above(self, level: int) -> float:
-        """Return the part of the run during which more than `level` requests were under way."""
-        return float(self._time_at[level + 1 :].sum()) / max(self.span, 1e-9)
-
-    @cached_property
-    def _time_at(self) -> Floats:
-        """Seconds during which 0, 1, 2 … requests were under way."""
-        at = np.concatenate((self.due, self.end))
-        step = np.concatenate((np.ones(self.due.size, np.int64), np.full(self.end.size, -1)))
-        order = np.lexsort((step, at))  # a reply and a send at the same moment do not overlap
-        level = np.cumsum(step[order])[:-1]
-        return np.asarray(np.bincount(np.maximum(level, 0), np.diff(at[order])), np.float64)
 
 
 def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -667,12 +648,6 @@ class HoleRules:
     reach_lengths: float = 1.5
     # of the run: with less outside stalls, all of it gives the rate
     min_quiet_share: float = 0.1
-    # sums of that many intervals show how steady counts are, if there are enough of them
-    widths: tuple[int, ...] = (1, 2, 4, 8)
-    min_steady: int = 12
-    # fewer sums than that show it only where they vary far less, at 99.5 %
-    min_few: int = 5
-    few_deviations: float = 2.58
     # of what a hole lacks: with as little left, a burst made up for it
     max_rest: float = 0.5
     # sums elsewhere in the run that show how much they vary
@@ -712,15 +687,12 @@ class Delayed(Value):
     core_due: Floats  # the requests due in them,
     core_replies: Floats  # and their replies
     due: Floats  # (stalls,): requests due in as long as the longest latency, at the quiet rate
-    waited: Floats  # (stalls,): mean latency of those above the highest level, over the longest
     short: Floats  # (stalls,): by how much the counts fall short of the quiet rate,
     dip: Floats  # by how much they did at most, before a burst made up for it,
     noise: Floats  # and the standard deviation of such sums elsewhere in the run
     rest: Floats  # (stalls,): the shortfall that is left once a burst after the stall is over,
     rest_noise: Floats
-    steadiness: float  # variance over mean of the counts without a stall: 1 for random arrivals
     quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
-    alone: float  # odds that there is one connection: slow requests cost those due meanwhile
 
 
 class SlowFold:
@@ -729,7 +701,6 @@ class SlowFold:
     def __init__(self, reference: Floats) -> None:
         self._reference = reference
         self.counts = np.zeros((len(LEVELS), reference.size), np.int64)
-        self.sums = np.zeros(reference.size)  # of values above the highest part, in references
 
     def add(self, block: Block) -> None:
         """Take a block in."""
@@ -742,8 +713,6 @@ class SlowFold:
         for k, level in enumerate(LEVELS):
             above = np.bincount(entry, np.where(part > level, counts, 0), minlength=block.rows.size)
             self.counts[k, block.rows] = above.astype(np.int64)
-        worth = np.where(part > LEVELS[-1], counts * part, 0.0)
-        self.sums[block.rows] = np.bincount(entry, worth, minlength=block.rows.size)
 
 
 @record()
@@ -829,9 +798,8 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
     )
     reference[reference == 0] = worst.max()
-    slower, slow_sums = _slow_counts(log, top, rows, order, reference, factor)
+    slower = _slow_counts(log, top, rows, order, reference, factor)
     above = _own_sums(slower, spans)
-    waited = _own_sums(slow_sums, spans) / np.maximum(above[-1], 1.0)
     even, beside, others = _spread(rows, spans, slower, above, halted)
 
     silence = np.where(silent | (spans.sums(late) > 0), spans.duration, 0.0)
@@ -848,7 +816,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         spans.begin[stalls], spans.end[stalls], worst[stalls] * 1e9,
         missing[stalls], np.where(halted, 1.0, share)[stalls], notes,
         _delayed(
-            rows, spans.select(stalls), worst[stalls], waited[stalls], slower[-1],
+            rows, spans.select(stalls), worst[stalls], slower[-1],
             above[:, stalls], beside[:, stalls],
         ),
     )  # fmt: skip
@@ -1025,7 +993,7 @@ def _spread(
 
 
 def _delayed(
-    rows: _Rows, stalls: _Spans, worst: Floats, waited: Floats, slow: Ints, above: Floats,
+    rows: _Rows, stalls: _Spans, worst: Floats, slow: Ints, above: Floats,
     beside: Floats,
 ) -> Delayed:  # fmt: skip
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
@@ -1066,40 +1034,12 @@ def _delayed(
         above, beside,
         core=begun - within, core_due=rate * _sums(rows.length, within, begun),
         core_replies=_sums(rows.count, within, begun),
-        due=rate * worst, waited=np.where(waited > 0, waited, 1.0),
+        due=rate * worst,
         short=total[last] - total[first], dip=dip,
         noise=noise.of(last - first), rest=total[best] - total[first],
         rest_noise=noise.of(best - first),
-        steadiness=_steadiness(rows, quiet, int(first.min(initial=size))),
         quiet=quiet,
-        alone=_alone_odds(rows, quiet, lost),
     )  # fmt: skip
-
-
-def _steadiness(rows: _Rows, quiet: Flags, hole: int) -> float:
-    """Variance of counts over their mean, of sums over some intervals: 1 for random arrivals.
-
-    The least of quiet times and of those before the first hole: connections that a stall has put in
-    phase make counts swing afterwards.
-    """
-    least, index = math.inf, np.arange(quiet.size)
-    for mask in (quiet, quiet & (index < hole)):
-        for width in HOLE.widths:
-            number = int(mask.sum()) // width
-            if number < HOLE.min_few:
-                break
-            counts = rows.count[mask][: number * width].reshape(number, width).sum(axis=1)
-            lengths = rows.length[mask][: number * width].reshape(number, width).sum(axis=1)
-            rate = counts.sum() / max(lengths.sum(), 1e-9)
-            away = counts - rate * lengths
-            resolved = max(float(away.var()), 1 / 6)  # of whole numbers
-            if number < HOLE.min_steady:  # at most, by chi-square (Wilson and Hilferty)
-                step = 2 / (9 * (number - 1))
-                resolved *= (
-                    number / (number - 1) / (1 - step - HOLE.few_deviations * step**0.5) ** 3
-                )
-            least = min(least, resolved / max(float(counts.mean()), 1e-9))
-    return least
 
 
 def _lost_at_quiet_rate(rows: _Rows, first: Ints, last: Ints) -> tuple[Flags, Floats]:
@@ -1111,19 +1051,6 @@ def _lost_at_quiet_rate(rows: _Rows, first: Ints, last: Ints) -> tuple[Flags, Fl
         quiet[:] = True
     rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), 1e-9))
     return quiet, np.where(rows.due > 0, rate * rows.length - rows.count, 0.0)
-
-
-def _alone_odds(rows: _Rows, quiet: Flags, lost: Floats) -> float:
-    """Odds, as a decimal logarithm, that without a stall, too, slow requests cost those due then.
-
-    So it is for a single connection: a request of length v costs λ·v − 1 others.
-    """
-    cost = np.maximum(rows.worst * rows.rate - 1.0, 0.0)[quiet]
-    if cost.size < HOLE.min_sums or cost.max(initial=0.0) < 1.0:
-        return 0.0
-    short, cost = lost[quiet] - lost[quiet].mean(), cost - cost.mean()
-    variance, others = float((short**2).mean()) + 1 / 6, float(((short - cost) ** 2).mean()) + 1 / 6
-    return float(cost.size / 2 * math.log10(variance / others))
 
 
 @record(eq=False)
@@ -1156,11 +1083,8 @@ def _slow_counts(
     order: Ints,
     reference: Floats,
     factor: float,
-) -> tuple[Ints, Floats]:
-    """Requests slower than each of `LEVELS` × the reference, shape (levels, rows); their sum.
-
-    The sum is of those above the highest level, as parts of the reference.
-    """
+) -> Ints:
+    """Requests slower than each of `LEVELS` × the reference, shape (levels, rows)."""
     by_row = np.empty(reference.size)
     by_row[order] = reference * 1e9 / factor
     fold = SlowFold(by_row)
@@ -1170,7 +1094,7 @@ def _slow_counts(
         feed(kept, (fold,))
     else:
         scan(log, fold)
-    return fold.counts[:, order], fold.sums[order]
+    return fold.counts[:, order]
 
 
 def _without_backlog(

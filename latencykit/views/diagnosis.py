@@ -374,12 +374,14 @@ def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
 
 
 def doubts(entry: Diagnosed) -> list[str]:
-    """Return the reasons why coordinated omission is not judged."""
+    """Return why coordinated omission is not judged, or what users may see instead."""
     if entry.too_large:
         command = "latencykit diagnose finds stalls and coordinated omission"
         return [f"A log of this size is not diagnosed for a page: {command}."]
-    if entry.diagnosis is None or entry.diagnosis.verdict != "unknown":
-        return []
     diagnosis = entry.diagnosis
-    texts = (*diagnosis.sentences, diagnosis.advice)
+    if diagnosis is None or diagnosis.verdict in ("omits", "clean"):
+        return []
+    texts = (*diagnosis.sentences[1:], diagnosis.advice)
+    if diagnosis.verdict == "unknown":
+        texts = (diagnosis.summary, *texts)
     return [as_sentence(text) for text in texts if text]

@@ -285,10 +285,9 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     """What is turned off: a name of a module, and what takes its place."""
     flat = {
         "none of these": {"none_decades": 99.0}, "evenness": {"even_decades": 0.0}, "burst after a stall": {"burst_decades": 0.0},
-        "number of connections": {"number_decades": 0.0}, "sends resume": {"max_late_decades": 0.0},
+        "sends resume": {"max_late_decades": 0.0},
         "users look scheduled": {"users_scheduled": 1.0}, "generators that do not": {"generator_unscheduled": 1.0},
-        "pause ends with its reply": {"together": 1.0}, "clock: slewed": {"slewed_decades": 0.0},
-        "clock: whole seconds": {"whole_freezes": 0.6}, "clock: equally late": {"max_spread_decades": 0.0},
+        "pause ends with its reply": {"together": 1.0},
         "further stalls": {"further_decades": 0.0}, "at most half waited": {"max_waiting": 9.0},
     }  # fmt: skip
     rules = {
@@ -297,25 +296,21 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     }
     records = stall_records
     return rules | {
-        "number in flight is capped": (records, "_is_capped", _constant(False)),
         "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
         "full speed, samples": (records, "at_full_speed", _constant(0)),
         "full speed, logs": (records, "_constant_load", _constant(False)),
         "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
+        "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
         "lulls elsewhere, logs": (records, "_lull_in_counts", lambda *given: np.full(given[-1].size, np.inf)),
         "stall at the end of a log": (stalls, "_stall_at_the_end", _constant(None)),
         "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
         "tail of a histogram": (records, "top_decades", _constant(6.0)),
         "like one stall": (records, "_like_one_stall", _constant(False)),
         "stated rate": (records, "_stated_decades", _constant(())),
-        "backlog of another stall, logs": (records, "_apart", lambda stalls, counts, length: np.arange(length.size)),
         "slow ones overlap": (omission, "_together", _constant(False)),
         "partial stalls": (stalls, "_partial_stalls", lambda trace, begin, end: (np.zeros(0), np.zeros(0))),
         "slow by themselves": (stalls, "_slow_by_themselves", lambda trace, begin, end: np.zeros(begin.size, bool)),
         "a hole beside a maximum": (stalls, "_beside_a_hole", lambda rows, known: np.zeros(known.size, bool)),
-        "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
-        "one connection, logs": (stalls, "_alone_odds", _constant(0.0)),
-        "steadiness, logs": (stalls, "_steadiness", _constant(1.0)),
     }  # fmt: skip
 
 
