@@ -472,8 +472,8 @@ _VERDICTS = {
     "not run": "it was not tested",
 }
 _DETAIL = {
-    "samples": "one row per request. Every percentile that the number of requests supports can be computed, p99.99 from 36,887 on.",
-    "log": "a histogram per interval. p99.99 can be computed from 36,887 requests on, and compared over time.",
+    "samples": "one row per request. Every percentile that the number of requests supports can be computed, p99.99 from 100,000 on.",
+    "log": "a histogram per interval. p99.99 can be computed from 100,000 requests on, and compared over time.",
     "histogram": "buckets or percentiles. p99.99 is as exact as the bucket that it falls into; a wide one is shown as a range.",
     "summary": "statistics only. No p99.99 can be computed from it, unless the tool prints p99.99 itself.",
 }
