@@ -155,6 +155,8 @@ def diagnose(
     omission = 0.0 if explained is None else explained.omission
     full_speed = facts.at_full_speed or (left is not None and left.full_speed)
     corrected = None
+    # Without time, connections or a loop that waits, nothing tells slow requests from a stall.
+    decidable = facts.timed or facts.waits or facts.connections is not None
     if left is not None and explained is not None and omission >= VERDICT.suspected:
         if not facts.connections:
             number = round(float(np.median(left.throughout)))
@@ -171,7 +173,13 @@ def diagnose(
     filled = facts.run.loop == "closed" and facts.corrected_by == "tool"
     shown = len(stalls) > 0 if facts.timed else facts.stall > 0
     refused = {"failed-in-stalls", "contradicts-itself"} & set(findings)
-    if material and omission >= VERDICT.likely and omitted >= VERDICT.min_missing and not refused:
+    if (
+        decidable
+        and material
+        and omission >= VERDICT.likely
+        and omitted >= VERDICT.min_missing
+        and not refused
+    ):
         verdict, sure = "omits", omission >= VERDICT.sure
     elif spoiled and (facts.waits or filled) and spoiled <= _LOST | {"over-corrected"}:
         verdict, sure = "service times", True

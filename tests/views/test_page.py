@@ -118,7 +118,9 @@ def test_what_omits_is_red_its_stall_is_shaded_and_the_corrected_curve_stands_be
     assert (measured["cls"], corrected["cls"]) == ("raw", "c0")
     assert corrected["shadow"]
     assert "band" not in corrected
-    assert 50 < corrected["curve"]["solid"] < 65  # beyond, the stall supplies it
+    ((begin, end),) = corrected["curve"]["doubts"]
+    assert 50 < begin < 65  # beyond, the stall supplies it
+    assert end == 100
     assert sum(measured["packed"]["max"][k] or 0 for k in range(7, 12)) == 0
     (stall,) = model["stalls"]
     assert stall["end"] - stall["start"] == pytest.approx(6.0, abs=0.1)

@@ -144,7 +144,8 @@ function ground(root, box, x, live) {
 
 // `placed` has the labels so far: further ones go below them.
 function labelCauses(root, one, left, top, box, placed) {
-  const words = `dashed: uncertain (${one.uncertain})`, anchor = left > (box.left + box.right) / 2 ? "end" : "start";
+  const causes = `dashed: uncertain (${one.uncertain})`, fits = 7 * causes.length < box.right - box.left;
+  const words = fits ? causes : "dashed: uncertain", anchor = left > (box.left + box.right) / 2 ? "end" : "start";
   const width = 7 * words.length, x = anchor === "end" ? Math.max(left - 6, width + 2) : Math.min(left + 6, box.width - width - 2), from = anchor === "end" ? x - width : x;
   let y = anchor === "end" ? Math.max(12, top - 8) : x < left ? box.bottom - 12 : top + 20; // the curve rises to the right
   while (placed.some((other) => Math.abs(other.y - y) < 14 && other.from < from + width && from < other.until)) y += 15;
