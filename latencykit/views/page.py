@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from latencykit.views.provenance import InputFile
 
 
-_BODY = 64_000
+_BODY = 60_000
 """Bytes kept for the sentences and tables of a page."""
 
 
