@@ -79,7 +79,7 @@ def answers(path, jobs):
 
     log = fresh()
     yield log.histogram()
-    yield log.evidence().rows([50, 99, 99.9], 0.95)[0]
+    yield [vars(row) for row in log.evidence().rows([50, 99, 99.9], 0.95)[0]]
     yield [vars(interval_series(one, (50, 99))) for one in (log, fresh(), fresh().to_unit("ms"))]
     yield vars(interval_series(fresh(), (50,), moments=True))
     yield fresh().resample("7s").histogram(), list(fresh().resample("7s"))
