@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._arrays import Value, as_positions
+from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.period import period_of
@@ -30,7 +30,6 @@ from latencykit.analysis.slow_times import SlowTimes, own_findings, probability_
 from latencykit.analysis.stalls import Stalls, hulls, stalls_of
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
-from latencykit.errors import DataNotAvailableError
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
@@ -272,8 +271,6 @@ def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
         names[events.name] = names.get(events.name, 0) + 1
         again = names[events.name]
         name = events.name if again == 1 else f"{events.name} ({again})"
-        if events.schedule:
-            events = _expanded(events, run)
         placed = True
         if events.clock == "relative":
             placed = run.epoch is None or events.offset is not None
@@ -291,24 +288,6 @@ def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
                 part = sources[file].events.select(events.label == label)
                 sources.append(_Source(part, f"{name}: {label}" if label else name, file, placed))
     return sources
-
-
-def _expanded(events: Events, run: SlowTimes) -> Events:
-    """The due times of a crontab over the run, and around it for the clocks of other zones."""
-    if run.epoch is None:
-        raise DataNotAvailableError(
-            f"{events.name}: a crontab needs a run whose date is known; "
-            "this one states no start, so name its events in a CSV of times instead"
-        )
-    around = 0.0 if events.clock == "epoch" else RULES.max_zone_s
-    begin = run.epoch - around - (events.offset or 0.0)
-    end = begin + run.span + 2 * around
-    due = [entry.between(begin, end) for entry in events.schedule]
-    at = np.concatenate(due) + (events.offset or 0.0)
-    label = np.repeat(
-        [entry.command for entry in events.schedule], as_positions([times.size for times in due])
-    )
-    return replace(events, start=at, end=at, label=label, schedule=())
 
 
 # ------------------------------------------------------------

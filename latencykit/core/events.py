@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -22,41 +20,6 @@ if TYPE_CHECKING:
 Clock = Literal["epoch", "local", "relative"]
 
 
-@record()
-class Cron:
-    """A schedule of cron: the values that each field allows, and its command."""
-
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
-    days: tuple[int, ...]
-    months: tuple[int, ...]
-    weekdays: tuple[int, ...]  # 0 is Sunday
-    either: bool  # days and weekdays are both restricted: one of them is enough
-    command: str
-    zone: str = ""  # IANA name; empty where the crontab does not state it
-
-    def between(self, begin: float, end: float) -> Floats:
-        """Return the due times in [begin, end], seconds since the epoch; UTC without a zone."""
-        ahead = 0.0
-        if self.zone:
-            local = datetime.fromtimestamp(begin, ZoneInfo(self.zone))
-            ahead = (local.utcoffset() or timedelta()).total_seconds()
-        begin, end = begin + ahead, end + ahead
-        first = np.datetime64(int(begin // 60), "m")
-        at = np.arange(first, np.datetime64(int(end // 60) + 1, "m"))
-        day = at.astype("M8[D]")
-        in_month = (day - day.astype("M8[M]")).astype(np.int64) + 1
-        month = day.astype("M8[M]").astype(np.int64) % 12 + 1
-        weekday = (day.astype(np.int64) + 4) % 7
-        of_days, of_week = np.isin(in_month, self.days), np.isin(weekday, self.weekdays)
-        minute = (at - day).astype(np.int64)
-        due = np.isin(minute % 60, self.minutes) & np.isin(minute // 60, self.hours)
-        due &= np.isin(month, self.months)
-        due &= of_days | of_week if self.either else of_days & of_week
-        times = at[due].astype("M8[s]").astype(np.float64)
-        return np.asarray(times[(times >= begin) & (times <= end)] - ahead)
-
-
 @record(eq=False)
 class Events(Value):
     """Times at which something happened: garbage collections, jobs, restarts.
@@ -66,7 +29,7 @@ class Events(Value):
     name : str
         The source, as charts and tables show it.
     kind : str
-        ``jvm-gc``, ``go-gctrace``, ``hiccup``, ``journal``, ``kubernetes``, ``times`` or ``cron``.
+        ``jvm-gc``, ``go-gctrace``, ``hiccup``, ``journal``, ``kubernetes`` or ``times``.
     start, end : ndarray of float64, shape (n,)
         Seconds on `clock`, ascending by start; equal for events without a length.
     label : ndarray of str, shape (n,)
@@ -76,8 +39,6 @@ class Events(Value):
         since the process that wrote the source began.
     offset : float or None
         Seconds by which a user moved the clock, None where the source's own times are taken.
-    schedule : tuple of Cron
-        Schedules of a crontab, which has no times of its own.
     notes : tuple of str
 
     Examples
@@ -94,7 +55,6 @@ class Events(Value):
     label: NDArray[np.str_]
     clock: Clock = "relative"
     offset: float | None = None
-    schedule: tuple[Cron, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:

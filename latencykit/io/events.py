@@ -2,7 +2,7 @@
 
 Each kind of file is recognised by its content. From top to bottom: the operation and what
 recognises a file, logs of garbage collectors, JSON of journals and clusters, hiccup logs, Redis'
-slow log, crontabs, and tables of times.
+slow log, and tables of times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._text import printable
-from latencykit.core.events import Cron, Events
+from latencykit.core.events import Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import InvalidArgumentError, UnknownFormatError
 from latencykit.io import registry
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _EXPECTED = (
     "a JVM or Go GC log, a hiccup log (.hlog), journalctl -o json, kubectl get events -o json, "
-    "a Redis slow log, a crontab, or a CSV of times"
+    "a Redis slow log, or a CSV of times"
 )
 _OFFSET = re.compile(r"(?P<path>.+)@(?P<offset>[+-]\d.*|\d{4}-\d\d-\d\d.*)", re.DOTALL)
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
@@ -50,7 +50,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
 
     Logs of garbage collections (JVM unified logging and the style of JDK 8, Go's
     ``GODEBUG=gctrace=1``), hiccup logs (``.hlog``), ``journalctl -o json``,
-    ``kubectl get events -o json``, ``SLOWLOG GET`` of Redis, crontabs, and tables (CSV or JSON) of
+    ``kubectl get events -o json``, ``SLOWLOG GET`` of Redis, and tables (CSV or JSON) of
     moments or of times from–to are recognised by their content.
 
     Parameters
@@ -119,8 +119,6 @@ def _reader_of(source: Source) -> Callable[[Source], Events]:
     for mark, reader in _MARKS:
         if mark.search(text):
             return reader
-    if _cron_lines(head.lines):
-        return _crontab
     return _table
 
 
@@ -465,94 +463,6 @@ def _slowlog(source: Source) -> Events:
     note = "the slow log knows the second in which a command ended"
     label = [str(argument).upper() for argument in command]
     return _events(source, "redis-slowlog", at - length, at + 1, label, "epoch", (note,))
-
-
-# ------------------------------------------------------------
-# Crontabs (crontab(5) of Debian and of cronie): five fields or a nickname, then the command.
-
-_NAMES = {
-    name: number
-    for names, first in (
-        ("jan feb mar apr may jun jul aug sep oct nov dec", 1),
-        ("sun mon tue wed thu fri sat", 0),
-    )
-    for number, name in enumerate(names.split(), first)
-}
-_NICKNAMES = {
-    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}  # fmt: skip
-_FIELD = r"[\d*/,a-zA-Z~-]+"
-_CRON = re.compile(rf"^\s*((?:{_FIELD}\s+){{4}}{_FIELD}|@[a-z]+)\s+(\S.*)$")
-_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-
-
-def _cron_field(text: str, least: int, most: int) -> tuple[int, ...]:
-    """The values that a field allows: ``*``, ``a``, ``a-b``, each with ``/step``, in a list."""
-    values: set[int] = set()
-    for part in text.lower().split(","):
-        span, _, step = part.partition("/")
-        low, _, high = ("*", "", "") if span == "*" else span.partition("-")
-        first = least if low == "*" else _NAMES.get(low, -1) if low.isalpha() else int(low)
-        last = _NAMES.get(high, -1) if high.isalpha() else int(high) if high else first
-        last = most if low == "*" or (step and not high) else last
-        if not least <= first <= last <= most or (step and int(step) < 1):
-            raise ValueError(part)
-        values.update(range(first, last + 1, int(step or 1)))
-    return tuple(sorted(values))
-
-
-def _cron_lines(lines: Sequence[str]) -> list[tuple[int, Cron]]:
-    """The schedules of a crontab; nothing if any line is something else."""
-    schedules, zone = [], ""
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        if setting := re.match(r"\s*(\w+)\s*=\s*(.*)$", line):
-            zone = setting[2].strip("\"' ") if setting[1] in ("CRON_TZ", "TZ") else zone
-            continue
-        match = _CRON.match(line)
-        if match is None:
-            return []
-        if match[1] == "@reboot":
-            continue
-        fields = _NICKNAMES.get(match[1], match[1]).split()
-        try:
-            values = [
-                _cron_field(text, *limit) for text, limit in zip(fields, _LIMITS, strict=True)
-            ]
-        except ValueError:
-            return []
-        days, weekdays = fields[2][0] != "*", fields[4][0] != "*"
-        week = tuple(sorted({day % 7 for day in values[4]}))
-        either = days and weekdays
-        minutes, hours, month_days, months, _ = values
-        command = match[2].strip()
-        schedule = Cron(minutes, hours, month_days, months, week, either, command, zone)
-        schedules.append((number, schedule))
-    return schedules
-
-
-def _crontab(source: Source) -> Events:
-    from zoneinfo import ZoneInfo
-
-    schedules = _cron_lines(source.text().split("\n"))
-    for number, schedule in schedules:
-        try:
-            if schedule.zone:
-                ZoneInfo(schedule.zone)
-        except (ValueError, OSError):
-            seen = f"the zone {schedule.zone!r} is unknown"
-            raise source.corrupt(number, seen, "such as Europe/Berlin", "") from None
-    if not schedules:
-        raise source.corrupt(
-            None, "one of its lines is not a schedule", "five fields and a command"
-        )
-    stated = all(schedule.zone for _, schedule in schedules)
-    notes = () if stated else ("times of cron, taken as UTC",)
-    events = _events(source, "cron", [], [], [], "epoch" if stated else "local", notes)
-    return replace(events, schedule=tuple(schedule for _, schedule in schedules))
 
 
 # ------------------------------------------------------------

@@ -6,7 +6,7 @@ import gzip
 import json
 import pickle
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -231,59 +231,6 @@ def test_tables_of_times(
     np.testing.assert_allclose(found.start, start)
     np.testing.assert_allclose(found.end, end)
     assert found.label.tolist() == label
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["*/7 * * * *", "0 2 * * *", "15,45 8-18/2 * * mon-fri", "0 0 13 * 5", "30 4 1,15 feb *",
-     "5 0 * * sun,7", "0 */6 */3 * *", "@hourly", "@weekly", "59 23 31 12 *"],
-)  # fmt: skip
-def test_crontabs_are_due_when_cron_says_so(tmp_path: Path, line: str) -> None:
-    """Against a clock that is looked at every minute, by crontab(5)."""
-    (schedule,) = read_events(
-        written(tmp_path, f"SHELL=/bin/sh\n# job\n{line} root run\n")
-    ).schedule
-    begin = datetime(2026, 1, 20, tzinfo=UTC)
-    text = {"@hourly": "0 * * * *", "@weekly": "0 0 * * 0"}.get(line, line)
-    names = {
-        name: str(k) for k, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])
-    }
-    text = re.sub("|".join(names), lambda match: names[match[0]], text).replace("feb", "2")
-    fields = text.split()
-
-    def allows(field: str, value: int, most: int) -> bool:
-        for part in field.split(","):
-            span, _, step = part.partition("/")
-            low, _, high = span.partition("-")
-            first = 0 if span == "*" else int(low)
-            last = most if span == "*" else int(high or low)
-            origin = 1 if span == "*" and most in (31, 12) else first
-            if first <= value <= last and (value - origin) % int(step or 1) == 0:
-                return True
-        return False
-
-    due = []
-    for minute in range(60 * 24 * 30):
-        at = begin + timedelta(minutes=minute)
-        weekday = at.isoweekday() % 7
-        day = allows(fields[2], at.day, 31)
-        week = allows(fields[4], weekday, 7) or (weekday == 0 and allows(fields[4], 7, 7))
-        either = fields[2][0] != "*" and fields[4][0] != "*"
-        if (
-            allows(fields[0], at.minute, 59)
-            and allows(fields[1], at.hour, 23)
-            and allows(fields[3], at.month, 12)
-            and ((day or week) if either else (day and week))
-        ):
-            due.append(at.timestamp())
-    span = begin.timestamp(), (begin + timedelta(days=30, minutes=-1)).timestamp()
-    assert schedule.between(*span).tolist() == due
-
-
-def test_a_zone_in_a_crontab_is_used(tmp_path: Path) -> None:
-    found = read_events(written(tmp_path, "CRON_TZ=Asia/Tokyo\n0 21 * * * backup\n"))
-    assert found.clock == "epoch"
-    assert found.schedule[0].between(NOON - 3600, NOON + 3600).tolist() == [NOON]
 
 
 def test_offsets_are_given_with_the_path(tmp_path: Path) -> None:
