@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from latencykit.core.summary import Summary as Summary
     from latencykit.ctrlz.sweep import Sweep as Sweep
     from latencykit.ctrlz.sweep import sweep as sweep
+    from latencykit.distributed.parts import read_all as read_all
     from latencykit.errors import AlreadyCorrectedError as AlreadyCorrectedError
     from latencykit.errors import CorruptInputError as CorruptInputError
     from latencykit.errors import DataNotAvailableError as DataNotAvailableError
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from latencykit.io.events import read_events as read_events
     from latencykit.io.reading import formats as formats
     from latencykit.io.reading import read as read
-    from latencykit.io.several_files import read_all as read_all
     from latencykit.io.writing import write as write
     from latencykit.record.recorder import Recorder as Recorder
     from latencykit.views.explore import explore as explore
@@ -113,7 +113,7 @@ _MODULE_OF = {
     "read_events": "io.events",
     "formats": "io.reading",
     "read": "io.reading",
-    "read_all": "io.several_files",
+    "read_all": "distributed.parts",
     "write": "io.writing",
     "Recorder": "record.recorder",
     "explain": "analysis.explain",

@@ -52,8 +52,8 @@ def command(
     from latencykit.analysis.compare import unit_doubts
     from latencykit.core import is_summary
     from latencykit.core.histogram_log import HistogramLog, merge
+    from latencykit.distributed.parts import carried
     from latencykit.io.hlog import as_log
-    from latencykit.io.reading import carried
     from latencykit.io.writing import write_series
 
     if out.suffix.lower() not in (".hlog", ".json", ".parquet"):

@@ -28,6 +28,7 @@ from latencykit._text import printable
 from latencykit._threads import VARIABLE, jobs
 from latencykit.core.histogram_log import merge
 from latencykit.core.summary import Summary
+from latencykit.distributed.parts import PartResult, checked
 from latencykit.distributed.results import BinnedLog, Totals
 from latencykit.errors import (
     InputTooLargeError,
@@ -44,7 +45,6 @@ from latencykit.io.files import (
     size_of,
     split,
 )
-from latencykit.io.reading import PartResult, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

@@ -53,9 +53,11 @@ StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None
 def read_paths(data: object) -> Any:
     """Return the same with the series of a file in the place of its path."""
     if isinstance(data, str | os.PathLike):
-        from latencykit.io.several_files import read_all
+        from latencykit.io.reading import Selection, series_in, unique_names
 
-        series = read_all(data)
+        path = str(data)
+        found = series_in(path, Selection(anywhere=True))
+        series = unique_names([(path, name, part) for name, part in found])
         return next(iter(series.values())) if len(series) == 1 else series
     if not isinstance(data, Mapping):
         return data

@@ -21,11 +21,11 @@ import pytest
 from latencykit import distributed
 from latencykit.cli import inputs as spread
 from latencykit.distributed import executors as engines
+from latencykit.distributed import parts
 from latencykit.distributed.executors import Task, dask_executor, local_cluster, read_total
 from latencykit.distributed.results import totals_of
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io import files as places
-from latencykit.io import reading
 from latencykit.io.reading import Selection
 from tests.conftest import DATA, needs_package
 from tests.distributed.conftest import bins_of, rows_of, same, total_of
@@ -57,7 +57,7 @@ class Talker(socketserver.BaseRequestHandler):
 def slowly(*arguments, **options):
     """Reading that takes long enough to be interrupted."""
     time.sleep(0.1)
-    return reading.read_part(*arguments, **options)  # in a worker, whose modules nobody patched
+    return parts.read_part(*arguments, **options)  # in a worker, whose modules nobody patched
 
 
 def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
@@ -71,7 +71,7 @@ def test_a_killed_worker_changes_nothing(client, logs, monkeypatch):
 
     monkeypatch.setattr(engines, "TASK_FILES", 1)
     monkeypatch.setattr(spread, "reading_bar", lambda: kill_one)
-    monkeypatch.setattr(reading, "read_part", slowly)
+    monkeypatch.setattr(parts, "read_part", slowly)
     total = total_of(logs * 2, dask=client.scheduler.address)
     assert victims
     assert victims[0] not in client.run(os.getpid).values()
@@ -102,7 +102,7 @@ def test_an_unreadable_file_is_named_and_others_go_on(client, logs, tmp_path, ca
 def test_only_small_results_travel(client, logs):
     """One histogram comes back from eighteen files."""
     read = functools.partial(
-        reading.read_part,
+        parts.read_part,
         selection=Selection(),
         ask=totals_of,
         key="tag",

@@ -28,13 +28,13 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 SLOW = """
 import os, time
-from latencykit.io import reading
-read = reading.read_part
+from latencykit.distributed import parts
+read = parts.read_part
 def read_part(place, *words, **more):
     open({reading!r}, "w").close()
     {act}
     return read(place, *words, **more)
-reading.read_part = read_part
+parts.read_part = read_part
 """
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from latencykit.io.reading import PartResult
+    from latencykit.distributed.parts import PartResult
 
 LOGS = 6
 
