@@ -388,16 +388,13 @@ def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any
 
 @contextlib.contextmanager
 def _executor(given: Inputs) -> Iterator[LocalExecutor | Executor]:
-    from latencykit.distributed.executors import LocalExecutor, dask_executor, local_cluster
+    from latencykit.distributed.executors import LocalExecutor, dask_executor
 
     if given.dask is None:
         yield LocalExecutor(given.jobs)
         return
-    import logging
-
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its errors become one line
-    with local_cluster(given.dask, given.jobs) as client:
-        yield dask_executor(client)
+    with dask_executor(given.dask) as executor:
+        yield executor
 
 
 # ------------------------------------------------------------

@@ -114,7 +114,7 @@ _INPUT_OPTIONS = (
     _input(
         "--dask",
         metavar="ADDRESS",
-        help="Read on a Dask cluster: tcp://HOST:PORT, or local for one on this machine.",
+        help="Read on the Dask cluster whose scheduler is at tcp://HOST:PORT.",
     ),
 )
 

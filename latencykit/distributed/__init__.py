@@ -18,15 +18,14 @@ own cores (``pip install distributed``)::
             logs = lk.read_all(["data/ctrlz-scheduled.hlog"], executor=client.get_executor())
             print(lk.merge(logs).histogram())
 
-For a real cluster pass its `Client`. On the command line ``--dask local`` starts a cluster, and
-``--dask tcp://scheduler:8786`` uses one that dask-kubernetes, dask-jobqueue, dask-yarn,
-dask-cloudprovider or Coiled started. The workers need latencykit, the fsspec package of the storage
-(s3fs, gcsfs, aiohttp) and access to the files; this process needs none of them except to expand a
-glob. Set ``MALLOC_TRIM_THRESHOLD_=134217728`` in the workers' environment: Dask's own setting gives
-memory back to the system after every block, which costs a third of the speed.
+For a real cluster take that of its `Client`. On the command line ``--dask tcp://scheduler:8786``
+uses a cluster that dask-kubernetes, dask-jobqueue, dask-yarn, dask-cloudprovider or Coiled started.
+The workers need latencykit, the fsspec package of the storage (s3fs, gcsfs, aiohttp) and access to
+the files; this process needs none of them except to expand a glob. Set
+``MALLOC_TRIM_THRESHOLD_=134217728`` in the workers' environment: Dask's own setting gives memory
+back to the system after every block, which costs a third of the speed.
 
 A worker that is killed changes nothing: its tasks are repeated elsewhere, at most twice. A
-scheduler that is lost or silent (``--limit answer``), no workers or only silent ones (``--limit
-fetch``), workers that run out of memory, have another latencykit or do not reach a file end the
-work with one error that says which.
+scheduler that ends, workers that run out of memory, have no latencykit or do not reach a file end
+the work with one error that says which. Dask waits for workers as long as there are none.
 """

@@ -14,14 +14,12 @@ import os
 import pydoc
 import signal
 import sys
-import time
 from collections import deque
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from latencykit import __version__
-from latencykit._limits import in_force
 from latencykit._processes import safe_path
 from latencykit._records import record
 from latencykit._text import printable
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
 
 _FAN_IN = 64  # results that are added up at once
 _PATIENCE = 5.0  # seconds to wait for a scheduler
-_LOOK = 1.0  # seconds between looks at a cluster that is waited for
 _TASK_URLS = 8  # each takes a round trip to a server
 
 
@@ -99,12 +96,6 @@ class LocalExecutor:
             and all(task.places[0].url != "-" for task in tasks)
             and pays_processes([task.size for task in tasks])
         )
-
-
-def dask_executor(client: Any) -> Executor:
-    """Return a Dask client as an executor that repeats the tasks of workers that died."""
-    executor: Executor = client.get_executor(pure=False, retries=2)
-    return executor
 
 
 # ------------------------------------------------------------ results
@@ -210,16 +201,12 @@ def _read(
             yield from ((0, [result]) for result in results)
             yield len(group), []
         return
-    waiting: deque[Future[list[PartResult]]] = deque()
-    wait: Callable[[Future[Any]], Any] = Future.result
-    if isinstance(executor, LocalExecutor):
-        context: Any = _processes(executor.workers)
-    elif (client := getattr(executor, "_client", None)) is not None:
-        cluster = _Cluster(client, getattr(executor, "_kwargs", {}))
-        context, wait = _borrowed(cluster, waiting), cluster.result_of
-    else:
-        context = _borrowed(executor, waiting)
-    with context as pool:
+    waiting: deque[Future[Any]] = deque()
+    with (
+        _processes(executor.workers)
+        if isinstance(executor, LocalExecutor)
+        else _borrowed(executor, waiting)
+    ) as pool:
         # processes that start here ignore interrupts from their beginning
         with _without_interrupts(), safe_path():
             waiting.extend(
@@ -233,13 +220,13 @@ def _read(
             )
         for group in groups:
             if len(group) > 1:
-                yield len(group), wait(waiting.popleft())
+                yield len(group), waiting.popleft().result()
                 continue
-            parts = joined([wait(waiting.popleft())[0] for _ in group[0].places])
+            parts = joined([waiting.popleft().result()[0] for _ in group[0].places])
             if parts.restarted and len(group[0].places) > 1:
                 with safe_path():
                     waiting.append(pool.submit(read, group[0].places[0].whole))
-                parts = wait(waiting.pop())
+                parts = waiting.pop().result()
             yield 1, [parts]
 
 
@@ -280,7 +267,7 @@ def _read_some(read: Reader, places: Sequence[FileRange], how: str) -> list[Part
 
 
 @contextlib.contextmanager
-def _borrowed(executor: object, waiting: deque[Future[Any]]) -> Iterator[object]:
+def _borrowed(executor: Executor, waiting: deque[Future[Any]]) -> Iterator[Executor]:
     """Give an executor that is not ours; on an error the waiting tasks are cancelled."""
     try:
         yield executor
@@ -303,61 +290,6 @@ def _borrowed(executor: object, waiting: deque[Future[Any]]) -> Iterator[object]
                 f"install latencykit {__version__} on all workers"
             ) from error
         raise
-
-
-class _Cluster:
-    """A Dask cluster behind its executor, which is given up where it can no longer give a result.
-
-    The executor's own futures fail where a worker dies between a result and the look at its state.
-    """
-
-    def __init__(self, client: Any, options: dict[str, Any]) -> None:
-        self._client, self._options = client, options  # of the client and of each task
-        self._seen: object = None  # who the workers are, and when one last reported
-        self._since = self._answered = time.monotonic()
-
-    def submit(self, work: Callable[..., Any], *given: object) -> Future[Any]:
-        """Have a worker do some work; a result that was lost with its worker is computed again."""
-        import asyncio
-
-        task, loop = self._client.submit(work, *given, **self._options), self._client.loop
-
-        async def gathered() -> object:
-            return await self._client.gather(task, asynchronous=True)
-
-        return asyncio.run_coroutine_threadsafe(gathered(), loop.asyncio_loop)
-
-    def result_of(self, future: Future[object]) -> object:
-        """Return a result; raise where scheduler or workers are gone, or silent beyond limits."""
-        while True:
-            with contextlib.suppress(TimeoutError):
-                return future.result(_LOOK)
-            if future.done():
-                return future.result()
-            self._look()
-
-    def _look(self) -> None:
-        bounds = in_force()
-        try:
-            known = self._client.sync(self._client.scheduler.identity, callback_timeout=_LOOK)
-        except (TimeoutError, OSError) as error:
-            if time.monotonic() - self._answered < bounds.answer:
-                return
-            raise InputTooLargeError(
-                f"the Dask scheduler said nothing for {bounds.answer:g} s; "
-                "--limit answer=TIME (lk.limits) allows more"
-            ) from error
-        now = self._answered = time.monotonic()
-        workers = known["workers"]
-        seen = {name: worker.get("last_seen") for name, worker in workers.items()}
-        if seen != self._seen and seen:
-            self._seen, self._since = seen, now
-        if now - self._since >= bounds.fetch:
-            what = "its workers said nothing" if workers else "it had no workers"
-            raise InputTooLargeError(
-                f"the Dask cluster gave no result: {what} for {bounds.fetch:g} s; see that they "
-                "run, or --limit fetch=TIME (lk.limits) to wait for longer"
-            )
 
 
 @contextlib.contextmanager
@@ -410,81 +342,26 @@ def _as_worker() -> None:
 
 
 @contextlib.contextmanager
-def _silently() -> Iterator[None]:
-    """Have Dask say nothing of what goes wrong: one line of ours does."""
-    names = [name for name in logging.root.manager.loggerDict if name.startswith(_LOGGERS)]
-    before = {logger: logger.level for logger in map(logging.getLogger, names)}
-    for logger in before:
-        logger.setLevel(logging.CRITICAL + 1)
+def dask_executor(address: str) -> Iterator[Executor]:
+    """Give the Dask cluster at an address as an executor that repeats the tasks of dead workers."""
     try:
-        yield
-    finally:
-        for logger, level in before.items():
-            logger.setLevel(level)
-
-
-_LOGGERS = ("distributed", "tornado", "asyncio")
-
-
-@contextlib.contextmanager
-def local_cluster(address: str, workers: int | None = None) -> Iterator[object]:
-    """Give a client of the cluster at an address, or for ``local`` of one made on this machine."""
-    try:
-        dask: Any = importlib.import_module("dask")
         distributed: Any = importlib.import_module("distributed")
     except ImportError as missing:
         raise MissingPackageError("distributed", "Dask", "cluster") from missing
-    if address == "local":
-        # Dask has glibc give memory back after every block, which costs a third of the time.
-        patient = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": str(128 << 20)}
-        count = workers or os.cpu_count() or 1
-        with (
-            dask.config.set(patient),
-            safe_path(),
-            distributed.Client(
-                n_workers=count, threads_per_worker=1, dashboard_address=None, set_as_default=False
-            ) as client,
-        ):
-            yield client
-        return
-
-    async def greet() -> None:
-        known = distributed.Security().get_connection_args("client")
-        connection = await asyncio.wait_for(
-            distributed.comm.connect(address, timeout=_PATIENCE, **known), _PATIENCE + 1
-        )
-        connection.abort()
-
-    import asyncio
-
+    for name in ("distributed", "tornado", "asyncio"):  # one line of ours says what went wrong
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        # A client that finds no scheduler takes most of a minute to give up and to end.
-        with _silently():
-            asyncio.run(greet())
-        client = distributed.Client(address, timeout="20s", set_as_default=False)
+        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except Exception as error:  # each protocol has errors of its own
         reason = printable(str(error).partition("\n")[0], 200) or "no answer"
-        if isinstance(error, MemoryError):  # other bytes than Dask's read as enormous sizes
-            reason = "the server speaks another protocol"
         raise InvalidArgumentError(
-            f"--dask {address}: no Dask scheduler answers there ({reason}); "
-            "give tcp://HOST:PORT or local"
+            f"--dask {address}: no Dask scheduler answers there ({reason}); give tcp://HOST:PORT"
         ) from error
-    with _silently(), client:
-        _check_workers(client, address)
-        yield client
-
-
-def _check_workers(client: Any, address: str) -> None:
-    """Refuse workers without this version of the package."""
-    versions: dict[str, object] = {}
-    with contextlib.suppress(TimeoutError):  # a worker that is silent now is waited for later
-        ask, name = client.run, "latencykit.__version__"
-        versions = client.sync(ask, pydoc.locate, name, callback_timeout=in_force().answer)
-    for worker, version in versions.items():
-        if version != __version__:
-            has = f"latencykit {version}" if version else "no latencykit"
-            raise InvalidArgumentError(
-                f"--dask {address}: the worker {worker} has {has}; install latencykit "
-                f"{__version__} there"
-            )
+    with client:
+        for worker, version in client.run(pydoc.locate, "latencykit.__version__").items():
+            if version != __version__:  # it would fail over each task, or give other results
+                raise InvalidArgumentError(
+                    f"--dask {address}: the worker {worker} has latencykit {version}; install "
+                    f"latencykit {__version__} there"
+                )
+        yield client.get_executor(pure=False, retries=2)

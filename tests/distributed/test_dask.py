@@ -22,7 +22,7 @@ from latencykit import distributed
 from latencykit.cli import inputs as spread
 from latencykit.distributed import executors as engines
 from latencykit.distributed import parts
-from latencykit.distributed.executors import Task, dask_executor, local_cluster, read_total
+from latencykit.distributed.executors import Task, dask_executor, read_total
 from latencykit.distributed.results import totals_of
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io import files as places
@@ -41,9 +41,13 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def client():
+    from distributed import Client
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with local_cluster("local", 2) as made:
+        with Client(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, set_as_default=False
+        ) as made:
             yield made
 
 
@@ -110,7 +114,7 @@ def test_only_small_results_travel(client, logs):
     jobs = [Task((places.FileRange(path),)) for path in logs[:6] * 3]
     seen = []
     answer = read_total(
-        dask_executor(client),
+        client.get_executor(pure=False, retries=2),
         read,
         jobs,
         lambda done, of: seen.append((done, of)),
@@ -126,7 +130,7 @@ def test_nobody_answers(address, monkeypatch):
     monkeypatch.setattr(engines, "_PATIENCE", 0.3)
     with (
         pytest.raises(InvalidArgumentError, match="no Dask scheduler answers"),
-        local_cluster(address),
+        dask_executor(address),
     ):
         pass
 
@@ -138,7 +142,7 @@ def test_another_server_answers(monkeypatch):
         address = f"tcp://127.0.0.1:{server.server_address[1]}"
         with (
             pytest.raises(InvalidArgumentError, match="no Dask scheduler answers"),
-            local_cluster(address),
+            dask_executor(address),
         ):
             pass
         server.shutdown()
