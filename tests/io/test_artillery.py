@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.errors import LatencyKitError
-from tests.io.conftest import lost
-
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "artillery-text/v2/out.txt").read_text()
 ONE = """\
@@ -52,35 +49,3 @@ def test_the_summary_of_version_1(read_text, title):
     assert any("10 answers of status 4xx" in note for note in found.run.notes)
     flat = "\n".join(map(str.strip, ONE.format(title).split("\n")))
     assert read_text(flat)["latency"] == found
-
-
-def test_runs_and_one_that_got_no_answer(read_text):
-    report = ONE.format("Request latency")
-    period = report.replace("Summary report", "Report").replace("completed:  100", "completed:  9")
-    failed = report.replace("completed:  100", "completed:  0")
-    for number in ("17", "439", "254.5", "358", "390.2"):
-        failed = failed.replace(f": {number}\n", ": NaN\n")
-    assert lost(read_text(failed)) == "20 failed, 30 timed out"
-    found = read_text(f"{period}\n{report}\n{period}\n{failed}")
-    assert [(one.count, one.run.failed) for one in found.values()] == [(100, 20), (0, 20)]
-
-
-def test_a_piece_of_the_json(read_text):
-    text = """### Summary
-    "scenariosCreated": 40,
-    "requestsCompleted": 30,
-    "latency": {"min": 82.8, "max": 953.9, "median": 450.8, "p95": 565.9, "p99": 844.9},
-    "rps": {"count": 40, "mean": 288.27},
-    "errors": {"ETIMEDOUT": 8, "ECONNRESET": 2},
-    "codes": {"200": 30},
-"""
-    found = read_text(text)["latency"]
-    assert (found.count, found.run.failed, found.run.timeouts, found.max) == (30, 2, 8, 953.9e6)
-    assert "mean" not in found.reported_stats
-
-
-def test_text_that_is_cut_before_its_latencies_has_none(read_text):
-    text = "Summary report @ 10:00:21(+0000)\n---\n\nerrors.ECONNREFUSED: ....... 4\n"
-    period = "Phase started: unnamed (index: 0, duration: 20s) 10:00:00(+0000)\n"
-    with pytest.raises(LatencyKitError):
-        read_text(period + text)

@@ -50,39 +50,6 @@ def record(counted=1600, replies=1600, **more):
     )
 
 
-def test_json(read_text):
-    h = read_text(record(), "out.json")["out.json"]
-    assert (h.count, h.percentile(50), h.percentile(97.5), h.percentile(99.9), h.max, h.mean) == (
-        1600,
-        1e6,
-        7e6,
-        15e6,
-        16e6,
-        1.77e6,
-    )
-    run = h.run
-    assert (run.loop, run.corrected, run.start, run.duration, run.connections, run.achieved) == (
-        "closed",
-        "none",
-        60,
-        8.02,
-        4,
-        200,
-    )
-
-
-def test_more_latencies_than_replies_were_invented(read_text):
-    h = read_text(record(2248), "out.json")["out.json"]
-    assert (h.count, h.run.corrected, h.run.loop) == (2248, "tool", "paced")
-    assert any("2,248 latencies for 1,600 replies" in note for note in h.run.notes)
-
-
-def test_failures_and_older_versions(read_text):
-    h = read_text(record(None, non2xx=69, errors=9, timeouts=4), "out.json")["out.json"]
-    assert (h.count, h.run.failed, h.run.timeouts, h.run.corrected) == (1531, 74, 4, "unknown")
-    assert lost(read_text(record(0, 0, errors=874), "out.json")) == "874 failed"
-
-
 def test_json_below_tables(read_text):
     found = read_text(TABLES + record())
     assert found["out.txt"].run.format == "autocannon-json"
@@ -134,13 +101,6 @@ def test_without_l_and_without_errors(read_text):
     assert any("distribution" in note for note in h.run.notes)
 
 
-def test_older_tables(read_text):
-    text = "Running 10s test @ http://x\n10 connections\n\nStat         Avg      Stdev    Max\nLatency (ms) 0.31     0.61     39\n"
-    text += "Req/Sec      21046.4  1000.2   22047\nBytes/Sec    2.34 MB  1.2 kB   2.4 MB\n\n210k requests in 10s, 23 MB read\n"
-    h = read_text(text)["out.txt"]
-    assert (h.mean, h.max, h.count, h.run.achieved) == (310_000, 39e6, 210_000, 21046.4)
-
-
 def test_nothing_was_answered(read_text):
     text = plain(TABLES).replace("1888 2xx responses, 944", "0 2xx responses, 12")
     found = read_text(text + "0 errors (0 timeouts)\n")["out.txt"]
@@ -156,21 +116,6 @@ def test_nothing_was_answered(read_text):
     assert lost(read_text(zeros)) == "12 failed"
     found = read_text(f"{zeros}\n## two\n{TABLES}\n## three\n{TABLES}")
     assert [one.count for one in found.values()] == [0, 1888, 1888]
-
-
-def test_a_rate_in_another_language_is_unknown(read_text):
-    text = """\
-| Stat    | 50%   | 97.5% | 99%   | Avg      | Stdev   | Max    |
-| Latency | 52 ms | 66 ms | 67 ms | 52.99 ms | 5.36 ms | 140 ms |
-
-| Stat    | 1%  | 2.5% | 50% | 97.5% | Avg    | Stdev | Min |
-| Req/Sec | 168 | 168  | 171 | 187   | 175,82 | 7,63  | 168 |
-# of samples: 11
-
-2k requests in 11.01s, 259 kB read
-"""
-    found = read_text(text)["out.txt"]
-    assert (found.count, found.run.achieved) == (2000, None)
 
 
 def test_corruption(read_text):

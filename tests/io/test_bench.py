@@ -26,25 +26,6 @@ ROWS = [
 TEXT = HEADER + "".join(row(*one) for one in ROWS)
 
 
-def test_percentiles_are_those_printed(read_text):
-    h = read_text(TEXT)["out.txt"]
-    assert (h.count, h.max, h.percentile(50), h.percentile(99), h.percentile(99.9)) == (
-        1000,
-        41.5e6,
-        0.5e6,
-        2e6,
-        40e6,
-    )
-    # the row at 0 is not a minimum: what lies below the first row is not known
-    assert h.percentile(0) == 0
-    assert (h.run.tool, h.run.unit, h.run.unit_from, h.run.measure) == (
-        "bench",
-        "ms",
-        "format",
-        "service",
-    )
-
-
 def test_the_file_beside_it_tells_who_corrected(tmp_path):
     for name in ("redis.txt", "uncorrected_redis.txt", "alone.txt"):
         (tmp_path / name).write_text(TEXT)
@@ -87,27 +68,3 @@ def test_a_corrupt_row_is_named(read_text):
     said = []
     assert read_text(broken, lenient=True, report=said.append)["out.txt"].percentile(90) == 2e6
     assert len(said) == 1
-
-
-def test_values_must_ascend(read_text):
-    with pytest.raises(CorruptInputError, match=r"out\.txt:6: "):
-        read_text(TEXT.replace("2.000000    0.99", "0.100000    0.99"))
-
-
-def test_nats_latency_is_detected_by_its_percentiles(read_text):
-    shares = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1)
-    text = HEADER + "".join(
-        row(k + 1, share, round(6000 * share)) for k, share in enumerate(shares)
-    )
-    h = read_text(text, "hist.txt.histogram")["hist.txt.histogram"]
-    assert (h.run.tool, h.run.loop, h.count, h.percentile(99)) == (
-        "nats latency",
-        "open",
-        6000,
-        6e6,
-    )
-
-
-def test_a_shell_prompt_before_it_and_other_units(read_text):
-    h = read_text("$ cat latency.txt\n" + TEXT, unit="us")["out.txt"]
-    assert (h.max, h.run.unit_from) == (41500.0, "option")

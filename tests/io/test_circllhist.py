@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from latencykit.errors import CorruptInputError, LatencyKitError
-
-SAMPLE = Path(__file__).parents[1] / "data" / "formats" / "circllhist" / "go" / "latency.txt"
 VALUES = np.random.default_rng(4).lognormal(-4, 2, 5000)
 
 
@@ -41,12 +37,6 @@ def test_every_percentile_lies_in_its_bin(read_text):
     assert (table["bucket_high"] / table["bucket_low"] <= 1.1 + 1e-9).all()
 
 
-@pytest.mark.parametrize("weight", [1, 300, 10**6, 10**12])
-def test_counts_of_any_width(read_text, weight):
-    (data,) = read_text(serialised(bins_of(VALUES, weight))).values()
-    assert data.count == VALUES.size * weight
-
-
 def test_names_in_text_and_json(read_text):
     one, two = serialised(bins_of(VALUES)), serialised(bins_of(VALUES[:10]))
     assert list(read_text(f"api.latency {one}\ndb {two}\n")) == ["api.latency", "db"]
@@ -66,19 +56,3 @@ def test_zeros_negative_values_and_nan(read_text):
     assert {"2 negative values left out", "4 values that are not numbers left out"} <= set(
         data.run.notes
     )
-
-
-def test_empty_and_truncated_ones(read_text):
-    with pytest.raises(CorruptInputError, match="contains no requests"):
-        read_text(serialised([(0, 0, 0)] * 50))
-    whole = SAMPLE.read_text().strip()
-    for text in (whole[:-8], whole[:40], whole[8:]):
-        with pytest.raises(LatencyKitError, match=r"^[^\n]+$"):
-            read_text(text)
-
-
-def test_a_key_states_the_unit_and_a_line_of_base64_names_nothing(read_text):
-    whole = serialised([(12, 1, 5), (34, 1, 2)])
-    ((name, data),) = read_text(json.dumps({"latency_ms": whole})).items()
-    assert (name, data.run.unit_from, data.max) == ("latency_ms", "file", pytest.approx(35e6))
-    assert list(read_text(f"{whole}\n{whole}\n")) == ["histogram 1", "histogram 2"]

@@ -44,27 +44,6 @@ def test_ratios_are_refused(read_text, tmp_path):
         read_text(json.dumps({"mean": estimate, "median": estimate}), "estimates.json")
 
 
-def test_unequal_columns(read_text):
-    text = json.dumps({"sampling_mode": "Flat", "iters": [1.0], "times": [1.0, 2.0]})
-    with pytest.raises(CorruptInputError, match="2 times and 1 iteration counts"):
-        read_text(text, "sample.json")
-
-
-def test_text_with_a_long_name(read_text):
-    text = "a very long benchmark name\n                        time:   [9.5757 µs 9.6958 µs 9.8211 µs]\n"
-    assert read_text(text)["a very long benchmark name"].mean == 9695.8
-
-
-def test_text_in_a_comment_of_rust(read_text):
-    text = "enum transfer    time:   [7.1 ms 7.2 ms 7.3 ms]\nchange: [-2% -1% -0%] (p = 0.00 < 0.05)\n\na long id\ntime:   [8.1 ms 8.2 ms 8.3 ms]\n"
-    for quote in ("", "//! ", "/// ", "//!     "):
-        found = read_text("".join(f"{quote}{line}\n" for line in text.splitlines()))
-        assert {name: data.mean for name, data in found.items()} == {
-            "enum transfer": 7.2e6,
-            "a long id": 8.2e6,
-        }
-
-
 def test_libtest_prints_medians_and_criterion_its_estimate(read_text):
     row = "test a ... bench:      18,149 ns/iter (+/- 755)\ntest b ... bench:    9 MB/s (+/- 1)\n"
     seen = []
@@ -73,11 +52,3 @@ def test_libtest_prints_medians_and_criterion_its_estimate(read_text):
     assert "b is in MB" in seen[0]
     (data,) = read_text(f"Gnuplot not found, using plotters backend\n{row}").values()
     assert (data.reported_percentiles, data.stats) == ({}, {"mean": 18149})
-
-
-def test_raw_csv(read_text):
-    text = (
-        "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count\n"
-        "g,f,1,,,100.0,ns,10\ng,f,1,,,300.0,ns,20\n"
-    )
-    assert read_text(text, "raw.csv")["g/f/1"].max == 15.0

@@ -50,30 +50,6 @@ def test_every_percentile_lies_in_its_bucket(read_text, write):
     assert table["resolved"].all()
 
 
-def test_zeros_and_negative_values(read_text):
-    text = message(zeroCount=7, negativeValues={"binCounts": {"3": 2}})
-    (data,) = read_text(text, unit="ms").values()
-    assert (data.count, data.min) == (VALUES.size + 7, 0)
-    assert "2 negative values left out" in data.run.notes
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"mapping": {"gamma": 0.5}},
-        {"mapping": {"gamma": 1.02, "interpolation": "CUBIC"}},  # of no port's accuracy
-        {"mapping": {"gamma": 1.02, "interpolation": "QUARTIC"}},
-        {"positiveValues": {"binCounts": {"1": 0.5}}},
-        {"positiveValues": {"binCounts": {"1": -1}}},
-        {"positiveValues": {"binCounts": {"99999999": 1}}},
-        {"positiveValues": {}},
-    ],
-)
-def test_what_is_not_a_sketch_of_latencies_is_an_error(read_text, changes):
-    with pytest.raises(CorruptInputError):
-        read_text(message(**changes))
-
-
 # The logarithm that each mapping interpolates, of the significand s in [1, 2), and its least slope.
 LOGARITHMS = {
     "LINEAR": (lambda s: s - 1, 1.0),

@@ -63,47 +63,6 @@ def test_percentiles_and_buckets_with_gaps(read_text):
     )
 
 
-def test_full_speed_lists_and_grpc(read_text):
-    fast = read_text(
-        record(RequestedQPS="max", RunType="GRPC Ping", RetCodes={"SERVING": 1000}), "out.json"
-    )["out.json"]
-    assert (fast.run.loop, fast.run.rate, fast.run.failed) == ("closed", None, 0)
-    both = f"[{record()}, {record(Labels='other')}]"
-    assert list(read_text(both, "out.json")) == ["x , vm", "other"]
-
-
-def test_failed_calls_are_taken_out(read_text):
-    failures = histogram((0.0012, 0.002, 100), (5, 5.5, 4))
-    found = read_text(record(ErrorsDurationHistogram=failures), "out.json")["out.json"]
-    assert (found.count, found.run.failed, found.count_above(4.9e9), found.max) == (
-        896,
-        104,
-        6,
-        5.98e9,
-    )
-    assert any("good ones" in note for note in found.run.notes)
-    unknown = read_text(record(ErrorsDurationHistogram={"Count": 104, "Data": None}), "out.json")[
-        "out.json"
-    ]
-    assert (unknown.run.failed, unknown.percentile(50)) == (104, 1.5e6)
-    assert any("104 failed calls are among" in note for note in unknown.run.notes)
-    old = json.loads(record(RetCodes={"200": 990, "503": 8, "-1": 2}))
-    del old["ErrorsDurationHistogram"]
-    assert read_text(json.dumps(old), "out.json")["out.json"].run.failed == 10
-
-
-def test_nothing_and_corruption(read_text):
-    with pytest.raises(CorruptInputError, match="no request was answered"):
-        read_text(record(DurationHistogram={"Count": 0, "Data": None}), "out.json")
-    with pytest.raises(
-        CorruptInputError, match=r"out\.json: the buckets do not contain 1,000 calls"
-    ):
-        read_text(
-            record().replace('"Count": 90,', '"Count": 9,').replace('"Count": 90}', '"Count": 9}'),
-            "out.json",
-        )
-
-
 TEXT = """\
 Fortio 1.57.3 running at 100 queries per second, 2->2 procs, for 3s: http://127.0.0.1:8080/
 Starting at 100 qps with 4 thread(s) [gomax 2] for 3s : 75 calls each (total 300)
@@ -121,35 +80,6 @@ All done 300 calls (plus 0 warmup) 7.479 ms avg, 98.7 qps
 """
 
 
-def test_text_says_what_the_json_says(read_text):
-    found = read_text(TEXT)["out.txt"]
-    assert (found.count, found.min, found.max, found.mean) == (
-        300,
-        257_472,
-        60_499_505,
-        7_479_281.5,
-    )
-    assert found.percentile([50, 99]).tolist() == [4_675_000, 60_124_900]
-    run = found.run
-    assert (run.version, run.loop, run.rate, run.connections, run.duration) == (
-        "1.57.3",
-        "paced",
-        100.0,
-        4,
-        3.038599599,
-    )
-    quiet = "\n".join(
-        line
-        for line in TEXT.splitlines()
-        if not line.startswith((">", "# range", "Starting", "Ended"))
-    )
-    assert (
-        read_text(quiet)["out.txt"].percentile(99),
-        read_text(quiet)["out.txt"].run.achieved,
-    ) == (60_124_900, 98.7)
-    assert list(read_text(TEXT + TEXT)) == ["run 1", "run 2"]
-
-
 def test_text_that_is_cut_or_has_no_good_call(read_text):
     with pytest.raises(CorruptInputError, match="Aggregated Function Time"):
         read_text(TEXT[: TEXT.index("Aggregated")])
@@ -161,18 +91,6 @@ def test_text_that_is_cut_or_has_no_good_call(read_text):
         read_text(TEXT[: TEXT.index("> 0.025")])
     refused = TEXT.replace("Code 200", "Code 503").replace("Error cases : no data\n", "")
     assert lost(read_text(refused)) == "300 failed"
-
-
-def test_failed_calls_without_their_histogram_are_counted_once(read_text):
-    text = TEXT.replace("Error cases : no data\n", "").replace(
-        "Code 200 : 300 (100.0 %)", "Code 200 : 210 (70.0 %)\nCode 503 : 90 (30.0 %)"
-    )
-    found = read_text(text)["out.txt"]
-    assert (found.count, found.run.failed, found.percentile(50)) == (210, 90, 4_675_000)
-    bare = json.loads(record(RetCodes={"200": "900", "503": "100"}))
-    del bare["ErrorsDurationHistogram"], bare["RunType"], bare["DurationHistogram"]["Percentiles"]
-    found = read_text(json.dumps(bare), "out.json")["out.json"]
-    assert (found.count, found.run.failed, found.percentile(90)) == (900, 100, 2e6)
 
 
 def test_copies_of_several_runs_that_lack_lines(read_text):

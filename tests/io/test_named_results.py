@@ -28,9 +28,3 @@ def test_each_name_is_a_series_in_its_unit(read_text):
     assert any("taken for its mean" in note for note in found["insert"].run.notes)
     with pytest.raises(CorruptInputError, match="no result is in a unit of time, but in MB"):
         read_text(json.dumps(ROWS[3:]), "out.json")
-
-
-def test_names_that_are_repeated_are_of_requests(read_text):
-    rows = [{"name": "GET", "unit": "ms", "value": value} for value in (5, 7)]
-    (data,) = read_text(json.dumps(rows), "out.json").values()
-    assert data.run.format == "json-samples"

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.errors import CorruptInputError
 
 
 def answer(series, kind="matrix"):
@@ -52,17 +51,6 @@ def test_values_above_the_last_bucket_are_censored(read_text):
     ]
 
 
-def test_instants_and_labels(read_text):
-    series = [
-        {"metric": {"__name__": "a_ms_bucket", "le": le, "op": op}, "value": [1.5, value]}
-        for op in "xy"
-        for le, value in (("1", "4"), ("+Inf", "4"))
-    ]
-    found = read_text(answer(series, "vector"))
-    assert list(found) == ["a_ms", 'a_ms{op="x"}', 'a_ms{op="y"}']
-    assert (found["a_ms"].count, found["a_ms"].max) == (8, 1e6)
-
-
 def test_native_histograms(read_text):
     def sample(count):
         return {
@@ -80,14 +68,6 @@ def test_native_histograms(read_text):
     found = read_text(answer(series))["rpc_seconds"]
     assert interval_series(found).count.tolist() == [4]
     assert interval_series(found).max.tolist() == [2e8]
-
-
-def test_a_quantile_is_not_a_histogram(read_text):
-    series = [{"metric": {"job": "x"}, "values": [[1, "0.5"]]}]
-    with pytest.raises(CorruptInputError, match="no series has the label le"):
-        read_text(answer(series))
-    with pytest.raises(CorruptInputError, match="a string"):
-        read_text(json.dumps({"data": {"resultType": "string", "result": []}}))
 
 
 NATIVE = {  # buckets (0, 2.9e-39], (1/64, 1/32] and (1/32, 1/16] with 1, 2 and 4 requests
@@ -148,35 +128,6 @@ def test_remote_read_over_time(read_text):
     assert any("resolution changed" in note for note in merged.run.notes)
 
 
-def test_remote_read_of_classic_buckets(read_text):
-    series = [
-        {
-            "labels": [
-                {"name": "__name__", "value": "x_seconds_bucket"},
-                {"name": "le", "value": le},
-            ],
-            "samples": [{"value": value, "timestamp": "1000"}],
-        }
-        for le, value in (("0.1", 3), ("0.5", 5), ("+Inf", 5))
-    ]
-    data = read_text(json.dumps({"results": [{"timeseries": series}]}))["x_seconds"]
-    assert (data.count, data.percentile(50), data.max) == (5, 1e8, 5e8)
-
-
-def test_custom_buckets_without_an_outer_edge(read_text):
-    buckets = [[3, "-Inf", "0.1", "5"], [0, "0.1", "0.5", "3"], [0, "0.5", "+Inf", "1"]]
-    listed = {"count": "9", "sum": "NaN", "buckets": buckets}
-    own = {
-        "count": "9", "sum": 1, "schema": -53, "customValues": [0.1, 0.5], "timestamp": "1",
-        "positiveSpans": [{"offset": 0, "length": 3}], "positiveDeltas": ["5", "-2", "-2"],
-    }  # fmt: skip
-    row = {"metric": {"__name__": "rpc_seconds"}, "histogram": [1, listed]}
-    for text in (answer([row], "vector"), json.dumps(remote(own))):
-        (data,) = read_text(text).values()
-        assert (data.count, data.censored, data.censored_at) == (8, 1, 5e8)
-        assert data.percentile(50) == 1e8
-
-
 def test_custom_buckets_without_an_outer_edge_over_time(read_text):
     samples = [
         [
@@ -193,22 +144,3 @@ def test_custom_buckets_without_an_outer_edge_over_time(read_text):
     found = read_text(answer([row]))["rpc_seconds"]
     assert [(one.count, one.censored) for one in found] == [(4, 0), (0, 3)]
     assert found.histogram().censored_at == 5e8
-
-
-def test_a_rate_of_native_histograms_keeps_its_shape(read_text):
-    rate = {
-        "count": "0.4",
-        "sum": "0.01",
-        "buckets": [[0, "0.01", "0.02", "0.3"], [0, "0.02", "0.04", "0.1"]],
-    }
-    (data,) = read_text(answer([{"metric": {}, "histogram": [1, rate]}], "vector")).values()
-    assert (data.percentile(70), data.percentile(80)) == (2e7, 4e7)
-    assert "the counts are rates, scaled to a million" in data.run.notes
-
-
-def test_an_answer_that_is_an_error(read_text):
-    text = json.dumps({"status": "error", "errorType": "bad_data", "error": "invalid parameter"})
-    with pytest.raises(CorruptInputError, match=r"error \(invalid parameter\)"):
-        read_text(text)
-    with pytest.raises(CorruptInputError, match="the answer contains no series"):
-        read_text(answer([], "vector"))

@@ -40,27 +40,11 @@ def test_each_is_a_run_with_its_numbers(read_text, kind, between):
         assert copy.to_frame().equals(data.to_frame())
 
 
-def test_an_error_names_the_line_of_the_file(read_text):
-    good = json.dumps(
-        {"benchmarks": [{"name": "a", "real_time": 1, "cpu_time": 1, "time_unit": "ns"}]}
-    )
-    bad = good.replace('"ns"', '"parsec"')
-    with pytest.raises(CorruptInputError, match="parsec"):
-        read_text(f"{good}\n{bad}\n")
-
-
 @pytest.mark.parametrize("kind", ["google-benchmark", "artillery"])
 def test_a_cut_one_is_an_error_and_not_left_out_in_silence(read_text, kind):
     one = sample(kind).strip()
     with pytest.raises(CorruptInputError):
         read_text(f"{one}\n{one[: len(one) // 2]}")
-
-
-def test_a_run_that_is_still_appended_is_left_out_with_a_note(read_text):
-    """What `--append-result` writes line by line."""
-    one = (DATA / "vllm/detailed/vllm.json").read_text().strip()
-    read = read_text(f"{one}\n{one[: len(one) // 2]}")
-    assert all(any("left out" in note for note in data.run.notes) for data in read.values())
 
 
 REPORTS = (

@@ -3,28 +3,6 @@
 from __future__ import annotations
 
 HEAD = "sockperf: \x1b[2;35m== version #3.7-no.git == \x1b[0m\n"
-PREFACE = "------------------------------\nsockperf: [Valid Duration] RunTime=2.548 sec; SentMessages=2\n{what}\n"
-ROWS = "packet, txTime(sec), rxTime(sec){column}\n0, 2.404985609, 2.405023175{a}\n1, 2.406985603, 2.407031844{b}\n------\n"
-
-
-def test_the_latency_column_is_taken_as_it_is(read_text):
-    text = PREFACE.format(what="====> avg-rtt=41.9") + ROWS.format(
-        column=", rtt(usec)", a=", 37.566", b=", 46.241"
-    )
-    found = read_text(text)["out.txt"]
-    assert found.duration.tolist() == [37_566, 46_241]
-    assert found.start.tolist() == [2_404_985_609, 2_406_985_603]
-
-
-def test_without_it_the_trip_is_halved_unless_full(read_text):
-    rows = ROWS.format(column="", a="", b="")
-    assert read_text(PREFACE.format(what="avg-rtt=41.9") + rows)["out.txt"].duration.tolist() == [
-        37_566,
-        46_241,
-    ]
-    half = read_text(PREFACE.format(what="avg-latency=20.9") + rows)["out.txt"]
-    assert half.duration.tolist() == [18_783, 23_120]
-    assert any("half" in note for note in half.run.notes)
 
 
 def test_text(read_text):

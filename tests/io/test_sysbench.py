@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from latencykit.core.histogram import Histogram
-from latencykit.core.summary import Summary
-from latencykit.errors import CorruptInputError
 
 TEXT = """sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -46,33 +44,3 @@ def test_buckets_lie_around_the_printed_middle(read_text):
     assert (highs > [402e3, 409e3, 21.886e6]).all()
     assert found.percentile(95) == 21.89e6
     assert (found.run.loop, found.run.corrected) == ("closed", "none")
-
-
-def test_without_a_histogram_the_summary_says_how_to_get_one(read_text):
-    found = read_text(TEXT.format(rate="", histogram=""))["out.txt"]
-    assert isinstance(found, Summary)
-    assert found.percentile(95) == 21.89e6
-    assert any("distribution" in note for note in found.run.notes)
-
-
-def test_a_rate_makes_it_an_open_loop(read_text):
-    run = read_text(TEXT.format(rate="Target transaction rate: 100/sec", histogram=ROWS))[
-        "out.txt"
-    ].run
-    assert (run.loop, run.corrected, run.measure, run.rate) == (
-        "open",
-        "schedule",
-        "response",
-        100.0,
-    )
-
-
-def test_a_lost_row_is_noticed(read_text):
-    rows = ROWS.replace("       0.409 |******************************           5\n", "")
-    with pytest.raises(CorruptInputError, match="5 events, the statistics 10"):
-        read_text(TEXT.format(rate="", histogram=rows))
-
-
-def test_a_run_that_never_ended(read_text):
-    with pytest.raises(CorruptInputError, match="closing statistics"):
-        read_text(TEXT.split("General")[0].format(rate="", histogram=""))

@@ -486,37 +486,6 @@ def test_a_unit_that_is_none_is_an_error(tmp_path):
         lk.read(written(tmp_path, {"latency": [1, 2], "unit": ["ms", "bytes"]}, "csv"))
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "said"),
-    [
-        (
-            "latency_ms,a,latency_ms\n1,2,3\n",
-            "x.csv",
-            "columns 1 and 3 are both named 'latency_ms'",
-        ),
-        ('"ms" ; a;a\n1;2;3\n', "x.csv", "columns 2 and 3 are both named 'a'"),
-        (
-            "latency_ms\tstatus\tstatus\n1\t2\t3\n",
-            "x.tsv",
-            "columns 2 and 3 are both named 'status'",
-        ),
-        (
-            '{"latency_ms":1,"b":2,"latency_ms":3}\n',
-            "x.jsonl",
-            "keys 1 and 3 of object 1 are both named 'latency_ms'",
-        ),
-        (
-            '[{"latency_ms":1,"latency_ms":3}]',
-            "x.json",
-            "keys 1 and 2 of object 1 are both named 'latency_ms'",
-        ),
-    ],
-)
-def test_two_columns_of_one_name_are_an_error(read_text, text, name, said):
-    with pytest.raises(LatencyKitError, match=said):
-        read_text(text, name)
-
-
 EPOCHS = {"s": 1.7e9, "ms": 1.7e12, "us": 1.7e15, "ns": 1.7e18}
 
 

@@ -97,15 +97,6 @@ def test_every_percentile_lies_in_its_bucket(read_text, write, world):
     assert (truth <= table["bucket_high"] * (1 + near)).all()
 
 
-def test_base64_has_a_digest_per_line(read_text):
-    given = digest(np.random.default_rng(1).lognormal(-4, 1, 500))
-    lines = [base64.b64encode(write(*given)) for write in (merging, merging_small)]
-    first, second = read_text(b"\n".join(lines) + b"\n", "druid.txt").values()
-    assert first.count == second.count == 500
-    (alone,) = read_text(lines[0], "druid.txt").values()
-    assert alone.count == 500
-
-
 @pytest.mark.parametrize("write", WRITERS[:4])
 def test_empty_or_corrupt(read_text, write):
     with pytest.raises(CorruptInputError, match="contains no requests"):
@@ -117,12 +108,6 @@ def test_empty_or_corrupt(read_text, write):
     good = base64.b64encode(bytes(data)) + b"\n"
     with pytest.raises(CorruptInputError, match=":2: the t-digest is corrupt"):
         read_text(good + good[:50] + "é".encode() + good[50:], "druid.txt")
-
-
-def test_extremes_that_are_not_stated_are_not_made_up(read_text):
-    listed = [{"m": 0.1, "c": 4.0}, {"m": 0.2, "c": 6.0}]
-    (data,) = read_text(json.dumps({"n": 10, "centroids": listed}), "digest.json").values()
-    assert any("the extremes are not stated" in note for note in data.run.notes)
 
 
 @pytest.mark.filterwarnings("error")
