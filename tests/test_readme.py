@@ -1,14 +1,16 @@
-"""The README: its notebook session prints what it says, and its link to the page is that of the site."""
+"""The README: its session prints what it says, its commands run, and its links lead somewhere."""
 
 from __future__ import annotations
 
 import doctest
-import tomllib
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -21,7 +23,25 @@ def test_the_notebook_session_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> 
     assert result.failed == 0
 
 
-def test_the_first_screen_links_the_page() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    first = (ROOT / "README.md").read_text("utf-8").partition("\n## ")[0]
-    assert f"({project['urls']['Documentation']}try/)" in first
+def commands() -> list[str]:
+    """The commands of the README's table that name data of the repository."""
+    rows = re.findall(r"^\| `latencykit ([^`]+)` \|", README, re.MULTILINE)
+    assert len(rows) >= 15
+    return [row for row in rows if " data/" in row or row == "formats"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", commands())
+def test_a_command_of_the_table_runs_as_it_stands(line, tmp_path, monkeypatch, run):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run(*shlex.split(line))
+    assert status in (0, 1)
+    assert out or len(list(tmp_path.iterdir())) == 2
+
+
+def test_no_link_leads_nowhere() -> None:
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert "example/" not in README + project
+    for target in re.findall(r"\]\(([^)#]+)", README):
+        assert (ROOT / target).exists(), target

@@ -46,16 +46,21 @@ _SPREAD = "spread evenly within wide buckets, of which the file gives only a ran
 
 
 def shares(data: Any, edges: Floats) -> Floats:
-    """Return the share of values per bin; a bucket across an edge is divided in proportion."""
+    """Return the share of values per bin; a bucket across an edge is divided as it is on the axis.
+
+    In proportion to the values, a wide bucket would rise to a peak at its upper edge, on a
+    logarithmic axis: one that nobody measured.
+    """
     weights, total = (
         (data.probabilities, 1.0)
         if isinstance(data, Distribution)
         else (data.counts, data.count + data.censored)
     )
-    low, high = data.buckets.low(data.index), data.buckets.high(data.index)
-    width = np.maximum(high - low, 1e-9)
+    low = np.log(np.maximum(data.buckets.low(data.index), edges[0]))
+    width = np.maximum(np.log(np.maximum(data.buckets.high(data.index), edges[0])) - low, 1e-12)
     below = [
-        float((weights * np.clip((edge - low) / width, 0.0, 1.0)).sum()) for edge in edges.tolist()
+        float((weights * np.clip((edge - low) / width, 0.0, 1.0)).sum())
+        for edge in np.log(edges).tolist()
     ]
     return np.diff(below) / max(total, 1e-300)
 

@@ -40,6 +40,7 @@ from latencykit.plot.series import (
     is_empty,
     joined,
     key_finding,
+    named_count,
     slo_finding,
     slo_pairs,
 )
@@ -174,7 +175,16 @@ def percentiles(
             band(ax, band_ends(evidence, curve, confidence, places), look["color"], zero)
     for label, summary in summaries.items():
         colour, alone = styles[label]["color"], len(series) == 1
-        lines[label] = _draw_summary(ax, labels, summary, colour, alone=alone)
+        own = "" if alone or len(shown) > FEW or not legend else named_count(label, summary)
+        lines[label] = _draw_summary(ax, labels, summary, colour, own, alone=alone)
+    if len(shown) == len(summaries) and (len(shown) == 1 or all(map(_mean_only, shown.values()))):
+        run = next(iter(summaries.values())).run
+        what = "these points only; values between them are unknown"
+        if all(map(_mean_only, shown.values())):
+            what = "means only; the distribution is unknown"
+        sentence = f"{run.tool or run.source or 'this output'} reports {what}"
+        forms = sentence, sentence.replace("; ", ";\n")
+        labels.note(ax, forms, lambda: ax.get_window_extent().extents, (0.97, 0.05))
     if pairs:
         at = np.array([0.0, *(percentile for percentile, _ in pairs)])
         limits = np.array([pairs[0][1], *(limit for _, limit in pairs)])
@@ -192,7 +202,9 @@ def percentiles(
             name = next((name for name in ("max", "mean") if name in summary.stats), None)
             text = f"{name} {format_value(summary.stats[name], summary.unit)}" if name else ""
             ends[label] = float(_known_values(summary).max(initial=0.0)), text
-        name_curves(ax, labels, shown, curves, ends, lines, (0.38, 0.04, 0.6))
+        many = len(shown) > FEW
+        named = {key: part for key, part in shown.items() if many or not _mean_only(part)}
+        name_curves(ax, labels, named, curves, ends, lines, (0.38, 0.04, 0.6))
     explained = _grey_unsupported(ax, labels, curves)
     ax.add_artist(labels)
     tidy(ax, "percentile of requests" + ("" if explained else " (grey: the sample is too small)"))
@@ -294,16 +306,23 @@ _LABELLED = 12
 _USUAL = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0)
 
 
+def _mean_only(part: object) -> bool:
+    """Whether no percentile is known of it: it has no curve that a name could stand beside."""
+    return is_summary(part) and not (
+        part.reported_percentiles or "min" in part.stats or "max" in part.stats
+    )
+
+
 def _draw_summary(
-    ax: Axes, labels: LineLabels, summary: Summary, colour: str, *, alone: bool
+    ax: Axes, labels: LineLabels, summary: Summary, colour: str, title: str, *, alone: bool
 ) -> list[Line2D]:
-    """Draw points, or the mean as a line; alone, with their values and what is missing."""
+    """Draw points, or the mean as a mark at the axis; alone, with values and what is missing."""
     known = dict(summary.reported_percentiles)
     for name, percentile in (("min", 0.0), ("max", 100.0)):
         if name in summary.stats:
             known[percentile] = summary.stats[name]
     known = dict(sorted(known.items()))
-    mean = summary.stats.get("mean")
+    mean = summary.stats.get("mean", math.nan)
     if known:
         mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5.5, "zorder": 4}
         lines = ax.plot(list(known), list(known.values()), color=colour, clip_on=False, **mark)
@@ -313,17 +332,12 @@ def _draw_summary(
                 words = f"{name} {format_value(value, summary.unit)}"
                 labels.point(ax, words, (percentile, value), lines, fontsize=9)
     else:
-        look: Look = {"color": colour, "linewidth": 1.2}
-        lines = [ax.axhline(mean if mean is not None else 1.0, **look)]
-        if mean is not None:  # a line across, which is not a curve, says what it is
-            labels.add(ax, f"mean {format_value(mean, summary.unit)}", lines, at=0.8 - 0.3 * alone)
-    if alone:
-        tool = summary.run.tool or summary.run.source or "this output"
-        words = f"{tool} reports a mean only; the distribution is unknown"
-        if known:
-            words = f"{tool} reports these points only; values between them are unknown"
-        forms = words, words.replace("; ", ";\n")
-        labels.note(ax, forms, lambda: ax.get_window_extent().extents, (0.97, 0.05))
+        # No percentile is known, so nothing runs along their axis.
+        place: Look = {"transform": ax.get_yaxis_transform(), "linewidth": 3, "zorder": 4}
+        lines = ax.plot([0.0, 0.03], [mean, mean], color=colour, solid_capstyle="butt", **place)
+        if not math.isnan(mean) and (alone or title):
+            words = f"{title}  mean {format_value(mean, summary.unit)}".lstrip()
+            labels.point(ax, words, (1.0, mean), lines, fontsize=9)
     return lines
 
 

@@ -248,6 +248,10 @@ def _timeline(series: Sequence[PageSeries]) -> str:
         + f"{esc(text)}</p>"
         for text, names in bins.items()
     )
+    if len(bins) > 1:
+        notes = (
+            f"<details><summary class='quiet'>How wide the time bins are</summary>{notes}</details>"
+        )
     lines = "Thick: the p99 of each series; thin: its maximum. " if len(timed) > 1 else ""
     return (
         f"<div class='time'><h2>Over time{_only(series)}</h2>"

@@ -17,10 +17,18 @@ def test_shares_add_up_to_one(raw):
 
 
 def test_a_bucket_across_an_edge_is_divided():
-    h = lk.Histogram.from_buckets([0, 100], [100, 200], [10, 30])
-    assert shares(h, np.array([0.0, 50, 100, 150, 200])).tolist() == pytest.approx(
+    h = lk.Histogram.from_buckets([100, 400], [400, 900], [10, 30])
+    assert shares(h, np.array([100.0, 200, 400, 600, 900])).tolist() == pytest.approx(
         [0.125, 0.125, 0.375, 0.375]
     )
+
+
+def test_a_wide_bucket_is_flat_on_the_axis():
+    data = lk.Histogram.from_buckets([1e6, 4e6], [4e6, 8e6], [600, 200])
+    part = shares(data, np.geomspace(1e6, 8e6, 31))
+    np.testing.assert_allclose(part[:20], part[0])
+    np.testing.assert_allclose(part[20:], part[20])
+    assert part[0] > part[20]
 
 
 def test_the_line_holds_the_shares(ax, raw):

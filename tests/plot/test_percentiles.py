@@ -296,15 +296,17 @@ def test_a_summary_is_labelled_points_and_says_what_is_missing():
 
 
 @pytest.mark.slow
-def test_a_mean_alone_is_one_line_that_says_so():
-    figure = drawn(
-        plot.percentiles, lk.Summary({"mean": 1e6}, run=lk.Run(source="go", tool="go test"))
-    )
-    (line,) = figure.axes[0].get_lines()
-    assert set(line.get_ydata()) == {1e6}
+@pytest.mark.parametrize("names", [("one",), ("one", "two"), tuple("abcdefghijk")])
+def test_a_mean_alone_is_a_mark_at_the_axis_and_no_curve(names):
+    run = lk.Run(source="go", tool="go test")
+    means = {name: lk.Summary({"mean": 1e6 * 2**k}, run=run) for k, name in enumerate(names)}
+    figure = drawn(plot.percentiles, means)
+    lines = [line for line in figure.axes[0].get_lines() if line.get_linewidth() == 3]
+    assert [set(line.get_ydata()) for line in lines] == [{1e6 * 2**k} for k in range(len(names))]
+    assert max(line.get_xdata()[-1] for line in lines) < 0.05  # of the width of the axes
     words = words_of(figure)
-    assert "mean 1 ms" in words
-    assert any("a mean only; the distribution is unknown" in word for word in words)
+    assert any("mean 1 ms" in word for word in words)
+    assert any("means only; the distribution is unknown" in word for word in words)
 
 
 @pytest.mark.slow

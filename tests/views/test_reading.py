@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,6 @@ import pytest
 import latencykit as lk
 from latencykit.plot.series import time_texts
 from tests.conftest import log_of_values
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_tool]
 
@@ -75,6 +73,42 @@ def test_a_drag_snaps_to_the_finest_series(tmp_path: Path, opened: Any) -> None:
     page.page.get_by_text("Copied", exact=True).wait_for()
     assert f"--from {own[0]:g}s --to {own[1]:g}s" in page.page.inner_text("#spoken")
     assert page.complaints == []
+
+
+def test_labels_beside_the_timeline_name_the_lines_in_view(
+    tmp_path: Path, raw: lk.HistogramLog, opened: Any
+) -> None:
+    page = opened(lk.report(raw, tmp_path / "page.html")).page
+    heights = """() => [...document.querySelectorAll('#plot-timeline svg > text.label')].map(
+        (one) => [one.textContent, +one.getAttribute('y')])"""
+    page.evaluate("latencykit.page.zoom([0, 12])")
+    whole = dict(map(tuple, page.evaluate(heights)))
+    page.evaluate("latencykit.page.zoom([0, 6])")
+    early = dict(map(tuple, page.evaluate(heights)))
+    assert whole.keys() == early.keys() == {"max", "p99", "p50"}
+    assert whole["max"] < early["max"]  # the stalled second ends that view
+    rng = np.random.default_rng(3)
+    logs = {
+        k: log_of_values(rng.lognormal(13, 0.5, (k, 20)), np.arange(float(k))) for k in (20, 90)
+    }
+    page = opened(lk.report({"short": logs[20], "long": logs[90]}, tmp_path / "two.html")).page
+    assert dict(page.evaluate(heights)).keys() == {"long"}  # the short one ended long before
+
+
+def test_one_command_and_one_reason_for_all_series(tmp_path: Path, opened: Any) -> None:
+    path = Path(lk.__file__).parents[1] / "data/redis-tagged.hlog"
+    page = opened(lk.report(path, tmp_path / "page.html")).page
+    page.get_by_role("button", name="Copy as command").click()
+    page.get_by_text("Copied", exact=True).wait_for()
+    command = "latencykit summary redis-tagged.hlog --tag get --tag set"
+    assert page.inner_text("#spoken") == f"Copied: {command}"
+    page.evaluate("latencykit.select(0, 4)")
+    box = page.locator("#plot-curve svg").bounding_box()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 60)
+    rows = page.locator("#tip").inner_text().splitlines()
+    assert len(rows) == 4  # the percentile, two series, and why there are brackets
+    assert rows[-1].startswith("in brackets: ")
+    assert not any("uncertain" in row or "sample" in row for row in rows[:-1])
 
 
 def test_on_paper_charts_are_as_wide_as_the_page_and_all_is_open(

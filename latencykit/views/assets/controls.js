@@ -150,17 +150,28 @@ function spanOf(page, data) {
   return page.span && (ownSpan(data, page.span) || page.span);
 }
 
-// Files that are read alike share a command.
+// Files that are read alike share a command, and so do the tags of one file. A total beside its tags is what a file read whole has.
 function commandOf(page) {
-  const seconds = (moment) => quoted(typeof moment === "number" ? `${moment}s` : moment), commands = new Map();
-  for (const { path, lenient, chosen, from, to } of origins(page)) {
-    let options = Object.entries(chosen).map(([key, value]) => ` ${OPTIONS[key]} ${quoted(value)}`).join("");
+  const seconds = (moment) => quoted(typeof moment === "number" ? `${moment}s` : moment), files = new Map(), commands = new Map();
+  const option = ([key, value]) => ` ${OPTIONS[key]} ${quoted(value)}`, whole = page.series.every((one) => !one.hidden);
+  for (const { path, lenient, chosen: { series, tag, ...others }, from, to } of origins(page)) {
+    let options = Object.entries(others).map(option).join("");
     if (lenient) options += " --lenient";
     if (from !== undefined) options += ` --from ${seconds(from)}`;
     if (to !== undefined) options += ` --to ${seconds(to)}`;
-    commands.set(options, (commands.get(options) || new Set()).add(path));
+    const file = files.get(path + options) || { path, options, tags: [], series: [] };
+    if (tag !== undefined) file.tags.push(option(["tag", tag]));
+    if (series !== undefined) file.series.push(option(["series", series]));
+    files.set(path + options, file);
   }
-  return [...commands].map(([options, paths]) => `latencykit summary ${[...paths].map(quoted).join(" ")}${options}`).join("\n");
+  for (const { path, options, tags, series } of files.values()) {
+    const all = whole && tags.length && series.length;
+    for (const names of all ? [[]] : [tags, series].filter((some, k) => some.length || (k === 0 && !series.length))) {
+      const key = names.join("") + options;
+      commands.set(key, [...(commands.get(key) || []), path]);
+    }
+  }
+  return [...commands].map(([options, paths]) => `latencykit summary ${paths.map(quoted).join(" ")}${options}`).join("\n");
 }
 
 function pythonOf(page) {

@@ -266,7 +266,7 @@ function catchCurve(page, root, box, x, live) {
   const follow = (event) => {
     const place = placeAt(event), percentile = atMaximum(page, place) ? 100 : writtenPercentile(place);
     point(place);
-    page.tip.show(event, percentileText(percentile), live.flatMap((row) => curveRows(row, percentile, page.model.unit)));
+    page.tip.show(event, percentileText(percentile), rowsAt(page, live, percentile));
   };
   const mark = svg("rect", { class: "brush", y: box.top, height: box.bottom - box.top, visibility: "hidden" });
   root.insertBefore(mark, area);
@@ -327,8 +327,14 @@ function curveRows({ one, spread }, percentile, unit) {
   const text = `${one.short}: ${rowText(row, unit)}`;
   if (spread.count === null) return [{ cls: one.cls, mark: one.mark, text }];
   const slower = row.open ? spread.late : spread.total * (1 - spread.percentile[row.at] / 100);
-  const weak = row.supported ? "" : " · sample too small for this percentile";
-  return [{ cls: one.cls, mark: one.mark, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer${weak}` }];
+  const weak = row.supported ? null : percentile > spread.limit ? "few requests" : "uncertain";
+  return [{ cls: one.cls, mark: one.mark, weak, text: `${text} · ${grouped(slower)} of ${grouped(spread.total)} took longer` }];
+}
+
+// The series at a percentile; why some are in brackets is said once.
+function rowsAt(page, live, percentile) {
+  const rows = live.flatMap((one) => curveRows(one, percentile, page.model.unit)), why = [...new Set(rows.flatMap((row) => row.weak || []))];
+  return why.length ? [...rows, { text: `in brackets: ${why.join(", ")}` }] : rows;
 }
 
 // Arrow keys walk along the axis, and what stands there is shown and spoken; with the shift key they choose a range.
@@ -344,7 +350,7 @@ export function walkCurve(page, event) {
   page.point(page.place);
   const percentile = page.place >= page.nines + 0.45 ? 100 : writtenPercentile(page.place);
   const rows = page.series.map((one, k) => ({ one, spread: page.spreads[k] })).filter(({ one }) => !one.hidden);
-  const found = rows.flatMap((row) => curveRows(row, percentile, page.model.unit));
+  const found = rowsAt(page, rows, percentile);
   if (page.anchor === null) page.say(`${percentileText(percentile)}. ${found.map((row) => row.text).join(". ")}`);
   const box = page.hosts.curve.getBoundingClientRect();
   page.tip.show({ clientX: box.left + page.pixel(page.place), clientY: box.top + 120 }, percentileText(percentile), found);

@@ -3,7 +3,7 @@
 import { grouped, secondsText, valueText } from "./numbers.js";
 import { distribution, isResolved, rowAt } from "./data.js";
 import { clipped, drawRange, el, endLabels, extent, frame, heightOf, linear, logarithmic, setAll, svg, timeAxis, valueAxis } from "./draw.js";
-import { longestOf, slotAt, stepPath } from "./timeline.js";
+import { lastInView, longestOf, slotAt, stepPath } from "./timeline.js";
 
 const ROWS = 56;
 
@@ -18,8 +18,7 @@ export function drawHeat(page) {
   timeAxis(root, box, x, page);
   valueAxis(root, box, y, page.model.unit);
   clipped(root, box).append(svg("path", { class: "line worst thin", d: stepPath(data, data.max, x, y) }));
-  const last = data.max.findLast((value) => value !== null);
-  const labels = [{ text: "max", y: y.to(last), cls: "worst" }];
+  const last = lastInView(data, data.max, x, timed.length > 1), labels = last < 0 ? [] : [{ text: "max", y: y.to(data.max[last]), cls: "worst" }];
   const canvas = heatCanvas(page, data, box, x, y);
   const area = svg("rect", { class: "catch hover", x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
   const follow = (event) => tipHeat(page, event, data, x, y, box, root);

@@ -40,6 +40,13 @@ export function stepPath(data, values, x, y) {
   return path;
 }
 
+// The place of the last time bin with a value that is in view; a line that ends well before the edge of the plot has none, if
+// others may be mistaken for it.
+export function lastInView(data, values, x, several) {
+  const at = values.findLastIndex((value, s) => value !== null && data.start[s] < x.high && data.end[s] > x.low);
+  return at < 0 || (several && data.end[at] < x.high - 0.1 * (x.high - x.low)) ? -1 : at;
+}
+
 // Boxes from the lower to the upper edge, where the source does not pin a slot's value down.
 function rangePath(data, rows, x, y) {
   const boxes = rows.map((row, s) => (row && !row.resolved && !row.open ? boxPath(x.to(data.start[s]), x.to(data.end[s]), y.to(row.low), y.to(row.value)) : ""));
@@ -85,8 +92,8 @@ export function drawTimeline(page) {
           const value = sure[slotAt(one.data, time)];
           return Number.isFinite(value) ? y.to(value) : null;
         });
-      const last = rows.findLast((row) => row);
-      if (text && last) labels.push({ text, y: y.to(last.value), cls });
+      const last = lastInView(one.data, rows, x, timed.length > 1);
+      if (text && last >= 0) labels.push({ text, y: y.to(rows[last].value), cls });
     }
   }
   if (labels.length <= (box.narrow ? 4 : 16)) endLabels(root, labels, plot);
