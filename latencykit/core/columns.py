@@ -14,24 +14,52 @@ from latencykit.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import AnyArray, Ints
 
 
+LONGEST_WORD = 256
+"""Characters of a word; a longer one is cut, so that no cell outweighs its table."""
+
+
+def brief(word: str) -> str:
+    """Return a word of a file, cut with a mark beyond `LONGEST_WORD`."""
+    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
+
+
 @record(eq=False)
 class Words:
-    """A column of words: a code per row, -1 where there is none, and the word of each code."""
+    """A column of words: a code per row, -1 where there is none, and the word of each code.
+
+    Text of unknown length is kept this way and as objects only: an array of text is as wide as
+    its longest word in every row.
+    """
 
     codes: NDArray[np.int32]
     names: NDArray[np.object_]
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> Words:
-        """Return a column of words."""
+    def of(cls, cells: ArrayLike) -> Words:
+        """Return a column of words from the value of each cell."""
+        array = cells if isinstance(cells, np.ndarray) else np.asarray(cells, object)
+        words: list[Any] = array.reshape(-1).tolist()
+        if {*map(type, words)} - {str}:
+            words = [*map(word_of, words)]
         place = {word: k for k, word in enumerate(dict.fromkeys(words))}
-        codes = np.array([place[word] for word in words], np.int32)
-        return cls(codes, np.array(list(place), object))
+        codes = np.fromiter(map(place.__getitem__, words), np.int32, len(words))
+        return cls.named(codes.reshape(array.shape), list(place))
+
+    @classmethod
+    def named(cls, codes: AnyArray, texts: Sequence[str | None]) -> Words:
+        """Return a column from the code and the text of each code, some none, equal or long."""
+        place: dict[str, int] = {}
+        table = [
+            -1 if text is None else place.setdefault(brief(text), len(place)) for text in texts
+        ]
+        return cls(
+            read_only(np.array([*table, -1], np.int32)[codes]), np.array(list(place), object)
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,15 +67,14 @@ class Words:
         return self.codes.shape
 
     @property
-    def cells(self) -> NDArray[np.str_]:
+    def cells(self) -> NDArray[np.object_]:
         """The cells as text, all with a word."""
-        return np.asarray(self.names.astype(np.str_)[self.codes])
+        return self.names[self.codes]
 
     def sorted(self) -> Words:
-        """Return the cells, all with a word, with the words that they have in order."""
-        names, rank = np.unique(self.names.astype(np.str_), return_inverse=True)
-        codes = rank.reshape(-1).astype(np.int32)[self.codes]
-        return Words(codes, names.astype(object)).select(slice(None))
+        """Return the cells with the words that they have in order, ``""`` where there is none."""
+        names, rank = np.unique(np.append(self.names, ""), return_inverse=True)
+        return Words(rank.reshape(-1).astype(np.int32)[self.codes], names).select(slice(None))
 
     def select(self, rows: Any) -> Words:
         """Return some of the cells, all with a word, and the words that they have."""
@@ -230,12 +257,9 @@ def encoded(values: object) -> Cells:
         if type_of == "integer" and (codes >= 0).all() and np.abs(names).max() < 2**63:
             return read_only(names.astype(np.int64)[codes])
         return read_only(np.append(names.astype(np.float64), np.nan)[codes])
-    if type_of == "string" and "" not in names:
-        return Words(read_only(codes.astype(np.int32)), names)
-    words = [word_of(name) for name in names.tolist()]
-    place = {word: k for k, word in enumerate(dict.fromkeys(w for w in words if w is not None))}
-    table = np.array([*(-1 if word is None else place[word] for word in words), -1], np.int32)
-    return Words(read_only(table[codes]), np.array(list(place), object))
+    words = names.tolist()
+    plain = type_of == "string" and "" not in words
+    return Words.named(codes, words if plain else [*map(word_of, words)])
 
 
 def _plain(cells: Any) -> AnyArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.blocks import MemoryPart, block_of_rows, narrowed
 from latencykit.core.buckets import HdrBuckets
-from latencykit.core.columns import Columns, Words, word_of
+from latencykit.core.columns import Columns, Words, coded, word_of
 from latencykit.core.evidence import Evidence, TailsByRequest, tails_of_requests
 from latencykit.core.histogram import Histogram, HistogramBacked
 from latencykit.core.histogram_log import HistogramLog, slot_edges
@@ -61,7 +61,7 @@ def sample_columns(
         if role in _TIMES:
             arrays[role] = _times(cells, unit)
         elif role == "tag":
-            arrays[role] = cells.astype(object).where(cells.notna(), "").to_numpy().astype(np.str_)
+            arrays[role] = cells.astype(object).where(cells.notna(), "").to_numpy()
         elif role == "connection":
             from pandas import factorize
 
@@ -76,7 +76,7 @@ def sample_columns(
         elif cells.dtype.kind in "iu":
             arrays[role] = cells.to_numpy()
         else:
-            arrays[role] = cells.astype(object).to_numpy().astype(np.str_)
+            arrays[role] = cells.astype(object).to_numpy()
     return arrays
 
 
@@ -92,14 +92,13 @@ def as_nanoseconds(cells: AnySeries) -> AnyArray:
     return plain.where(plain.dt.year.between(1678, 2261)).to_numpy("M8[ns]")
 
 
-def word_column(words: Sequence[str] | AnyArray) -> AnySeries:
+def word_column(words: ArrayLike | Words) -> AnySeries:
     """Return words as a column; as objects if one is not UTF-8, which pandas' strings require."""
     import pandas as pd
 
-    array = np.asarray(words, np.str_)
-    codes = array.view(np.uint32) if array.size and array.dtype.itemsize else np.zeros(0, np.uint32)
-    halves = ((codes >= 0xD800) & (codes <= 0xDFFF)).any()
-    return pd.Series(array.astype(object), dtype=object) if halves else pd.Series(array)
+    words = words if isinstance(words, Words) else Words.of(words)
+    halves = re.search("[\ud800-\udfff]", "".join(words.names))
+    return pd.Series(words.cells, dtype=object if halves else "str")
 
 
 def _times(cells: AnySeries, unit: str) -> NDArray[np.int64]:
@@ -181,10 +180,11 @@ class Samples(HistogramBacked, Value):
     intended: Ints | None
     outcome: NDArray[np.int8] | None
     connection: Ints | None
-    tag: NDArray[np.str_] | None
+    tag: NDArray[np.object_] | None
     unit: str
     run: Run
     columns: Columns = field(repr=False)
+    _tag_words: Words | None = field(repr=False, compare=False)
     _request: Ints | None = field(repr=False)
     _clock: int | None = field(repr=False, compare=False)
     _whole: Histogram | None = field(repr=False, compare=False)
@@ -203,15 +203,16 @@ class Samples(HistogramBacked, Value):
         run: Run | None = None,
         **columns: ArrayLike,
     ) -> None:
-        named: Any = tag  # readers have numbered the tags
-        words = named.sorted() if isinstance(named, Words) else None
+        words = None  # readers have numbered the tags
+        if tag is not None:
+            words = (tag if isinstance(tag, Words) else Words.of(tag)).sorted()
         own: dict[str, Any] = {
             "duration": _nanoseconds(duration, unit),
             "start": None if start is None else _nanoseconds(start, unit),
             "intended": None if intended is None else _nanoseconds(intended, unit),
             "outcome": None if outcome is None else _outcome_codes(outcome),
             "connection": None if connection is None else _whole_numbers(connection),
-            "tag": None if tag is None else np.asarray(words.cells if words else tag, np.str_),
+            "tag": None if words is None else words.cells,
         }
         further = {name: _cells(values) for name, values in columns.items()}
         sizes = {name: array.shape for name, array in (own | further).items() if array is not None}
@@ -234,12 +235,11 @@ class Samples(HistogramBacked, Value):
         object.__setattr__(self, "unit", "none" if unit == "none" else "ns")
         object.__setattr__(self, "run", facts)
         object.__setattr__(self, "columns", Columns(further))
+        object.__setattr__(self, "_tag_words", words)
         object.__setattr__(self, "_request", None)
         object.__setattr__(self, "_clock", None)
         object.__setattr__(self, "_whole", None)
         object.__setattr__(self, "_evidence", None)
-        if words is not None:
-            vars(self)["_tag_words"] = words
 
     @classmethod
     def from_frame(
@@ -435,8 +435,8 @@ class Samples(HistogramBacked, Value):
             column = getattr(self, name)
             object.__setattr__(copy, name, None if column is None else read_only(column[rows]))
         object.__setattr__(copy, "columns", self.columns.select(rows))
-        if "_tag_words" in vars(self):
-            vars(copy)["_tag_words"] = self._tag_words.select(rows)
+        if self._tag_words is not None:
+            object.__setattr__(copy, "_tag_words", self._tag_words.select(rows))
         if self._request is not None:
             object.__setattr__(copy, "_request", read_only(self._request[rows]))
         if self.start is not None:  # times of a selection count from the same origin
@@ -487,12 +487,12 @@ class Samples(HistogramBacked, Value):
         """A column by its name: a further one, or outcome, connection or tag."""
         if name not in ("outcome", "connection", "tag") or getattr(self, name) is None:
             return self.columns.cells(name)
+        if name == "tag" and self._tag_words is not None:
+            return self._tag_words
         values = getattr(self, name)
         if name == "connection":
             return np.asarray(values)
-        if name == "outcome":
-            return Words(values.astype(np.int32), np.array(OUTCOMES, object))
-        return self._tag_words
+        return Words(values.astype(np.int32), np.array(OUTCOMES, object))
 
     def by(self, column: str) -> dict[str, Samples]:
         """Return the samples of each value of a column, by its name as text.
@@ -508,16 +508,10 @@ class Samples(HistogramBacked, Value):
         >>> {name: len(part) for name, part in s.by("host").items()}
         {'a': 1, 'b': 2}
         """
-        cells = self._attribute(column)
-        if not isinstance(cells, Words):
-            numbers, places = np.unique(cells, return_inverse=True)
-            cells = Words(places.reshape(-1).astype(np.int32), numbers.astype(str).astype(object))
-        names = np.append(cells.names, "").astype(str).tolist()
-        used = np.unique(cells.codes).tolist()
-        return {
-            names[code]: self.select(cells.codes == code)
-            for code in sorted(used, key=names.__getitem__)
-        }
+        words = Words.named(*coded(self._attribute(column))).sorted()
+        codes = narrowed(words.codes.astype(np.int64))  # which are sorted sooner
+        parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        return {name: self.select(rows) for name, rows in zip(words.names, parts, strict=False)}
 
     @property
     def epoch(self) -> int | None:
@@ -547,30 +541,23 @@ class Samples(HistogramBacked, Value):
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags of the rows, sorted; empty without tags."""
-        return () if self.tag is None else tuple(self._tag_words.names.tolist())
-
-    @cached_property
-    def _tag_words(self) -> Words:
-        names, codes = np.unique(np.asarray(self.tag), return_inverse=True)
-        return Words(codes.reshape(-1).astype(np.int32), names.astype(object))
+        return () if self._tag_words is None else tuple(self._tag_words.names.tolist())
 
     def tagged(self, tag: str) -> Samples:
         """Return the rows of one tag."""
-        if self.tag is None or tag not in self.tags:
+        if self._tag_words is None or tag not in self.tags:
             raise InvalidArgumentError(
                 f"no row is tagged {tag!r}; the tags are {', '.join(self.tags) or 'none'}"
             )
-        return self.select(self.tag == tag).with_run(tags=(tag,) if tag else ())
+        rows = self._tag_words.codes == self.tags.index(tag)
+        return self.select(rows).with_run(tags=(tag,) if tag else ())
 
     def by_tag(self) -> dict[str, Samples]:
         """Return the samples of each tag."""
         if self.tag is None or not len(self):
             return {"": self}
-        codes = narrowed(self._tag_words.codes.astype(np.int64))  # which are sorted sooner
-        parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         return {
-            tag: self.select(rows).with_run(tags=(tag,) if tag else ())
-            for tag, rows in zip(self.tags, parts, strict=True)
+            tag: part.with_run(tags=(tag,) if tag else ()) for tag, part in self.by("tag").items()
         }
 
     @property
@@ -710,7 +697,9 @@ class Samples(HistogramBacked, Value):
             if self.outcome is None
             else begin[self.outcome == OUTCOMES.index("timeout")]
         )
-        tag = None if self.tag is None else self._tag_words.select(good).codes.astype(np.int64)
+        tag = None
+        if self._tag_words is not None:
+            tag = self._tag_words.select(good).codes.astype(np.int64)
         if not begin.any():
             return Evidence(counted)  # all at once: as without times
         tails = tails_of_requests(begin[good], self.values[good], late, tag, counted)
@@ -780,19 +769,11 @@ class Samples(HistogramBacked, Value):
     def _tags_of_good(self, by: str | None) -> tuple[tuple[str, ...], Ints]:
         """Names of tags, and the tag of each good request: its own, or its value of a column."""
         if by is None:
-            names = self.tags or ("",)
-            if self.tag is None:
-                return names, np.zeros(int(self.good.sum()), np.int64)
-            return names, np.searchsorted(np.asarray(names), self.tag[self.good])
-        cells = self._attribute(by)
-        if not isinstance(cells, Words):
-            numbers, codes = np.unique(cells, return_inverse=True)
-            cells = Words(codes.reshape(-1).astype(np.int32), numbers.astype(str).astype(object))
-        words = np.append(cells.names, "").astype(str)
-        order = np.argsort(words, kind="stable")
-        rank = np.argsort(order)[cells.codes[self.good]]
-        used, code = np.unique(rank, return_inverse=True)
-        return tuple(words[order][used].tolist()) or ("",), code.reshape(-1)
+            if self._tag_words is None:
+                return ("",), np.zeros(int(self.good.sum()), np.int64)
+            return self.tags or ("",), self._tag_words.codes[self.good].astype(np.int64)
+        words = Words.named(*coded(self._attribute(by))).sorted().select(self.good)
+        return tuple(words.names.tolist()) or ("",), words.codes.astype(np.int64)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per request, the inverse of `from_frame`.
@@ -814,7 +795,7 @@ class Samples(HistogramBacked, Value):
             columns["outcome"] = np.asarray(OUTCOMES)[self.outcome]
         columns |= {
             "connection": self.connection,
-            "tag": None if self.tag is None else word_column(self.tag),
+            "tag": None if self._tag_words is None else word_column(self._tag_words),
         }
         columns = {name: self.columns[name] for name in self.columns} | {
             name: column for name, column in columns.items() if column is not None
@@ -911,10 +892,11 @@ def _outcome_codes(outcome: ArrayLike) -> NDArray[np.int8]:
                 f"outcomes are positions 0 to {len(OUTCOMES) - 1} in {OUTCOMES}"
             )
         return codes
-    names, inverse = np.unique(array.astype(np.str_), return_inverse=True)
-    unknown = [name for name in names.tolist() if name not in OUTCOMES]
+    words = Words.of(array).sorted()
+    names = words.names.tolist()
+    unknown = [name for name in names if name not in OUTCOMES]
     if unknown:
         raise InvalidArgumentError(
             f"an outcome must be one of {', '.join(OUTCOMES)}; not {unknown[0]!r}"
         )
-    return np.array([OUTCOMES.index(name) for name in names.tolist()], np.int8)[inverse]
+    return np.array([OUTCOMES.index(name) for name in names], np.int8)[words.codes]

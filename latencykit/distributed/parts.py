@@ -10,12 +10,11 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import without_secrets
 from latencykit.core.blocks import MemoryPart
+from latencykit.core.columns import Words
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import reporting, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -161,13 +160,13 @@ def in_memory(
     log: HistogramLog, blocks: Sequence[Block], whole: Histogram | None = None
 ) -> HistogramLog:
     """Return a log whose intervals are these blocks."""
-    names, codes = np.unique(np.asarray(interval_tags(log), np.str_), return_inverse=True)
+    tags = Words.of(interval_tags(log)).sorted()
     return HistogramLog(
         log.starts,
         log.lengths,
         [MemoryPart(blocks)],
-        tag_code=codes,
-        tag_names=tuple(names.tolist()) or ("",),
+        tag_code=tags.codes,
+        tag_names=tuple(tags.names.tolist()) or ("",),
         unit=log.unit,
         run=log.run,
         whole=whole,

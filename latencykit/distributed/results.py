@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
+from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram, merge_histograms, of_interval, reported
 from latencykit.core.histogram_log import (
     HistogramLog,
@@ -243,6 +244,6 @@ class BinnedLog:
 def _binned(log: HistogramLog, width: float) -> HistogramLog:
     """A log with one interval per time bin and tag, in memory."""
     log = log.with_run(unit=log.unit).resample(width)
-    tags = np.asarray(interval_tags(log), np.str_)
+    tags = Words.of(interval_tags(log)).sorted().codes
     log = log[np.lexsort((tags, slot_numbers(log.starts, width)))]
     return in_memory(log, list(blocks_of(log)))

@@ -33,6 +33,7 @@ from latencykit._threads import in_order, jobs
 from latencykit.core import is_samples, kernel
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
+from latencykit.core.columns import LONGEST_WORD
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
 from latencykit.core.run import PROVENANCE, Run
@@ -69,7 +70,6 @@ T = TypeVar("T")
 
 YEAR = 365 * 24 * 3600.0
 EPOCH_FROM = 1e8  # a "seconds since epoch" below this is some other clock
-MAX_TAG = 256
 _NEWLINE, _COMMA = b"\n,"
 _LONG_LINE, _FRONT = 512, 16  # bytes of a long line, and by which its numbers may be longer
 _FEW_LINES = 64  # of a header
@@ -153,8 +153,9 @@ class TagTable:
     def code(self, tag: bytes) -> int:
         """Return the tag's number, a new one for a new tag."""
         if tag not in self.codes:
-            if len(tag) > MAX_TAG:
-                raise LineError(f"a tag of {len(tag)} characters", f"at most {MAX_TAG}")
+            size = len(tag.decode("utf-8", "surrogateescape"))
+            if size > LONGEST_WORD:
+                raise LineError(f"a tag of {size} characters", f"at most {LONGEST_WORD}")
             self.codes[tag] = len(self.codes)
         return self.codes[tag]
 

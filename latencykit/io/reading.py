@@ -14,6 +14,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import did_you_mean, natural_key, option, printable, without_login
 from latencykit.core import is_samples, is_summary
+from latencykit.core.columns import brief
 from latencykit.core.histogram_log import (
     HistogramLog,
     relabelled,
@@ -30,6 +31,7 @@ from latencykit.errors import (
     UnknownFormatError,
 )
 from latencykit.io import registry
+from latencykit.io.build import distinct
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
 from latencykit.io.source import (
@@ -47,7 +49,7 @@ from latencykit.units import NANOSECONDS, parse_moment
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -373,6 +375,14 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
     return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**facts))
 
 
+def _briefly_named(series: Mapping[str, Data]) -> dict[str, Data]:
+    """The series, with long names cut as other words are."""
+    named: dict[str, Data] = {}
+    for name, data in series.items():
+        named[distinct(brief(name), named)] = data
+    return named
+
+
 def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Data]:
     """Series of a source; whatever breaks in a reader is reported as its bug.
 
@@ -392,7 +402,7 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
                         options,
                     ).items()
                 }
-        return {name: settled(data) for name, data in series.items()}
+        return _briefly_named({name: settled(data) for name, data in series.items()})
     except LatencyKitError as error:
         named = source.shown in str(error)
         refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError

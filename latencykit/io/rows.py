@@ -290,20 +290,19 @@ def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
         return None
     columns: dict[str, Cells] = {}
 
-    def cells(name: str) -> NDArray[np.str_]:
-        texts = rows[:, layout.columns.index(name)].astype(np.str_)
-        return np.char.lstrip(texts) if layout.padded else texts
+    def cells(name: str) -> list[str]:
+        texts: list[str] = rows[:, layout.columns.index(name)].tolist()
+        return [*map(str.lstrip, texts)] if layout.padded else texts
 
     for name in layout.numbers:
-        values = _plain_numbers(cells(name), ("", *layout.na))
+        values = _plain_numbers(np.array(cells(name), str), ("", *layout.na))
         if values is None:
             return None
         if np.any(_unfit(values, name, layout)):
             return None
         columns[name] = values
     for name in layout.words:
-        names, codes = np.unique(cells(name), return_inverse=True)
-        columns[name] = Words(codes.astype(np.int32), np.array(names.tolist(), object))
+        columns[name] = Words.of(cells(name))
     return Table(columns)
 
 
@@ -349,7 +348,7 @@ def cells_of(column: AnySeries | AnyArray | list[Any]) -> Cells:
         names = column.cat.categories
         if names.dtype.kind not in "iuf" or 2 * len(names) < len(column):
             codes = column.cat.codes.to_numpy().astype(np.int32)
-            return Words(codes, np.array(list(map(str, names)), object))
+            return Words.named(codes, list(map(str, names)))
     mixed = ("boolean", "mixed", "mixed-integer")
     if column.dtype == object and pd.api.types.infer_dtype(column) in mixed:  # true is not 1
         column = column.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
@@ -375,14 +374,9 @@ def _arrow_cells(column: Any) -> Cells:
     if raw := bytes_type(kind.value_type if coded else kind):
         words = column if coded else column.dictionary_encode()
         texts = words.dictionary.view(raw).to_pylist()
-        names = [None if t is None else t.decode("utf-8", "backslashreplace") for t in texts]
+        names = [t.decode("utf-8", "backslashreplace") if t else None for t in texts]
         index: Any = _arrow_cells(words.indices)
-        codes = np.nan_to_num(index, nan=-1).astype(np.int32, copy=False)
-        if coded and None not in names and len({*names}) == len(names):
-            return Words(codes, np.array(names, object))
-        place: dict[str, int] = {}
-        table = [place.setdefault(name, len(place)) if name else -1 for name in names]
-        return Words(np.array([*table, -1], np.int32)[codes], np.array(list(place), object))
+        return Words.named(np.nan_to_num(index, nan=-1).astype(np.int32, copy=False), names)
     if pa.types.is_timestamp(kind):  # pandas may not know its zone
         column = column.cast(pa.timestamp(kind.unit))
     return cells_of(column.to_pandas())

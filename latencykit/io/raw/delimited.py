@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.columns import Words, coded
@@ -285,8 +283,7 @@ def _pointed(tables: Iterator[Table], local: dict[str, Style]) -> Iterator[Table
         usual: dict[str, Cells] = {}
         for name, style in local.items():
             codes, words = coded(table[name])
-            names = np.array([with_point(word, style) for word in words], object)
-            usual[name] = Words(codes.astype(np.int32), names)
+            usual[name] = Words.named(codes, [with_point(word, style) for word in words])
         yield replace(table, columns={**table.columns, **usual})
 
 

@@ -196,7 +196,7 @@ def _read(
     above = list(zip(trace, parent, strict=True))
     # Zipkin shares a span's id between client and server: such a span is not its own parent.
     root = np.array([not pair[1] or pair not in present for pair in above]) & known
-    children = np.unique([f"{a} {b}" for a, b in above if (a, b) in present], return_counts=True)[1]
+    children = np.array([*Counter(pair for pair in above if pair in present).values()])
     if children.size:
         middle, most = int(np.median(children)), int(children.max())
         notes.append(
@@ -228,7 +228,7 @@ def _read(
         chosen = chosen[np.argsort(begin[chosen], kind="stable")]
         tag = None
         if len(set(name[chosen].tolist())) > 1:
-            tag = name[chosen].astype(np.str_)
+            tag = name[chosen]
         columns = {key: cells[chosen] for key, cells in further.items()}
         return Samples(
             start=begin[chosen], duration=(until - begin)[chosen], outcome=outcome[chosen], tag=tag,

@@ -191,8 +191,8 @@ def _matched(chunk: bytes) -> Columns | None:
             "start": iso_nanoseconds([text.decode() for text in words["timestamp"]]),
             "duration": np.array(numbers["latency"], "S20").astype(np.int64),
             "status": np.array(numbers["code"], "S8").astype(np.int64),
-            "error": np.array(words["error"], np.bytes_),
-            "attack": np.array(words["attack"], np.bytes_),
+            "error": np.array(words["error"], object),
+            "attack": np.array(words["attack"], object),
         }
     except (ValueError, OverflowError):
         return None
@@ -224,8 +224,8 @@ def _parsed(
         "start": iso_nanoseconds(stamps),
         "duration": np.array([row[0] for row in rows], np.int64),
         "status": np.array([row[1] for row in rows], np.int64),
-        "error": np.array([row[2] for row in rows], np.bytes_),
-        "attack": np.array([row[3] for row in rows], np.bytes_),
+        "error": np.array([row[2] for row in rows], object),
+        "attack": np.array([row[3] for row in rows], object),
     }
     if options.columns:
         import pandas as pd
