@@ -44,11 +44,10 @@ class Words:
         """Return a column of words from the value of each cell."""
         array = cells if isinstance(cells, np.ndarray) else np.asarray(cells, object)
         words: list[Any] = array.reshape(-1).tolist()
-        if {*map(type, words)} - {str}:
+        if {*map(type, words)} - {str, bytes}:
             words = [*map(word_of, words)]
-        place = {word: k for k, word in enumerate(dict.fromkeys(words))}
-        codes = np.fromiter(map(place.__getitem__, words), np.int32, len(words))
-        return cls.named(codes.reshape(array.shape), list(place))
+        codes, texts = coded(words)
+        return cls.named(codes.reshape(array.shape), texts)
 
     @classmethod
     def named(cls, codes: AnyArray, texts: Sequence[str | None]) -> Words:
@@ -88,15 +87,27 @@ class Words:
 Cells = Words | np.ndarray[Any, Any]
 
 
-def coded(cells: Cells) -> tuple[AnyArray, list[str]]:
+def coded(cells: Cells | Sequence[str] | Sequence[bytes]) -> tuple[AnyArray, list[str]]:
     """Return a code per cell, -1 where there is none, and the text of each code."""
     if isinstance(cells, Words):
         return cells.codes, cells.names.tolist()
+    if not isinstance(cells, np.ndarray):
+        rank: dict[Any, int] = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
+        numbers = np.fromiter(map(rank.__getitem__, cells), np.int32, len(cells))
+        return numbers, [x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in rank]
     distinct, index, codes = np.unique(cells, return_index=True, return_inverse=True)
     order = np.argsort(index)  # as they occur
     place = np.argsort(order)
     place[distinct != distinct] = -1
     return place[codes.reshape(-1)], list(map(str, distinct[order].tolist()))
+
+
+def matching(
+    cells: Cells | Sequence[str] | Sequence[bytes], fits: Callable[[str], object]
+) -> NDArray[np.bool_]:
+    """Return which cells have a text that fits."""
+    codes, names = coded(cells)
+    return np.array([*(bool(fits(name)) for name in names), False], np.bool_)[codes]
 
 
 def select(cells: Cells, rows: Any) -> Cells:

@@ -52,14 +52,14 @@ class Events(Value):
     kind: str
     start: Floats
     end: Floats
-    label: NDArray[np.str_]
+    label: NDArray[np.object_]
     clock: Clock = "relative"
     offset: float | None = None
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
         start, end = np.asarray(self.start, np.float64), np.asarray(self.end, np.float64)
-        label = np.asarray(self.label, np.str_)
+        label = np.asarray(self.label, object)
         if not (start.shape == end.shape == label.shape and start.ndim == 1):
             raise InvalidArgumentError("start, end and label of events must be of one length")
         if not (np.isfinite(start).all() and np.isfinite(end).all()):

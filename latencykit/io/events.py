@@ -132,7 +132,7 @@ def _events(
     notes: Iterable[str] = (),
 ) -> Events:
     begin, stop = np.asarray(start, np.float64), np.asarray(end, np.float64)
-    words = np.asarray([printable(text, 80) for text in label], np.str_)
+    words = np.array([printable(text, 80) for text in label], object)
     return Events(
         source.name, kind, begin, np.maximum(begin, stop), words, clock, notes=tuple(notes)
     )
@@ -176,8 +176,8 @@ _CLOCKS = (
     (re.compile(r"\[\s*(\d+)ns\s*\]"), "ns"),
     (re.compile(r"(?:^|\s)(\d+[.,]\d+): "), "s"),
 )
-_Rows = tuple["Floats", "Floats", "NDArray[np.str_]"]
-_NONE: _Rows = (np.zeros(0), np.zeros(0), np.zeros(0, np.str_))
+_Rows = tuple["Floats", "Floats", "NDArray[np.object_]"]
+_NONE: _Rows = (np.zeros(0), np.zeros(0), np.zeros(0, object))
 _NEAR = 0.002  # s: stamps are rounded to a millisecond
 _NO_TIME = "log with -Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
 _UNTIMED = "the lines of its pauses have no time"
@@ -223,10 +223,10 @@ def _jvm(source: Source) -> Events:
         clocks.add(timed[1])
         at = timed[0][known]
         length = np.array([_number(line["took"]) for line in lines])[known] * factor
-        label = np.array([line["what"].strip() for line in lines])[known]
+        what = [line["what"].strip() for line in lines]
         if pattern is not _PAUSE:
-            label = np.char.strip(np.char.add("Safepoint ", np.char.replace(label, "stopped", "")))
-        parts[-1] = (at - length, at, label)
+            what = [f"Safepoint {text.replace('stopped', '')}".strip() for text in what]
+        parts[-1] = (at - length, at, np.array(what, object)[known])
     if undated and not clocks:
         line = text.count("\n", 0, min(undated)) + 1
         raise source.corrupt(line, _UNTIMED, "the decoration time or uptime", _NO_TIME)
@@ -291,7 +291,7 @@ def _jdk8_pauses(text: str, source: Source) -> tuple[_Rows, Clock]:
         start = np.array([_number(uptime) if uptime else np.nan for uptime in uptimes])
     known = np.isfinite(start)
     end = start + np.array(lengths)
-    return (start[known], end[known], np.array(labels, np.str_)[known]), clock
+    return (start[known], end[known], np.array(labels, object)[known]), clock
 
 
 _GCTRACE = re.compile(

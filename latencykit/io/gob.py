@@ -17,8 +17,6 @@ from latencykit.io.wire import follow
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from numpy.typing import NDArray
-
     from latencykit._typing import AnyArray, Bytes, Ints
     from latencykit.io.source import Source
 
@@ -36,7 +34,7 @@ _CORRUPT = "its records do not fit their types"
 def columns_of_structs(
     source: Source, names: tuple[str, ...], notes: list[str]
 ) -> Iterator[dict[str, AnyArray]]:
-    """Yield fields of all values chunk by chunk: int64, or bytes without those beyond a kilobyte.
+    """Yield fields of all values chunk by chunk: int64, or texts (bytes) of at most a kilobyte.
 
     A value that is cut at the end is noted.
     """
@@ -202,7 +200,10 @@ def _fields(
             if (value < 0).any() or (value > ends[rows] - after).any():
                 raise InvalidArgumentError(_CORRUPT)
             if name in left:
-                column = _texts(raw, after, value, rows, at.size)
+                ends_at = after + np.minimum(value, _LONGEST)
+                places = map(slice, after.tolist(), ends_at.tolist())
+                column = np.full(at.size, b"", object)
+                column[rows] = [*map(bytes, map(raw.data.__getitem__, places))]
             after = after + value
         else:
             raise InvalidArgumentError(f"its field {name} is of a type that is not read")
@@ -214,14 +215,3 @@ def _fields(
             raise InvalidArgumentError(_CORRUPT)
         place[rows] = np.where(step == 0, len(fields), number + step)
     return columns
-
-
-def _texts(raw: Bytes, at: Ints, size: Ints, rows: Ints, number: int) -> NDArray[np.bytes_]:
-    """Texts of some rows at some places; the other rows have none."""
-    width = int(min(size.max(initial=1), _LONGEST)) or 1
-    cells = np.zeros((number, width), np.uint8)
-    for k in range(width):  # all texts at once
-        longer = size > k
-        rows, at, size = rows[longer], at[longer], size[longer]
-        cells[rows, k] = raw[at + k]
-    return cells.view(f"S{width}").reshape(-1)

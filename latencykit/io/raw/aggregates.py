@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.columns import coded
+from latencykit.core.columns import coded, matching
 from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -30,7 +30,6 @@ from latencykit.io.raw.cells import (
     emptied,
     kind_of,
     latency_columns,
-    matching,
     named,
     only_by_default,
     present,

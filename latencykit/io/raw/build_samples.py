@@ -14,13 +14,13 @@ import numpy as np
 from latencykit._text import format_items, printable
 from latencykit.core.blocks import narrowed
 from latencykit.core.columns import Columns as FurtherColumns
-from latencykit.core.columns import Words, coded, select
+from latencykit.core.columns import Words, coded, matching, select
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Corrected, Loop, Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, further_cells, unit_in
 from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
-from latencykit.io.raw.cells import Times, emptied, matching, times_of
+from latencykit.io.raw.cells import Times, emptied, times_of
 from latencykit.io.raw.outcomes import combined, outcome_of
 from latencykit.io.source import refuse_rows
 from latencykit.units import NANOSECONDS

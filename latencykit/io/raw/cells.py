@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.columns import Words, coded
+from latencykit.core.columns import Words, coded, matching
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import EMPTY, numbers_of, unit_in, word_set, words_in
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -356,12 +356,6 @@ def present(cells: Cells) -> list[str]:
     codes, names = coded(cells)
     words = [name.strip() for name in names]
     return [words[code] for code in codes.tolist() if code >= 0 and words[code] not in EMPTY]
-
-
-def matching(cells: Cells, fits: Callable[[str], object]) -> Flags:
-    """Return which cells have a text that fits."""
-    codes, names = coded(cells)
-    return np.array([*(bool(fits(name)) for name in names), False], np.bool_)[codes]
 
 
 def emptied(cells: Cells, rows: Flags) -> Cells:

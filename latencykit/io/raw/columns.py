@@ -10,7 +10,7 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
-from latencykit.core.columns import coded
+from latencykit.core.columns import coded, matching
 from latencykit.core.run import PROVENANCE
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in, word_set
@@ -21,7 +21,6 @@ from latencykit.io.raw.cells import (
     emptied,
     kind_of,
     latency_columns,
-    matching,
     named,
     only_by_default,
     present,

@@ -337,8 +337,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if not rows:
             continue
         columns = list(zip(*rows, strict=True))
-        stamp, status, time = (np.array(columns[k]) for k in chosen.order)
-        duration = nanoseconds_of(time.astype(np.float64), unit)
+        stamp, status = (np.array(columns[k]) for k in chosen.order[:2])
+        duration = nanoseconds_of([*map(float, columns[chosen.order[2]])], unit)
         try:
             start = _nanoseconds_since_epoch(stamp)
         except ValueError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.core.columns import Words, matching
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _KIND = rb"^(?:[^\t\n]*\t\d*\t)?REQUEST\t"
 _REQUEST = re.compile(
     _KIND + rb"(?:\d+\t)?"
-    rb"([^\t\n]*)\t([^\t\n]*)\t(\d{12,14})\t(-?\d+)\t(OK|KO)(?:\t([^\n]*))?$",
+    rb"([^\t\n]*)\t([^\t\n]*)\t(\d{12,14})\t(-?\d{1,18}|-9223372036854775808)\t(OK|KO)(?:\t([^\n]*))?$",
     re.MULTILINE,
 )
 _ANY_REQUEST = re.compile(_KIND, re.MULTILINE)
@@ -72,32 +73,27 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
                 refuse_line(source, options, number, f"not a valid record: {line!r}", due)
     if not rows:
         return {}
-    group, name, start, end, status, message = (
-        np.array(column) for column in zip(*rows, strict=True)
-    )
-    start, end, failed = start.astype(np.int64), end.astype(np.int64), status == b"KO"
+    groups, names, starts, ends, statuses, messages = zip(*rows, strict=True)
+    start, end = (np.array(column).astype(np.int64) for column in (starts, ends))
+    failed = np.array(statuses) == b"KO"
     unfinished = end <= 0  # Gatling writes the smallest number for requests that never ended
-    late = failed & (np.char.find(np.char.lower(message), b"timeout") >= 0)
-    joined = np.where(group == b"", name, np.char.add(np.char.add(group, b" / "), name))
-    names, code = np.unique(joined, return_inverse=True)
+    late = failed & matching(messages, lambda text: "timeout" in text.lower())
+    group, name = (Words.of(column).cells for column in (groups, names))
+    operations = Words.of(np.where(group == "", name, group + " / " + name)).sorted()
     columns: dict[str, object] = {
         "start": start * 1_000_000,
         "duration": np.where(unfinished, 0, end - start) * 1_000_000,
         "outcome": outcome_codes(error=failed, timeout=late, unfinished=unfinished),
-        "code": code.reshape(-1),
+        "code": operations.codes,
     }
     if options.columns:
-        columns["columns"] = {
-            key: np.array([text.decode("utf-8", "replace") for text in texts.tolist()], object)
-            for key, texts in (("request", name), ("group", group))
-        }
+        columns["columns"] = {"request": name, "group": group}
     version = r"^(?:[^\t\n]*\t[^\t\n]*\t)?RUN\t.*?\t(\d+\.\d+\S*)\s*$"
     run = Run(
         tool="Gatling", version=fact(source.head.text, version, str), measure="service",
         corrected="none", unit="ms", unit_from="format", notes=tuple(notes),
     )  # fmt: skip
-    labels = [label.decode("utf-8", "replace") for label in names.tolist()]
-    return samples_of(columns, run, options, labels)
+    return samples_of(columns, run, options, operations.names.tolist())
 
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

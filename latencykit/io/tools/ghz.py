@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._text import printable
+from latencykit.core.columns import coded
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
@@ -119,11 +120,10 @@ def _run(record: Mapping[str, Any]) -> Run:
     return run
 
 
-def _outcomes(words: Sequence[str]) -> NDArray[np.int8]:
-    names, where = np.unique(np.array(words, dtype=str), return_inverse=True)
-    kinds = [_KINDS.get(str(name).lower(), "error") for name in names]
-    codes = np.array([OUTCOMES.index(kind) for kind in kinds], np.int8)
-    return np.asarray(codes[where.reshape(-1)])
+def _outcomes(words: Sequence[str] | Sequence[bytes]) -> NDArray[np.int8]:
+    codes, names = coded(words)
+    kinds = [OUTCOMES.index(_KINDS.get(name.lower(), "error")) for name in names]
+    return np.asarray(np.array(kinds, np.int8)[codes])
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -141,8 +141,8 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
                     refuse_line(source, options, number, repr(line), "duration,status,error")
     if not values:
         return {}
-    duration = nanoseconds_of(np.array(values, "S").astype(np.float64), "ms")
-    outcome = _outcomes([status.decode() for status in statuses])
+    duration = nanoseconds_of(np.array([*map(float, values)]), "ms")
+    outcome = _outcomes(statuses)
     run = Run(tool="ghz", measure="service", unit="ms", notes=tuple(notes))
     return samples_of({"duration": duration, "outcome": outcome}, run, options)
 

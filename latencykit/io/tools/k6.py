@@ -25,6 +25,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit._text import format_items, printable
+from latencykit.core.columns import matching
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.core.summary import Summary
@@ -264,7 +265,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         else:
             stamp = iso_nanoseconds(rows["timestamp"].astype(str).tolist())
         cells = (
-            np.asarray(rows[word].astype(str)) if word in rows else np.full(len(rows), "")
+            rows[word].astype(str).tolist() if word in rows else [""] * len(rows)
             for word in _WORDS[1:]
         )
         metrics[name] = {
@@ -281,17 +282,13 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 
 def _outcomes(
-    expected: NDArray[np.str_],
-    status: NDArray[np.str_],
-    code: NDArray[np.str_],
-    error: NDArray[np.str_],
+    expected: list[str], status: list[str], code: list[str], error: list[str]
 ) -> NDArray[np.int8]:
     """Outcomes by k6's own opinion, else by their status; 1050 is its code for a timeout."""
-    unlike = np.char.str_len(status.astype(np.str_)) != 3
-    refused = (status >= "400") & ~unlike
-    failed = np.where(expected != "", expected == "false", refused | (status == "0"))
-    timeouts = [text for text in np.unique(error).tolist() if TIMED_OUT.search(text)]
-    late = ((code == "1050") | np.isin(error, timeouts)) & (failed | (error != ""))
+    refused = matching(status, lambda text: text == "0" or (len(text) == 3 and text >= "400"))
+    failed = np.where(matching(expected, bool), matching(expected, "false".__eq__), refused)
+    late = matching(code, "1050".__eq__) | matching(error, TIMED_OUT.search)
+    late &= failed | matching(error, bool)
     return np.where(late, OUTCOMES.index("timeout"), np.where(failed, 1, 0)).astype(np.int8)
 
 
@@ -368,7 +365,7 @@ def _points(
         rows = [row["data"] for row in records if row["metric"] == name and row["type"] == "Point"]
         if rows:
             tags = [row.get("tags") or {} for row in rows]
-            cells = (np.array([str(tag.get(word, "")) for tag in tags]) for word in _WORDS[1:])
+            cells = ([str(tag.get(word, "")) for tag in tags] for word in _WORDS[1:])
             metrics[name] = {
                 "stamp": iso_nanoseconds([row["time"] for row in rows]),
                 "value": np.array([row["value"] for row in rows], np.float64),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _LINE = re.compile(r"^\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
-_RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d+)\r?$", re.MULTILINE)
-_NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d+\r?$)[^\n]*\n", re.MULTILINE)
+_RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d{1,18})\r?$", re.MULTILINE)
+_NOT_RAW = re.compile(rb"^[A-Z][\w-]*,\d{12,14},(?!-?\d{1,18}\r?$)[^\n]*\n", re.MULTILINE)
 _RAW_HEADER = "latency raw data: op, timestamp(ms), latency(us)"
 _OVERALL = r"\[OVERALL\], ?RunTime\(ms\),"
 _BEGIN = r"^(?:Command line:|\[OVERALL\],)"
@@ -164,17 +165,16 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
             refuse_line(source, options, line, seen, "operation,ms,us")
     if not rows:
         return {}
-    operation, end, latency = (np.array(column) for column in zip(*rows, strict=True))
-    names, code = np.unique(operation, return_inverse=True)
-    duration = latency.astype(np.int64) * 1_000
-    start = end.astype(np.int64) * 1_000_000 - duration
-    given = {"duration": duration, "start": start, "code": code.reshape(-1)}
+    operation, end, latency = zip(*rows, strict=True)
+    operations = Words.of(operation).sorted()
+    duration = np.array(latency).astype(np.int64) * 1_000
+    start = np.array(end).astype(np.int64) * 1_000_000 - duration
+    given = {"duration": duration, "start": start, "code": operations.codes}
     run = Run(
         tool="YCSB", loop="closed", measure="service", corrected="none", unit="us",
         unit_from="format",
     )  # fmt: skip
-    labels = [name.decode() for name in names.tolist()]
-    return samples_of(given, run, options, labels, apart=("CLEANUP",))
+    return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
 
 FORMATS = (
