@@ -113,6 +113,15 @@ def _alive(process: int) -> bool:
     return True
 
 
+def runtime_folder() -> Path:
+    """Return the folder, of this user alone, of what concerns running processes; it may be missing.
+
+    It is the same for every command of a session, whatever its ``TMPDIR``.
+    """
+    owner = os.getuid() if hasattr(os, "getuid") else 0
+    return Path(os.environ.get("XDG_RUNTIME_DIR") or "/tmp", f"latencykit-{owner}")  # noqa: S108
+
+
 @contextlib.contextmanager
 def naming(path: Path, written: Path | None) -> Iterator[None]:
     """Turn errors of writing `written` (None: a new file) into one line that names `path`."""

@@ -70,6 +70,8 @@ class Limits:
         Bytes of a download, decompressed where the server compresses it on its way.
     tries : int, default 3
         Number of requests to a server that fails (status 5xx) or hangs up.
+    private : int, default 0
+        1 follows a web server that redirects from a public address to a private or loopback one.
     """
 
     line: int = 64 << 20
@@ -87,6 +89,7 @@ class Limits:
     fetch: float = 60.0
     download: int = 1 << 30
     tries: int = 3
+    private: int = 0
 
     @cached_property
     def harmless(self) -> int:
@@ -118,7 +121,7 @@ def limits(**changes: float | str) -> Iterator[Limits]:
     **changes : int, float or str
         Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``unpacked``,
         ``window``, ``columns``, ``intervals``, ``others``; ``series`` of a chart; ``answer``,
-        ``fetch``, ``download`` and ``tries`` of servers.
+        ``fetch``, ``download``, ``tries`` and ``private`` of servers.
 
     Raises
     ------
@@ -157,7 +160,7 @@ def _parsed(text: str) -> Limits:
                 f"{name!r} is not a valid limit; the limits are {', '.join(_NAMES)} "
                 f"(--limit, {_VARIABLE})"
             )
-        if hit is None or not float(hit[1].replace("_", "")):
+        if hit is None or (name != "private" and not float(hit[1].replace("_", ""))):
             raise InvalidArgumentError(
                 f"{size!r} is not a valid size of the limit {name}; "
                 f"write it as {_LIKE[name in _TIMES]} (--limit, {_VARIABLE})"

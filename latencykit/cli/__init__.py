@@ -255,6 +255,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
     with handle_signals():
         try:
+            _thaw_left()
             status = _status(words)
             sys.stdout.flush()
         except (BrokenPipeError, OutputClosedError):
@@ -265,6 +266,17 @@ def main(args: Sequence[str] | None = None) -> None:
             status = _fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
             _discard_output()
     sys.exit(status)
+
+
+def _thaw_left() -> None:
+    """Continue the processes that a killed ``ctrlz`` left stopped, and say so."""
+    from latencykit._files import runtime_folder
+
+    if any(runtime_folder().glob("frozen-*.json")):
+        from latencykit.ctrlz.freeze import thaw_left
+
+        if left := ", ".join(map(str, thaw_left())):
+            click.echo(f"thawed what a killed test had left frozen: {printable(left)}", err=True)
 
 
 def _status(words: Sequence[str]) -> int:

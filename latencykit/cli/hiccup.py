@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 def command(out: Path, duration: str | None, resolution: str, interval: str, style: str) -> None:
     """Record this machine's hiccups: delays that any program on it would have experienced.
 
-    The log is valid at any moment, after Ctrl+C too. The clock is a child process: Ctrl+Z stops
-    both, and is recorded; a stop of this process alone (kill -STOP PID) is reported, not recorded.
+    The log appears whole when the recording ends, with Ctrl+C too. The clock is a child process:
+    Ctrl+Z stops both, and is recorded; a stop of this process alone (kill -STOP PID) is reported,
+    not recorded.
 
     \b
     latencykit hiccup -o hiccup.hlog --duration 10m

@@ -112,6 +112,11 @@ _INPUT_OPTIONS = (
         help="Raise a limit on the size of inputs: whole=4GiB (repeatable).",
     ),
     _input(
+        "--allow-private",
+        is_flag=True,
+        help="Follow a URL that redirects from a public address to a private or loopback one.",
+    ),
+    _input(
         "--dask",
         metavar="ADDRESS",
         help="Read on the Dask cluster whose scheduler is at tcp://HOST:PORT.",
@@ -167,7 +172,13 @@ def inputs(
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(function)
-        def wrapped(files: str | tuple[str, ...], limit: tuple[str, ...], **options: Any) -> object:
+        def wrapped(
+            files: str | tuple[str, ...],
+            limit: tuple[str, ...],
+            *,
+            allow_private: bool,
+            **options: Any,
+        ) -> object:
             from latencykit._limits import limits
             from latencykit._text import in_terminal
             from latencykit.core.run import reporting
@@ -183,7 +194,10 @@ def inputs(
                 **named,
             )
             bounds = {
-                name.strip(): size for name, _, size in (part.partition("=") for part in limit)
+                name.strip(): size
+                for name, _, size in (
+                    part.partition("=") for part in (*limit, *["private=1"] * allow_private)
+                )
             }
             with limits(**bounds), reporting(note), in_terminal():
                 return function(given, **options)

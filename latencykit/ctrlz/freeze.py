@@ -4,8 +4,9 @@
 the targets that its parent names, with all their descendants, and continues them when the time is
 over or its input ends, whichever comes first: a parent that is killed, by whatever signal, thaws
 them by dying. A watchdog that is itself killed or stopped has a second one (`thaw`), which knows
-what is frozen and until when. A target is a process id, a process group as a negative number, or a
-container: ``docker NAME``, ``podman NAME``.
+what is frozen and until when. Should both be killed, a file in the runtime folder remains, by which
+the next command thaws (`thaw_left`). A target is a process id, a process group as a negative
+number, or a container: ``docker NAME``, ``podman NAME``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
+from latencykit._files import runtime_folder
 from latencykit._processes import own_command
 from latencykit._text import printable
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -68,7 +70,7 @@ class Freezer:
         for line in self._watchdog.stdout:
             self._messages.put(line)
         if self._watchdog.wait():
-            thaw(_expanded(self.targets))
+            thaw_left()
         self._messages.put("")
 
     def stop(self, seconds: float, targets: Sequence[Target] | None = None) -> int:
@@ -93,6 +95,14 @@ class Freezer:
     def wait(self) -> int:
         """Wait for the end of the stall that `stop` began; return its time."""
         return self._receive("thawed", self._seconds + _PATIENCE)
+
+    @property
+    def by_hand(self) -> str:
+        """The command that thaws the targets of now."""
+        targets = _expanded(self.targets, processes())
+        pids = " ".join(str(target) for target in targets if isinstance(target, int))
+        engines = [f"{engine} unpause {name}" for engine, _, name in _containers(targets)]
+        return "; ".join([*engines, *([f"kill -CONT {pids}"] if pids else [])])
 
     def _receive(self, event: str, seconds: float | None = None) -> int:
         try:
@@ -154,13 +164,22 @@ def _checked(targets: Sequence[Target]) -> tuple[Target, ...]:
         if isinstance(target, str):
             continue
         try:
+            members, owner = {target}, target
+            if target < 0:
+                members = {pid for pid, one in processes().items() if one.group == -target}
+            else:
+                owner = _process_of(target)
             if target == 0:
                 raise InvalidArgumentError(
                     "process 0 is none: a process has a number from 1; name that of the server"
                 )
-            if target in (-1, *ours) or (target < 0 and os.getpgid(0) == -target):
+            if target == -1 or {owner, *members} & {*ours}:
                 raise InvalidArgumentError(
                     f"process {target} is this program, or has started it; it cannot be frozen"
+                )
+            if owner != target:
+                raise InvalidArgumentError(
+                    f"{target} is a thread of process {owner}; name the process"
                 )
             os.kill(target, 0)
         except ProcessLookupError:
@@ -172,18 +191,43 @@ def _checked(targets: Sequence[Target]) -> tuple[Target, ...]:
     return tuple(targets)
 
 
-def tree(pids: Sequence[int]) -> list[int]:
-    """Return processes and their descendants, parents first, by ``/proc`` or ``ps``."""
-    parents: dict[int, int] = {}
+def _process_of(pid: int) -> int:
+    """The process that a thread belongs to; signals go to all threads of it."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
+            if line.startswith("Tgid:"):
+                return int(line.split()[1])
+    return pid
+
+
+class Process(NamedTuple):
+    """What the system says of a process; its start is empty where only ``ps`` knows it."""
+
+    parent: int
+    group: int
+    state: str
+    start: str
+
+
+def processes() -> dict[int, Process]:
+    """Return all processes by their ids, from ``/proc`` or ``ps``."""
+    table: dict[int, Process] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat_of(stat.parent.name)[1])
-    if not parents:
-        pairs = (line.split() for line in _ps("-A", "-o", "pid=,ppid=").splitlines())
-        parents = {int(pid): int(parent) for pid, parent in pairs}
+            state, parent, group, *rest = stat_of(stat.parent.name)
+            table[int(stat.parent.name)] = Process(int(parent), int(group), state, rest[16])
+    for line in () if table else _ps("-A", "-o", "pid=,ppid=,pgid=,state=").splitlines():
+        pid, parent, group, state = line.split()[:4]
+        table[int(pid)] = Process(int(parent), int(group), state[0], "")
+    return table
+
+
+def tree(pids: Sequence[int], table: dict[int, Process] | None = None) -> list[int]:
+    """Return processes and their descendants, parents first."""
+    table = processes() if table is None else table
     family = list(pids)
     for pid in family:  # grows while it is walked
-        family += [child for child, parent in parents.items() if parent == pid]
+        family += [child for child, process in table.items() if process.parent == pid]
     return list(dict.fromkeys(family))
 
 
@@ -230,13 +274,21 @@ def listeners(port: int) -> list[int]:
     return sorted(pid for pid in pids if pid > 1)  # 1 may hold the sockets of all services
 
 
-def _expanded(targets: Sequence[Target]) -> list[Target]:
-    """Return the targets and the descendants of those that are processes."""
-    groups = [target for target in targets if isinstance(target, str) or target < 0]
-    leaders = [abs(target) for target in targets if not isinstance(target, str)]
-    members = [pid for pid in tree(leaders) if -pid not in groups]
+def _expanded(targets: Sequence[Target], table: dict[int, Process]) -> list[Target]:
+    """Return containers, and processes, members of groups and their descendants that run."""
+    leaders: list[int] = []
+    for target in targets:
+        if isinstance(target, int):
+            members = [pid for pid, process in table.items() if process.group == -target]
+            leaders += [target] if target > 0 else members
     ours = set(ancestors(os.getpid()))  # the watchdog is a child of its parent, never of a target
-    return [*groups, *(pid for pid in members if pid not in ours)]
+    family = (pid for pid in tree(leaders, table) if pid not in ours)
+    running = (pid for pid in family if pid in table and table[pid].state not in "Tt")
+    return [*(target for target in targets if isinstance(target, str)), *running]
+
+
+def _containers(targets: Sequence[Target]) -> list[tuple[str, str, str]]:
+    return [target.partition(" ") for target in targets if isinstance(target, str)]
 
 
 def _signal(targets: Sequence[Target], number: signal.Signals) -> str:
@@ -266,6 +318,52 @@ def thaw(targets: Sequence[Target]) -> None:
     _signal(list(reversed(targets)), signal.SIGCONT)
 
 
+# ------------------------------------------------------------ what remains if all are killed
+
+
+def _remember(frozen: Sequence[Target], table: dict[int, Process]) -> None:
+    """Record what this watchdog is about to freeze; nothing that it thawed remains."""
+    folder = runtime_folder()
+    path = folder / f"frozen-{os.getpid()}.json"
+    if not frozen:
+        path.unlink(missing_ok=True)
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid() or folder.is_symlink():  # somebody else's
+        return
+    known = {pid: table[pid].start for pid in (os.getpid(), *frozen) if pid in table}
+    record = {"watchdog": os.getpid(), "started": known, "frozen": list(frozen)}
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(record), encoding="utf-8")
+    part.replace(path)
+
+
+def thaw_left() -> list[Target]:
+    """Thaw what watchdogs left frozen that were killed, and return that."""
+    left: list[Target] = []
+    folder, table = runtime_folder(), processes()
+    for path in folder.glob("frozen-*.json"):
+        try:
+            if path.stat().st_uid != os.getuid():
+                continue
+            record: JSONObject = json.loads(path.read_text(encoding="utf-8"))
+            watchdog, started, frozen = (record[key] for key in ("watchdog", "started", "frozen"))
+        except (OSError, ValueError, KeyError):  # another command has just thawed them
+            continue
+        alive = [
+            int(pid)
+            for pid, start in started.items()
+            if (process := table.get(int(pid))) and process.start == start
+            if process.state not in "ZX"
+        ]
+        if watchdog not in alive:  # it would thaw them itself
+            frozen = [target for target in frozen if isinstance(target, str) or target in alive]
+            thaw(frozen)
+            path.unlink(missing_ok=True)
+            left += frozen
+    return left
+
+
 # ------------------------------------------------------------ the watchdog
 
 
@@ -279,14 +377,17 @@ def watch(commands: IO[str]) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    known = second.stdin
-    assert known is not None
+    pipe = second.stdin
+    assert pipe is not None
+    known: dict[int, Process] = {}
 
     def record(until: float) -> None:
-        """Tell the second watchdog what is frozen, before it is."""
+        """Tell the second watchdog, and a file, what is frozen, before it is."""
         with contextlib.suppress(BrokenPipeError):
-            known.write(json.dumps([until, *frozen]).encode() + b"\n")
-            known.flush()
+            pipe.write(json.dumps([until, *frozen]).encode() + b"\n")
+            pipe.flush()
+        with contextlib.suppress(OSError):  # without a folder, the second watchdog knows it
+            _remember(frozen, known)
 
     try:
         _say(ready=time.perf_counter_ns())
@@ -294,12 +395,19 @@ def watch(commands: IO[str]) -> None:
             seconds, *targets = json.loads(line)
             wrong = ""
             # A process may start another one until it is stopped itself.
-            while not wrong and (new := [t for t in _expanded(targets) if t not in frozen]):
+            while not wrong:
+                table = processes()
+                new = [target for target in _expanded(targets, table) if target not in frozen]
+                if not new:
+                    break
                 frozen += new
+                known |= table
                 record(time.monotonic() + seconds + _GRACE)
                 wrong = _signal(new, signal.SIGSTOP)
                 if not wrong and not _stopped(new):
                     wrong = "it did not stop within a second"
+            if not frozen:
+                wrong = "all of it is stopped already; continue it first (kill -CONT)"
             if wrong:
                 thaw(frozen)
                 frozen.clear()
@@ -319,6 +427,8 @@ def watch(commands: IO[str]) -> None:
             _say(thawed=end)
     finally:
         thaw(frozen)
+        frozen.clear()
+        record(0.0)
 
 
 def _stopped(targets: Sequence[Target]) -> bool:

@@ -700,6 +700,10 @@ def _single_run(plan: Plan) -> Calibration:
             target.reset()
             port = loopback(target.url, PORTS)[1] if target.url else None
             connections = None if port is None else connected_clients(port)
+            plan.progress(
+                f"if this test is killed, `{freezer.by_hand}` or the next latencykit command "
+                "thaws the server"
+            )
             plan.progress(f"running {shlex.join(argv)}")
             with Tool(argv, folder) as tool:
                 observed = observe(plan, target, freezer, tool, base, connections)

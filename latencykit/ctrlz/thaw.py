@@ -12,7 +12,7 @@ import select
 import signal
 import time
 
-from latencykit.ctrlz.freeze import Target, thaw
+from latencykit.ctrlz.freeze import Target, thaw, thaw_left
 
 
 def main() -> None:
@@ -30,6 +30,7 @@ def main() -> None:
         data = os.read(0, 1 << 16)
         if not data:
             thaw(frozen)
+            thaw_left()
             return
         *lines, pending = (pending + data).split(b"\n")
         for line in lines:

@@ -11,7 +11,8 @@ import re
 import stat
 import time
 import weakref
-from functools import cached_property
+from functools import cache, cached_property
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -232,10 +233,46 @@ def _patience(url: str) -> dict[str, Any]:
         "client_kwargs": {
             "timeout": ClientTimeout(
                 total=longest, sock_connect=bounds.answer, sock_read=bounds.answer
-            )
+            ),
+            "trace_configs": [] if bounds.private else [_guard()],
         }
     }
     return known if web.start() == 0 else {web[1]: known}
+
+
+@cache
+def _guard() -> Any:
+    from aiohttp import TraceConfig
+
+    guard = TraceConfig()
+    guard.on_request_redirect.append(_stay_public)
+    return guard
+
+
+async def _stay_public(_session: object, _context: object, step: Any) -> None:
+    """Refuse a redirect from a public address into the network that this machine is part of."""
+    target = step.url.join(type(step.url)(step.response.headers.get("Location", "")))
+    if await _is_public(step.url.host) and not await _is_public(target.host):
+        raise CorruptInputError(
+            without_secrets(str(step.url)),
+            None,
+            f"it redirects to {target.host}, a private address",
+            "a public one",
+            "--allow-private (lk.limits(private=1)) follows it",
+        )
+
+
+async def _is_public(host: str | None) -> bool:
+    """True if every address of a host is reachable from everywhere; as good as that if none is."""
+    import asyncio
+    import ipaddress
+    import socket
+
+    try:
+        answers = await asyncio.get_running_loop().getaddrinfo(host or "", None)
+    except socket.gaierror:
+        return True
+    return all(ipaddress.ip_address(str(answer[4][0])).is_global for answer in answers)
 
 
 on_wait: list[Callable[[str, int], None]] = []
@@ -387,7 +424,7 @@ def opening(url: str) -> Iterator[None]:
         raise CorruptInputError(without_secrets(url), None, *_fault(error)) from error
 
 
-_QUOTED = 200  # characters of what a server says
+_QUOTED = 200  # characters of what a storage says; never of a web server's body
 
 
 def _fault(error: Exception) -> tuple[str, str, str]:
@@ -404,11 +441,13 @@ def _fault(error: Exception) -> tuple[str, str, str]:
         return "the storage refuses access", "", "check the login and the address"
     if name == "TooManyRedirects":
         return "the server redirects in a circle", "", "check the address"
+    if _caused_by(error, lambda cause: type(cause).__module__ == "aiohttp.http_exceptions"):
+        return "the server's answer is not valid HTTP", "", "try again, or check the address"
     if isinstance(status, int) and status >= 300:
-        reason = f"{status} {getattr(error, 'message', '')}".strip()
+        phrases = {code.value: f" {code.phrase}" for code in HTTPStatus}
         hints = {401: "check the login", 403: "check the login", 429: "try later"}
         hint = "try later" if status >= 500 else hints.get(status, "check the address")
-        return f"the server answered {printable(without_secrets(reason), _QUOTED)}", "", hint
+        return f"the server answered {status}{phrases.get(status, '')}", "", hint
     if isinstance(error, ValueError) and "range requests" in str(error):
         return "the server sent the file instead of the range that was asked for", "", "try again"
     reason = getattr(error, "strerror", None) or str(error) or name

@@ -12,7 +12,7 @@ import numpy as np
 
 import latencykit
 from latencykit._arrays import ragged
-from latencykit._files import naming
+from latencykit._files import whole
 from latencykit._processes import own_command
 from latencykit._records import record
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -79,6 +79,8 @@ def hiccup(
     and not counted, and Ctrl+Z, which stops both, is counted.
     Nothing is subtracted: an idle machine shows its timer's own lateness, some 50 to 150 µs on
     Linux (jHiccup subtracts the shortest that it saw).
+
+    The file appears, or replaces an older one, when the recording ends, with Ctrl+C too.
     """
     step = int(parse_duration(resolution, "s"))
     if not _FINEST <= step <= 10**10:
@@ -88,13 +90,19 @@ def hiccup(
         raise InvalidArgumentError(f"the duration must be longer than nothing, not {duration!r}")
     width = interval_width(interval)
     version = latencykit.__version__
-    with naming(Path(path), Path(path)), Path(path).open("wb") as stream:
-        head = [
-            f"Logged with latencykit hiccup {version}, resolution {format_duration(step)}",
-            "latencykit measure: response, corrected: schedule, loop: open",
-        ]
+    head = [
+        f"Logged with latencykit hiccup {version}, resolution {format_duration(step)}",
+        "latencykit measure: response, corrected: schedule, loop: open",
+    ]
+    asked: BaseException | None = None
+    with whole(Path(path)) as temporary, temporary.open("wb") as stream:
         meter = _Meter(stream, width, step, head, progress)
-        meter.run(end)
+        try:
+            meter.run(end)
+        except (KeyboardInterrupt, SystemExit) as ended:  # what was recorded is a log
+            asked = ended
+    if asked is not None:
+        raise asked
     from latencykit.core.histogram_log import HistogramLog
     from latencykit.io.reading import read
 

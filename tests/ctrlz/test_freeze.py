@@ -114,6 +114,82 @@ def test_a_parent_and_a_watchdog_killed_together_thaw(victim) -> None:
 
 
 @pytest.mark.slow
+def test_the_next_command_thaws_what_is_frozen_when_all_watchdogs_are_killed(
+    victim, tmp_path
+) -> None:
+    code = (
+        "import os, sys; from latencykit.ctrlz.freeze import Freezer, tree\n"
+        "f = Freezer([int(sys.argv[1])]); f.stop(60); print(f.by_hand)\n"
+        "print(*tree([f._watchdog.pid]), flush=True); sys.stdin.read()\n"
+    )
+    runtime = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path)}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, str(victim.pid)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=runtime,
+    )  # fmt: skip
+    assert parent.stdout.readline().decode() == "\n"  # it is frozen already
+    watchdogs = [*map(int, parent.stdout.readline().split())]
+    assert len(watchdogs) == 2
+    command = [sys.executable, "-m", "latencykit", "--version"]
+    subprocess.run(command, env=runtime, check=True)
+    assert _state(victim.pid) == "T"  # of a test that is under way
+    for pid in watchdogs:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in (parent.pid, *watchdogs):
+        os.kill(pid, signal.SIGKILL)
+    parent.communicate()
+    assert _state(victim.pid) == "T"
+    done = subprocess.run(command, env=runtime, capture_output=True, text=True, check=True)
+    assert done.stderr == f"thawed what a killed test had left frozen: {victim.pid}\n"
+    assert _until(lambda: _state(victim.pid) != "T")
+    assert not list(tmp_path.glob("*/*"))
+    assert not subprocess.run(command, env=runtime, capture_output=True, check=True).stderr
+
+
+def test_what_was_stopped_before_stays_stopped(victim) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
+        "print(p.pid, flush=True); p.wait()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        child = int(parent.stdout.readline())
+        os.kill(child, signal.SIGSTOP)
+        assert _until(lambda: _state(child) == "T")
+        with Freezer([parent.pid]) as freezer:
+            freezer.stop(60)
+            assert _state(parent.pid) == "T"
+        assert _until(lambda: _state(parent.pid) != "T")
+        assert _state(child) == "T"
+        parent.kill()
+        os.kill(child, signal.SIGKILL)
+    os.kill(victim.pid, signal.SIGSTOP)
+    assert _until(lambda: _state(victim.pid) == "T")
+    with (
+        Freezer([victim.pid]) as freezer,
+        pytest.raises(LatencyKitError, match="stopped already"),
+    ):
+        freezer.stop(0.1)
+    assert _state(victim.pid) == "T"
+
+
+def test_a_thread_and_a_group_with_an_ancestor_are_refused() -> None:
+    code = "import threading; threading.Thread(target=input).start(); print(flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        thread = max(int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir())
+        with pytest.raises(InvalidArgumentError, match=f"a thread of process {process.pid}"):
+            Freezer([thread])
+        process.communicate(b"\n")
+    with pytest.raises(InvalidArgumentError, match="this program"):
+        Freezer([-os.getpgid(os.getppid())])
+
+
+@pytest.mark.slow
 def test_a_stopped_watchdog_does_not_prolong_a_freeze(victim) -> None:
     freezer = Freezer([victim.pid])
     freezer.stop(0.3)

@@ -80,21 +80,30 @@ def test_a_log_is_written_and_says_how_it_was_measured(tmp_path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_ctrl_c_leaves_a_whole_file(tmp_path) -> None:
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_the_file_is_whole_or_the_old_one(tmp_path, number) -> None:
     path = tmp_path / "h.hlog"
+    path.write_text("old")
     code = (
-        "import sys; from latencykit.record.hiccup import hiccup; hiccup(sys.argv[1], interval=0.1)"
+        "import sys; from latencykit.record.hiccup import hiccup\n"
+        "from latencykit.cli.signals import handle_signals\n"
+        "with handle_signals(): hiccup(sys.argv[1], interval=0.1)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stderr=subprocess.DEVNULL
     ) as process:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and (
-            not path.exists() or path.read_bytes().count(b"HISTF") < 2
+            sum(part.read_bytes().count(b"HISTF") for part in tmp_path.iterdir()) < 2
         ):
             time.sleep(0.02)
-        os.kill(process.pid, signal.SIGINT)
+        assert path.read_text() == "old"
+        os.kill(process.pid, getattr(signal, number))
         assert process.wait(30) != 0
+    if number == "SIGKILL":
+        assert path.read_text() == "old"
+        return
+    assert [part.name for part in tmp_path.iterdir()] == ["h.hlog"]
     assert path.read_bytes().endswith(b"\n")
     assert lk.read(path).histogram().count > 100
 

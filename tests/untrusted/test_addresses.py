@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import gzip
 import os
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from latencykit.io import files
 from tests.conftest import DATA
 from tests.servers import served
 
@@ -77,6 +79,60 @@ def test_a_body_is_not_quoted(run: Any) -> None:
         status, _, err = run("-q", "summary", url, "--limit", "tries=1")
     assert (status, err.count("\n")) == (2, 1)
     assert len(err) < 400
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    """A log, and a redirect to it by the other name of this machine."""
+
+    def do_GET(self) -> None:
+        if "away" in self.path:
+            port = self.server.server_address[1]
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{port}/a.hlog")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        body = LOG.read_bytes()
+        self.send_response(200)
+        # a body that is longer than it says
+        self.send_header("Content-Length", "2" if "longer" in self.path else str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_a_public_address_does_not_redirect_into_the_own_network(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def public(host: str | None) -> bool:
+        return host == "localhost"
+
+    with served(Redirecting) as server:
+        url = f"http://localhost:{server.server_port}/away.hlog"
+        assert run("-q", "summary", url)[0] == 0  # from one private address to another
+        monkeypatch.setattr(files, "_is_public", public)
+        status, out, err = run("-q", "summary", url)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "it redirects to 127.0.0.1" in err
+        assert "--allow-private" in err
+        assert run("-q", "summary", url, "--allow-private")[0] == 0
+        longer = f"http://localhost:{server.server_port}/longer.hlog"
+        status, _, err = run("-q", "summary", longer, "--limit", "tries=1")
+        assert (status, err.count("\n")) == (2, 1)
+        assert "HIST" not in err
+
+
+def test_private_addresses_are_known_in_all_spellings() -> None:
+    private = ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1", "0.0.0.0"]
+    for host in (*private, "2130706433", "localhost", "fd00::1"):
+        assert not asyncio.run(files._is_public(host)), host
+    for host in ("8.8.8.8", "2001:4860:4860::8888"):
+        assert asyncio.run(files._is_public(host)), host
 
 
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:1", "ucx://127.0.0.1:1", "nonsense://x"])
