@@ -272,7 +272,7 @@ def _thaw_left() -> None:
     """Continue the processes that a killed ``ctrlz`` left stopped, and say so."""
     from latencykit._files import runtime_folder
 
-    if any(runtime_folder().glob("frozen-*.json")):
+    if runtime_folder().is_dir():
         from latencykit.ctrlz.freeze import thaw_left
 
         if left := ", ".join(map(str, thaw_left())):

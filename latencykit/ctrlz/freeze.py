@@ -326,7 +326,7 @@ def _remember(frozen: Sequence[Target], table: dict[int, Process]) -> None:
     folder = runtime_folder()
     path = folder / f"frozen-{os.getpid()}.json"
     if not frozen:
-        path.unlink(missing_ok=True)
+        _forget(path)
         return
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.is_symlink():  # somebody else's
@@ -336,6 +336,13 @@ def _remember(frozen: Sequence[Target], table: dict[int, Process]) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(record), encoding="utf-8")
     part.replace(path)
+
+
+def _forget(path: Path) -> None:
+    """Remove a record, and the folder with the last one."""
+    path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        path.parent.rmdir()
 
 
 def thaw_left() -> list[Target]:
@@ -359,7 +366,7 @@ def thaw_left() -> list[Target]:
         if watchdog not in alive:  # it would thaw them itself
             frozen = [target for target in frozen if isinstance(target, str) or target in alive]
             thaw(frozen)
-            path.unlink(missing_ok=True)
+            _forget(path)
             left += frozen
     return left
 

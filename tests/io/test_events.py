@@ -71,7 +71,7 @@ def test_all_pauses_of_all_collectors_count(name: str) -> None:
     text = (DATA / name).read_text()
     lengths = re.findall(r"Pause .*? (\d+\.\d+)ms$", text, re.MULTILINE)
     found = read_events(DATA / name)
-    pauses = np.char.startswith(found.label, "Pause")
+    pauses = np.char.startswith(found.label.astype(str), "Pause")
     assert pauses.sum() == len(lengths)
     if "afepoint" not in text:  # which begin before the pause that they are for
         assert sum(found.end - found.start) == pytest.approx(
