@@ -94,8 +94,9 @@ def coded(cells: Cells | Sequence[str] | Sequence[bytes]) -> tuple[AnyArray, lis
     if not isinstance(cells, np.ndarray):
         rank: dict[Any, int] = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}
         numbers = np.fromiter(map(rank.__getitem__, cells), np.int32, len(cells))
-        texts = [x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in rank]
-        return numbers, [text if text is None else str(text) for text in texts]
+        decoded = (x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in rank)
+        texts: list[Any] = [x if x is None else str(x) for x in decoded]
+        return numbers, texts
     distinct, index, codes = np.unique(cells, return_index=True, return_inverse=True)
     order = np.argsort(index)  # as they occur
     place = np.argsort(order)
