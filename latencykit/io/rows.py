@@ -302,7 +302,7 @@ def _plain(data: bytes, skip: int, layout: RowLayout) -> Table | None:
             return None
         columns[name] = values
     for name in layout.words:
-        columns[name] = Words.of(cells(name))
+        columns[name] = Words.of(cells(name)).sorted()
     return Table(columns)
 
 
