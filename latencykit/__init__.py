@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.retime import retime as retime
     from latencykit.analysis.slo import SLO as SLO
     from latencykit.analysis.stalls import find_stalls as find_stalls
+    from latencykit.assertions import assert_latency as assert_latency
     from latencykit.core.buckets import Buckets as Buckets
     from latencykit.core.buckets import EdgeBuckets as EdgeBuckets
     from latencykit.core.buckets import HdrBuckets as HdrBuckets
@@ -86,6 +87,7 @@ _MODULE_OF = {
     "retime": "analysis.retime",
     "SLO": "analysis.slo",
     "find_stalls": "analysis.stalls",
+    "assert_latency": "assertions",
     "Buckets": "core.buckets",
     "EdgeBuckets": "core.buckets",
     "HdrBuckets": "core.buckets",

@@ -1,0 +1,324 @@
+"""How often latency assertions are wrong: ``python -m tests.benchmarks.assertions`` prints Markdown.
+
+* simulated: systems whose latencies and machine are drawn, so that no time passes. A cell is how
+  many of its tests failed; what may fail, and what should, is in its head.
+* limits: the same systems against a limit.
+* real: ten functions on this machine, against themselves and against a slower self, alone and with
+  two busy processes beside it. Every test takes up to its budget.
+
+``--quick`` takes a minute, ``--only real --runs 300`` hours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import http.client
+import http.server
+import itertools
+import json
+import os
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from scipy.signal import lfilter
+from scipy.special import ndtr
+
+from latencykit.assertions import RULES, Latency, LimitEvidence, PairEvidence, UndecidedWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from latencykit._typing import Floats
+
+CALL = 200e3  # ns, the median of a call
+WORLDS = ("i.i.d.", "bimodal", "drift of 10 s", "GC", "loaded neighbour", "frequency steps")
+ALLOWED = {50: 0.1, 95: 0.2, 99: 0.2}
+SECONDS = {50: 3.0, 95: 10.0, 99: 10.0}
+CHANGES = (0.0, 0.1, 0.2, 0.5)
+
+
+def _steps(rng: np.random.Generator, dwell: float, level: Callable[[], float]) -> Floats:
+    """A level per ms of 10 s, that changes after exponential times."""
+    lengths = 1 + rng.exponential(dwell * 1e3, 2000).astype(int)
+    lengths = lengths[: 1 + int(np.searchsorted(np.cumsum(lengths), 10_000))]
+    return np.repeat([level() for _ in lengths], lengths)[:10_000]
+
+
+class Machine:
+    """Latencies of calls, by their times and by what is slower in the code."""
+
+    def __init__(self, world: str, rng: np.random.Generator) -> None:
+        self.world, self._rng = world, rng
+        self._slow, self._load = np.ones(10_000), np.zeros(10_000)
+        if world == "drift of 10 s":
+            decay = np.exp(-1e-3)  # of 10 ms
+            noise = rng.normal(0, 0.2, 1000) * np.where(np.arange(1000), np.sqrt(1 - decay**2), 1)
+            self._slow = np.exp(np.repeat(lfilter([1], [1, -decay], noise), 10))
+        elif world == "frequency steps":
+            self._slow = _steps(rng, 1.0, lambda: rng.choice([1.0, 1.3, 1.8]))
+        elif world == "loaded neighbour":  # half of the time, 0 to 90 % of a core
+            self._load = _steps(rng, 0.5, lambda: max(0.0, rng.uniform(-0.9, 0.9)))
+            self._slow = 1 + 0.6 * self._load
+
+    def calls(self, seconds: Floats, slowest: Floats | float, change: float) -> Floats:
+        """Latencies, of which the slowest share of the code's own is slower by a change."""
+        rng, z = self._rng, self._rng.normal(size=seconds.shape)
+        rank, values = ndtr(z), CALL * np.exp(0.3 * z)
+        if self.world == "bimodal":
+            slow = rng.random(z.shape) < 0.1
+            rank = np.where(slow, 0.9 + 0.1 * rank, 0.9 * rank)
+            values = np.where(slow, 4 * CALL, CALL) * np.exp(0.1 * z)
+        at = np.minimum((seconds * 1e3).astype(int), 9_999)
+        values = values * np.where(rank >= 1 - slowest, 1 + change, 1.0) * self._slow[at]
+        if self.world == "GC":  # twice a second
+            values += (rng.random(z.shape) < values / 5e8) * rng.uniform(5e6, 20e6, z.shape)
+        # A tenth of what the scheduler takes is not in its account.
+        preempted = rng.random(z.shape) < 0.1 * values * self._load[at] / 4e6
+        return values + preempted * rng.exponential(3e6, z.shape)
+
+
+def compared(world: str, percentile: int, change: float, seed: int, allowed: float) -> str:
+    """One test of new calls against old ones: the verdict."""
+    rng = np.random.default_rng([WORLDS.index(world), percentile, round(100 * change), seed])
+    machine, evidence = Machine(world, rng), PairEvidence(percentile, allowed)
+    calls = int(RULES.block_ns / CALL)
+    pairs = int(RULES.batch_ns / (2 * calls * CALL)) + 1
+    spent = 2 * pairs * calls * CALL * 1.1e-9
+    for start in np.arange(0, SECONDS[percentile], spent):
+        seconds = start + np.arange(2 * pairs * calls).reshape(pairs, 2, calls) * CALL * 1.1e-9
+        side = rng.permuted(np.tile([0, 1], (pairs, 1)), axis=1)
+        slowest = np.where(side, 2 * (1 - percentile / 100), -1)[..., None]
+        values = machine.calls(seconds, slowest, change)
+        verdict = evidence.add([*values[side == 0]], [*values[side == 1]])
+        if verdict:
+            return verdict
+    return "undecided"
+
+
+@cache
+def percentile_of(world: str, percentile: int) -> float:
+    """The percentile of calls in the long run."""
+    runs = (Machine(world, np.random.default_rng([9, seed])) for seed in range(200))
+    seconds = np.arange(0, 10, 2e-3)
+    return float(np.percentile(np.stack([run.calls(seconds, 0, 0) for run in runs]), percentile))
+
+
+def limited(world: str, percentile: int, factor: float, seed: int) -> str:
+    """One test against a limit of twice the percentile, with calls slower by a factor."""
+    rng = np.random.default_rng([WORLDS.index(world), percentile, round(100 * factor), seed])
+    machine = Machine(world, rng)
+    evidence = LimitEvidence(percentile, 2 * percentile_of(world, percentile) / factor)
+    calls, blocks = int(RULES.limit_block_ns / CALL), int(0.25e9 / RULES.limit_block_ns)
+    for start in np.arange(0, 10, 0.25):
+        seconds = start + np.arange(blocks * calls).reshape(blocks, calls) * CALL * 1e-9
+        verdict = evidence.add([*machine.calls(seconds, 0, 0)])
+        if verdict:
+            return verdict
+    return "undecided"
+
+
+def _share(test: Callable[[int], str], runs: int, verdict: str = "failed") -> str:
+    found = sum(test(seed) == verdict for seed in range(runs))
+    return f"{found} of {runs:,}"
+
+
+def simulated(runs: int, others: int) -> Iterator[str]:
+    """Tables of failures: by world, percentile and change."""
+    yield "#### Simulated: failures of `compare`, calls of 0.2 ms\n"
+    yield (
+        "| world | percentile, allowed, budget | nothing changed | nothing changed, nothing allowed "
+        "| +10 % | +20 % | +50 % |"
+    )
+    yield "|---|---|--:|--:|--:|--:|--:|"
+    for world, (percentile, allowed) in itertools.product(WORLDS, ALLOWED.items()):
+        cells = [
+            _share(partial(_compared, world, percentile, change, allowed), count)
+            for change, allowed, count in (
+                (0.0, allowed, runs), (0.0, 0.0, others),
+                *((change, allowed, others) for change in CHANGES[1:]),
+            )
+        ]  # fmt: skip
+        head = f"p{percentile}, +{100 * allowed:.0f} %, {SECONDS[percentile]:.0f} s"
+        yield f"| {world} | {head} | {' | '.join(cells)} |"
+
+
+def _compared(world: str, percentile: int, change: float, allowed: float, seed: int) -> str:
+    return compared(world, percentile, change, seed, allowed)
+
+
+def limits(runs: int) -> Iterator[str]:
+    """A table of failures of limits."""
+    yield "\n#### Simulated: failures of a limit of twice the percentile in the long run, 10 s\n"
+    yield "| world | percentile | nothing changed | × 1.5 | × 3 |"
+    yield "|---|---|--:|--:|--:|"
+    for world, percentile in itertools.product(WORLDS, (50, 95, 99)):
+        tests = (partial(limited, world, percentile, factor) for factor in (1.0, 1.5, 3.0))
+        cells = " | ".join(_share(test, runs) for test in tests)
+        yield f"| {world} | p{percentile} | {cells} |"
+
+
+# ------------------------------------------------------------ this machine
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def functions() -> Iterator[dict[str, Callable[[], object]]]:
+    """Ten functions of 5 µs to 1 ms."""
+    table = {str(number): number for number in range(1000)}
+    keys, text = list(table)[::10], json.dumps(table)
+    data, numbers = os.urandom(2000) + bytes(20_000), np.random.default_rng(1).normal(size=20_000)
+    pattern, lines = re.compile(r"(\d+)=(\w+)"), "a 12=xy b 7=z " * 100
+    base = sqlite3.connect(":memory:")
+    base.execute("create table t (id integer primary key, name text)")
+    base.executemany("insert into t values (?, ?)", ((at, str(at)) for at in range(10_000)))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    client = http.client.HTTPConnection("127.0.0.1", server.server_port)
+
+    def get() -> bytes:
+        client.request("GET", "/")
+        return client.getresponse().read()
+
+    try:
+        yield {
+            "100 dict lookups": lambda: [table[key] for key in keys],
+            "JSON": lambda: json.loads(text),
+            "SQLite": lambda: base.execute("select max(name) from t where id < 500").fetchone(),
+            "gzip": lambda: gzip.compress(data, 6),
+            "HTTP": get,
+            "sorted": lambda: sorted(numbers[:2000].tolist()),
+            "numpy": lambda: np.sort(numbers),
+            "regular expression": lambda: pattern.findall(lines),
+            "SHA-256": lambda: hashlib.sha256(data).hexdigest(),
+            "sleep": lambda: time.sleep(0.0005),
+        }
+    finally:
+        client.close()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        base.close()
+
+
+@contextlib.contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Some busy processes beside this one."""
+    command = [sys.executable, "-c", "while True: pass"]
+    started = [subprocess.Popen(command) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def slower(function: Callable[[], object], often: float) -> Callable[[], object]:
+    """A function, of whose calls a share takes longer by 30 % of the median."""
+
+    def timed() -> int:
+        start = time.perf_counter_ns()
+        function()
+        return time.perf_counter_ns() - start
+
+    more = 0.3 * float(np.median([timed() for _ in range(50)]))
+    coins = itertools.cycle([random.random() < often for _ in range(10_007)])
+
+    def run() -> None:
+        function()
+        if next(coins):
+            end = time.perf_counter_ns() + more
+            while time.perf_counter_ns() < end:
+                pass
+
+    return run
+
+
+def real(runs: int, budget: float, until: float) -> Iterator[str]:
+    """A table of failures on this machine; cells count the tests for which there was time."""
+    latency = Latency()
+
+    def tested(function: Callable[[], object], often: float, allow: str) -> str:
+        base, new = slower(function, 0.0), slower(function, often)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndecidedWarning)
+            try:
+                return str(latency.compare(base, new, allow=allow, budget=budget).verdict)
+            except AssertionError:
+                return "failed"
+
+    plans = [
+        (processes, often, allow)
+        for processes in (0, 2)
+        for often, allow in ((0.0, "+20% p95"), (0.05, "+10% p97"))
+    ]
+    with functions() as known:
+        counts = {(name, plan): [0, 0, 0] for name in known for plan in plans}
+        for _ in range(runs):
+            for plan in plans:
+                with busy(plan[0]):
+                    for name, function in known.items():
+                        if time.time() < until:
+                            verdict = tested(function, *plan[1:])
+                            counts[name, plan][0] += 1
+                            counts[name, plan][1] += verdict == "failed"
+                            counts[name, plan][2] += verdict == "undecided"
+    yield f"\n#### This machine ({os.cpu_count()} cores), budget {budget:g} s: failures (undecided)\n"
+    yield (
+        "| function | nothing changed, +20 % p95 | with two busy processes "
+        "| 30 % more in 5 % of calls, +10 % p97 | with two busy processes |"
+    )
+    yield "|---|--:|--:|--:|--:|"
+    columns = [plans[0], plans[2], plans[1], plans[3]]
+    for name in known:
+        cells = (counts[name, plan] for plan in columns)
+        text = " | ".join(f"{failed} of {of} ({open_})" for of, failed, open_ in cells)
+        yield f"| {name} | {text} |"
+    total = np.array([[counts[name, plan] for plan in columns] for name in known]).sum(axis=0)
+    text = " | ".join(f"{failed} of {of} ({open_})" for of, failed, open_ in total.tolist())
+    yield f"| all | {text} |"
+
+
+@click.command()
+@click.option("--only", default="simulated,limits,real", help="Tables, with commas.")
+@click.option("--runs", default=0, help="Tests per cell; by default 600, 100 and 10.")
+@click.option("--budget", default=5.0, help="Seconds of a real test.")
+@click.option("--minutes", default=60.0, help="The real tests stop after this time.")
+@click.option("--quick", is_flag=True, help="Few tests: too few to quote.")
+def main(only: str, runs: int, budget: float, minutes: float, quick: bool) -> None:
+    """Print the tables."""
+    parts = {
+        "simulated": lambda: simulated(*((20, 10) if quick else (runs or 600, runs or 100))),
+        "limits": lambda: limits(10 if quick else runs or 100),
+        "real": lambda: real(1 if quick else runs or 10, budget, time.time() + 60 * minutes),
+    }
+    for name in only.split(","):
+        for line in parts[name]():
+            click.echo(line)
+
+
+if __name__ == "__main__":
+    main()
