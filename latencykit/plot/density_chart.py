@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved, statistic_text
 from latencykit.plot.axes import share_text, value_axis
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from numpy.typing import NDArray
 
     from latencykit._typing import Floats
     from latencykit.plot.series import Drawable, Limits
@@ -63,27 +63,6 @@ def shares(data: Any, edges: Floats) -> Floats:
         for edge in np.log(edges).tolist()
     ]
     return np.diff(below) / max(total, 1e-300)
-
-
-def modes(part: Floats) -> list[int]:
-    """Return the positions of up to three prominent peaks, the highest first.
-
-    A peak is prominent where it is three times as high as the valley towards any higher one, and
-    has at least 2 % of all values around it.
-    """
-    smooth = np.convolve(part, [0.25, 0.5, 0.25], "same")
-    padded = np.concatenate(([0.0], smooth, [0.0]))
-    peaks: list[int] = []
-    for peak in np.argsort(-smooth, kind="stable").tolist():
-        if len(peaks) == 3 or smooth[peak] <= 0:
-            break
-        if max(padded[peak], padded[peak + 2]) > smooth[peak]:
-            continue
-        valleys = [smooth[min(peak, other) : max(peak, other) + 1].min() for other in peaks]
-        around = part[max(0, peak - 4) : peak + 5].sum()
-        if all(3 * valley <= smooth[peak] for valley in valleys) and around >= 0.02:
-            peaks.append(peak)
-    return peaks
 
 
 def density(
@@ -164,7 +143,7 @@ def density(
     per_decade = bins / math.log10(edges[-1] / edges[0])
     height = f"share of requests per bin ({per_decade:.0f} bins per decade)"
     tidy(ax, "latency" if stored != "none" else "value", height)
-    spread = _SPREAD if any(part.wide.any() for part in filled.values()) else ""
+    spread = _SPREAD if any(part.wide for part in filled.values()) else ""
     head(ax, chart_title(series), joined(series, empty, spread), title, subtitle)
     return ax
 
@@ -177,10 +156,11 @@ class _Filled:
         weights = data.probabilities if model else data.counts
         index = data.index[weights > 0] if model else data.index
         self.unit: str = data.unit
-        self.low, self.high = data.buckets.low(index), data.buckets.high(index)
+        low, high = data.buckets.low(index), data.buckets.high(index)
         # Buckets with values that may lie anywhere in more than a tenth of their value.
-        self.wide: NDArray[np.bool_] = ~is_resolved(self.low, self.high)
-        middle = np.where(self.low > 0, self.low, self.high / 2)
+        self.wide = bool((~is_resolved(low, high)).any())
+        self.modes = [] if model else find_modes(data)
+        middle = np.where(low > 0, low, high / 2)
         self.lowest = float(middle[middle > 0][:1].min(initial=math.inf))
         at_zero = float(weights[data.buckets.high(data.index) <= 0].sum())
         self.zeros = at_zero if model else at_zero / data.count
@@ -226,12 +206,12 @@ def _name(
     for label, part in parts.items():
         line, filled = [lines[label]], series[label]
         if len(parts) == 1:
-            bottom, top = filled.low[filled.wide], filled.high[filled.wide]
-            for mode in modes(part):
-                if ((bottom < edges[mode + 1]) & (top > edges[mode])).any():
-                    continue  # not where it was measured, only spread over a wide bucket
-                at = (float(middle[mode]), float(part[mode]))
-                words = format_value(at[0], filled.unit, 2)
+            for mode in filled.modes:
+                place = int(np.searchsorted(edges, mode.value)) - 1
+                words = format_value(mode.value, filled.unit, 2)
+                if len(filled.modes) > 1:
+                    words += f"  {100 * mode.share:.2g} %"
+                at = (mode.value, float(part[max(place - 2, 0) : place + 3].max()))
                 labels.point(ax, words, at, line, above=True, color=MUTED)
         elif named:
             peak = int(np.argmax(part))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, overload
 import numpy as np
 
 from latencykit._text import brief_list, cause_text, format_items, printable
+from latencykit.analysis.modes import find_modes
 from latencykit.analysis.slow_times import incident_of
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.distribution import Distribution
@@ -234,6 +235,16 @@ def _drift(evidence: Tails) -> list[str]:
     return []
 
 
+def _modes(histogram: Histogram) -> list[str]:
+    """How many modes there are, if there are several: a mean or a median then describes none."""
+    modes = find_modes(histogram)
+    parts = [
+        f"{100 * mode.share:.2g} % around {format_value(mode.value, histogram.unit, 2)}"
+        for mode in modes
+    ]
+    return [f"{len(modes)} modes: {', '.join(parts)}"] if len(modes) > 1 else []
+
+
 def _findings(data: object, evidence: Any) -> list[str]:
     """Signs that the numbers are not what they seem, a sentence each."""
     histogram: Histogram = evidence.whole
@@ -320,11 +331,11 @@ def series_record(
             incident = None
             if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
-            findings = _findings(data, evidence)
+            shape = _modes(counted) if incident is None else [incident.text]
             record |= {
                 "tail_note": _tail_note(evidence, percentiles, confidence),
                 "incident": None if incident is None else _incident_record(incident),
-                "findings": [*([] if incident is None else [incident.text]), *findings],
+                "findings": [*shape, *_findings(data, evidence)],
             }
     if counted.count:
         notes += _add_means(record, counted, trims, brief=brief)
