@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from latencykit.analysis.slo import SLO as SLO
     from latencykit.analysis.stalls import find_stalls as find_stalls
     from latencykit.assertions import assert_latency as assert_latency
+    from latencykit.core.addition import merge as merge
     from latencykit.core.buckets import Buckets as Buckets
     from latencykit.core.buckets import EdgeBuckets as EdgeBuckets
     from latencykit.core.buckets import HdrBuckets as HdrBuckets
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from latencykit.core.events import Events as Events
     from latencykit.core.histogram import Histogram as Histogram
     from latencykit.core.histogram_log import HistogramLog as HistogramLog
-    from latencykit.core.histogram_log import merge as merge
     from latencykit.core.run import Run as Run
     from latencykit.core.samples import Samples as Samples
     from latencykit.core.summary import Summary as Summary
@@ -95,7 +95,7 @@ _MODULE_OF = {
     "Events": "core.events",
     "Histogram": "core.histogram",
     "HistogramLog": "core.histogram_log",
-    "merge": "core.histogram_log",
+    "merge": "core.addition",
     "Run": "core.run",
     "Samples": "core.samples",
     "Summary": "core.summary",

@@ -456,7 +456,7 @@ def evidence_of(data: Any) -> Evidence:
     counted = counted.to_unit("ns") if counted.unit in NANOSECONDS else counted
     evidence: Evidence = counted.evidence()
     if evidence.jackknife is not None and not evidence.jackknife.known:
-        return replace(evidence.whole).evidence()  # its course over time shows too little
+        evidence = replace(evidence.whole).evidence()  # its course over time shows too little
     return evidence
 
 

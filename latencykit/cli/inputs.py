@@ -125,7 +125,7 @@ def load(
 
 def _merged(entries: Sequence[Input], name: str) -> Input:
     """Return the requests of all series as one."""
-    from latencykit.core.histogram_log import merge
+    from latencykit.core.addition import merge
 
     data = merge([entry.data for entry in without_aggregates(entries)])
     return Input(name, data.with_run(tags=()), entries[0].path, name)
@@ -319,7 +319,7 @@ class _Several:
 
 def merged_whole(given: Inputs) -> Any:
     """Return all series merged with every interval; None if the files are too large for that."""
-    from latencykit.core.histogram_log import merge
+    from latencykit.core.addition import merge
     from latencykit.io.files import size_of
 
     paths = [path for _, path in expand(given.files)]

@@ -51,7 +51,8 @@ def command(
     """
     from latencykit.analysis.compare import unit_doubts
     from latencykit.core import is_summary
-    from latencykit.core.histogram_log import HistogramLog, merge
+    from latencykit.core.addition import merge
+    from latencykit.core.histogram_log import HistogramLog
     from latencykit.distributed.parts import carried
     from latencykit.io.hlog import as_log
     from latencykit.io.writing import write_series

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
     from latencykit.core.dependence import Dependence
-    from latencykit.core.histogram import Histogram
 
 
 _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
@@ -347,7 +346,7 @@ class Evidence(Value):
         The histogram of all requests.
     """
 
-    whole: Histogram
+    whole: Any
 
     @property
     def dependence(self) -> Dependence | None:
@@ -660,7 +659,7 @@ def _above(table: Floats, group: Ints, share: Floats) -> Floats:
 
 
 def tails_of_requests(
-    moment: Ints, value: Ints, open_above: Ints, tag: Ints | None, whole: Histogram
+    moment: Ints, value: Ints, open_above: Ints, tag: Ints | None, whole: Any
 ) -> Tails:
     """Return requests as slots of time × groups of latencies."""
     begin = np.concatenate((moment, open_above))

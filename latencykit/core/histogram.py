@@ -12,7 +12,6 @@ import numpy as np
 from latencykit._arrays import Value, read_only
 from latencykit._records import record
 from latencykit._text import brief_list
-from latencykit.core import is_summary
 from latencykit.core.buckets import (
     COST,
     CellBuckets,
@@ -878,11 +877,11 @@ def as_interval(histogram: Histogram) -> tuple[Buckets, Ints, Ints]:
 # Stepping down to a histogram, or to one number per run, with an error for data that cannot.
 
 
-def histogram_of(data: object, purpose: str) -> Histogram:
+def histogram_of(data: Any, purpose: str) -> Histogram:
     """Return the histogram of a data type, in nanoseconds where its values have a unit."""
     name = getattr(getattr(data, "run", None), "source", None) or "this source"
-    if is_summary(data):
-        names = [*data.stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
+    if (stats := getattr(data, "stats", None)) is not None:
+        names = [*stats, *(f"p{format_percentile(p)}" for p in data.reported_percentiles)]
         seen = brief_list(names, 8) or "numbers of requests"
         raise DataNotAvailableError(
             f"{name}: {purpose} needs the full distribution, but this source contains only "
@@ -901,7 +900,7 @@ def histogram_of(data: object, purpose: str) -> Histogram:
 
 def statistic_of(data: Histogram | Summary, name: str, confidence: float = 0.95) -> float:
     """Return one statistic of a run, or NaN if it is unsupported or unresolved."""
-    if is_summary(data):
+    if not isinstance(data, Histogram):
         try:
             return float(
                 data.percentile(float(name[1:])) if name.startswith("p") else data.stats[name]

@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._arrays import Value, equal, read_only
 from latencykit._records import record
 from latencykit._text import did_you_mean, option
-from latencykit.core import is_summary, log_cache
+from latencykit.core import log_cache
 from latencykit.core.blocks import (
     Block,
     MemoryPart,
@@ -42,7 +42,7 @@ from latencykit.core.histogram import (
 )
 from latencykit.core.log_cache import LogCache, Request, Shelf
 from latencykit.core.quantiles import PercentileRow, distinct
-from latencykit.core.run import Run, merge_runs, require_data
+from latencykit.core.run import Run, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -56,17 +56,15 @@ from latencykit.units import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import Floats, Ints
-    from latencykit.core import Data
     from latencykit.core.blocks import Fold, Part
     from latencykit.core.buckets import Buckets, Counts
     from latencykit.core.evidence import TailEvents
-    from latencykit.core.samples import Samples
     from latencykit.units import Moment
 
 
@@ -1009,54 +1007,3 @@ class LogPart:
         """Yield the log's blocks of the given rows, numbered as the log numbers them."""
         for block in self._log._view(rows)._blocks():
             yield block.numbered(rows[block.rows])
-
-
-# ------------------------------------------------------------
-# Adding up data types of any kind: what may be added is, what may not says why.
-
-
-def merge(
-    series: Iterable[Data] | Mapping[str, Data], align: str = "absolute"
-) -> HistogramLog | Histogram | Samples:
-    """Add up what several hosts, files or runs measured.
-
-    Parameters
-    ----------
-    series : iterable or mapping of data types
-        Logs give a log, requests with their starts give requests; anything else steps down to
-        histograms and gives a histogram.
-    align : {"absolute", "relative"}
-        How logs or requests are laid side by side: by the clock, or by the time since each began.
-
-    Returns
-    -------
-    HistogramLog, Samples or Histogram
-
-    Raises
-    ------
-    IncompatibleDataError
-        For summaries (an average of percentiles is the percentile of nothing), and for different
-        units, measures or corrections.
-
-    Examples
-    --------
-    >>> from latencykit.core.histogram import Histogram
-    >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
-    900.0
-    """
-    given = series.values() if hasattr(series, "values") else series
-    parts: list[Any] = list(given) if hasattr(given, "__iter__") else [given]
-    if not parts:
-        raise InvalidArgumentError("there is nothing to merge")
-    for part in parts:
-        require_data(part, "merge")
-        if is_summary(part):
-            _ = part + part
-    if all(isinstance(part, HistogramLog) for part in parts):
-        return merge_logs(parts, align)
-    join = getattr(type(parts[0]), "_joined", None)  # of requests
-    if join and all(type(part) is type(parts[0]) for part in parts):
-        together: Samples | None = join(parts, align)
-        if together is not None:
-            return together
-    return reported(merge_histograms([part.histogram() for part in parts]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,14 +21,12 @@ from latencykit.units import format_range, format_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import AnyArray, Flags, Floats, Ints
     from latencykit.core.buckets import Buckets
-    from latencykit.core.histogram import Histogram
 
 
 LEAST_EVENTS = 20
@@ -599,10 +597,11 @@ def percentile_frame(rows: Iterable[PercentileRow]) -> pd.DataFrame:
 
 
 # ------------------------------------------------------------
-# Percentiles of a histogram: the value, the edges between which it lies, and what supports it.
+# Percentiles of a `Histogram` (which imports this module): the value, the edges between which it
+# lies, and what supports it.
 
 
-def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+def values_at(histogram: Any, p: Floats) -> tuple[Floats, Ints, NDArray[np.bool_]]:
     """Return value, bucket position and "this is only a lower bound" of each percentile."""
     total = histogram.count + histogram.censored
     rank = ranks(p, total)
@@ -632,9 +631,7 @@ def values_at(histogram: Histogram, p: Floats) -> tuple[Floats, Ints, NDArray[np
     return values, position, (rank > below) & (histogram.censored > 0)
 
 
-def brackets_at(
-    histogram: Histogram, p: Floats
-) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+def brackets_at(histogram: Any, p: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return value, lower edge, upper edge and "this is only a lower bound" of each percentile.
 
     The edges are the bucket's, narrowed by the extremes and percentiles that the source reports;
@@ -670,7 +667,7 @@ def rows_of(columns: Mapping[str, AnyArray]) -> list[PercentileRow]:
 
 
 def columns_at(
-    histogram: Histogram,
+    histogram: Any,
     p: Floats,
     confidence: float,
     doubts: Sequence[Doubt],
@@ -713,7 +710,7 @@ def columns_at(
     }
 
 
-def stated_range(histogram: Histogram) -> tuple[float, float]:
+def stated_range(histogram: Any) -> tuple[float, float]:
     """Return the lowest and the highest value that the source reports, percentiles included."""
     top = histogram.reported_percentiles[1][-1] if histogram.reported_percentiles[1] else -np.inf
     return histogram.reported_stats.get("min", -np.inf), max(
@@ -721,7 +718,7 @@ def stated_range(histogram: Histogram) -> tuple[float, float]:
     )
 
 
-def least_of(histogram: Histogram) -> float:
+def least_of(histogram: Any) -> float:
     """Return the lowest edge; listed buckets may overlap, so it need not be the first."""
     candidates = (
         histogram.index if isinstance(histogram.buckets, EdgeBuckets) else histogram.index[:1]
@@ -729,7 +726,7 @@ def least_of(histogram: Histogram) -> float:
     return float(histogram.buckets.low(candidates).min())
 
 
-def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
+def _reported_around(histogram: Any, p: Floats) -> tuple[Floats, Floats]:
     """Values reported for the next percentile at or below and at or above each, else infinite."""
     at, values = (np.asarray(side, np.float64) for side in histogram.reported_percentiles)
     before, after = np.searchsorted(at, p, "right") - 1, np.searchsorted(at, p, "left")
@@ -737,7 +734,7 @@ def _reported_around(histogram: Histogram, p: Floats) -> tuple[Floats, Floats]:
     return floor, np.where(after < at.size, values[np.minimum(after, at.size - 1)], np.inf)
 
 
-def highest_pinned_down(histogram: Histogram, limit: float) -> float:
+def highest_pinned_down(histogram: Any, limit: float) -> float:
     """Return the highest percentile up to `limit` known within a tenth, or 0."""
     if limit > 0:  # the buckets of most sources are narrow
         _, low, high, _ = brackets_at(histogram, np.array([limit]))

@@ -24,7 +24,7 @@ from latencykit._processes import safe_path
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import VARIABLE, jobs
-from latencykit.core.histogram_log import merge
+from latencykit.core.addition import merge
 from latencykit.core.summary import Summary
 from latencykit.distributed.parts import PartResult, checked
 from latencykit.distributed.results import BinnedLog, Totals

@@ -89,7 +89,7 @@ class Totals:
 
     @staticmethod
     def sum(totals: Sequence[Totals]) -> Totals:
-        """Return the sum; see `latencykit.core.histogram_log.merge` for what may be added."""
+        """Return the sum; see `latencykit.core.addition.merge` for what may be added."""
         if len(totals) == 1:
             return totals[0]
         alike: dict[Buckets, list[Histogram]] = {}

@@ -16,12 +16,13 @@ from latencykit.units import format_count, format_duration
 from latencykit.views.diagnosis import stalls_model, verdict_badge
 from latencykit.views.markup import as_sentence, esc
 from latencykit.views.page_data import DIGITS
+from latencykit.views.page_numbers import numbers_table
 from latencykit.views.page_series import (
     bin_width,
     edges_of,
     finest,
 )
-from latencykit.views.summary import headline, numbers_table
+from latencykit.views.summary import headline
 from latencykit.views.values import causes_text
 
 if TYPE_CHECKING:

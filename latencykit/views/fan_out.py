@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict
 
 from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.quantiles import is_resolved
 from latencykit.units import format_count, format_percentile
 from latencykit.views.markup import esc, section, table
 from latencykit.views.tables import MOST_ROWS, Table
-from latencykit.views.values import UnitFrom, number, percent
+from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,25 +18,9 @@ if TYPE_CHECKING:
     from latencykit._typing import JSONObject, PercentileName
     from latencykit.analysis.fan_out import FanOut
     from latencykit.core.run import Run
-    from latencykit.views.page_results import PageFanOut
 
 _SAME_SHARE = 5e-4
 """Shares that differ by less are one, in a table."""
-
-
-class UserPercentileRecord(TypedDict):
-    """A percentile of the users' latency."""
-
-    percentile: float
-    value: float | None
-    bucket_low: float | None
-    bucket_high: float | None
-    resolved: bool
-    supported: bool | None
-    at_least: bool
-    """The value is only a lower bound."""
-    cause: str | None
-    """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
 
 
 class UsersRecord(TypedDict):
@@ -232,6 +216,15 @@ _PERCENTILES = (50.0, 90.0, 99.0)
 
 _FIRST = 100
 """Calls at which the slider begins."""
+
+
+class PageFanOut(NamedTuple):
+    """A series' fan-out by number of calls: of independent calls, and mixed by its time bins."""
+
+    name: str
+    largest: float
+    independent: Sequence[FanOut]
+    mixed: Sequence[FanOut] | None
 
 
 def fan_out_model(answers: Sequence[PageFanOut]) -> list[dict[str, object]]:

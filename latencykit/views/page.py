@@ -23,6 +23,7 @@ from latencykit.views.explorer import explorer_html, header_html, page_model, pa
 from latencykit.views.fan_out import fan_out_model, fan_out_section
 from latencykit.views.markup import bullets, esc, section
 from latencykit.views.page_data import script_json
+from latencykit.views.page_numbers import key_table, shown_percentiles
 from latencykit.views.page_results import (
     as_raw,
     checked_limits,
@@ -43,7 +44,7 @@ from latencykit.views.page_series import (
 )
 from latencykit.views.provenance import InputFile, provenance
 from latencykit.views.slo import slo_section, slo_steps
-from latencykit.views.summary import key_table, shown_percentiles, trust
+from latencykit.views.summary import trust
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

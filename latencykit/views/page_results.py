@@ -22,6 +22,7 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import Doubt
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError, LatencyKitError
+from latencykit.views.fan_out import PageFanOut
 from latencykit.views.page_data import page_bins
 from latencykit.views.page_series import PAGE_SIZE, PageSeries, finest, most_slots
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from latencykit.analysis.compare import Comparison
     from latencykit.analysis.diagnosis import Diagnosis
     from latencykit.analysis.explain import Explanation
-    from latencykit.analysis.fan_out import FanOut
     from latencykit.core import Data
     from latencykit.units import Moment
 
@@ -202,16 +202,6 @@ def fan_outs_of(series: Sequence[PageSeries]) -> list[PageFanOut]:
         )
         for part, counted in measured[:_WITH_FAN_OUT]
     ]
-
-
-@record(eq=False)
-class PageFanOut:
-    """A series' fan-out by number of calls: of independent calls, and mixed by its time bins."""
-
-    name: str
-    largest: float
-    independent: Sequence[FanOut]
-    mixed: Sequence[FanOut] | None
 
 
 def stall_spans(diagnosed: Sequence[Diagnosed]) -> list[tuple[float, float]]:

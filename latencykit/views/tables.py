@@ -17,9 +17,12 @@ from latencykit.views.values import bare_value, causes_text, value_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from latencykit.views.fan_out import UserPercentileRecord
-    from latencykit.views.summary import TrimmedRecord
-    from latencykit.views.values import PercentileRecord, Span
+    from latencykit.views.values import (
+        PercentileRecord,
+        Span,
+        TrimmedRecord,
+        UserPercentileRecord,
+    )
 
 MOST_ROWS = 13
 """Rows of a table for a terminal of 24 lines, where a file has as many series as it likes."""

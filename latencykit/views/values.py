@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Percentile
     from latencykit.core.quantiles import PercentileRow
-    from latencykit.views.fan_out import UserPercentileRecord
 
 
 UnitFrom = Literal["file", "format", "option", "assumed"]
@@ -47,6 +46,34 @@ class PercentileRecord(TypedDict):
     """Independent events above the percentile, where requests depend on each other."""
     cause: str | None
     """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
+
+
+class UserPercentileRecord(TypedDict):
+    """A percentile of the users' latency."""
+
+    percentile: float
+    value: float | None
+    bucket_low: float | None
+    bucket_high: float | None
+    resolved: bool
+    supported: bool | None
+    at_least: bool
+    """The value is only a lower bound."""
+    cause: str | None
+    """Why not: few requests, one stall, drift, parts differ, as stated, timeouts."""
+
+
+class TrimmedRecord(TypedDict):
+    """A trimmed statistic."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    resolved: bool
+    definition: str
+    """The ranks or values that are kept."""
+    leaves_out: str
+    """The requests that are left out."""
 
 
 def number(value: float | None) -> float | int | None:
