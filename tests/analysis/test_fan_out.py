@@ -40,12 +40,6 @@ def test_one_call_is_the_source_itself():
         assert lk.fan_out(whole, 1).percentile(p) == whole.percentile(p)
 
 
-def test_several_numbers_are_answered_at_once():
-    log = lk.read(SCHEDULED)
-    one, ten = lk.fan_out(log, [1, 10])
-    assert ten.percentile(90) == lk.fan_out(log, 10).percentile(90) > one.percentile(90)
-
-
 def test_mixture_agrees_with_drawing_calls():
     rng = np.random.default_rng(2)
     parts = [rng.lognormal(13 + (k == 3), 0.5, 500) for k in range(6)]
@@ -53,14 +47,6 @@ def test_mixture_agrees_with_drawing_calls():
     drawn = np.concatenate([rng.choice(part, (20_000, 20)).max(1) for part in parts])
     for p in (10, 50, 90):
         assert found.percentile(p) == pytest.approx(np.percentile(drawn, p), rel=0.02)
-
-
-def test_unlike_layouts_meet_in_one():
-    rng = np.random.default_rng(2)
-    parts = [rng.lognormal(13, 0.5, 500) for _ in range(4)]
-    fine, coarse = log_of(*parts), log_of(*parts, digits=2)
-    both = lk.fan_out(fine + coarse, 10)
-    assert both.percentile(99) == pytest.approx(lk.fan_out(fine, 10).percentile(99), rel=0.02)
 
 
 def test_few_requests_per_interval_are_not_flattering():
@@ -74,14 +60,6 @@ def test_few_requests_per_interval_are_not_flattering():
     alone = fan_out(log, [5000])[0]
     assert alone.model == "independent"
     assert alone.note
-
-
-def test_tags_of_one_second_are_one_interval():
-    rng = np.random.default_rng(5)
-    parts = [rng.lognormal(13 + k % 2, 0.5, 400) for k in range(8)]
-    tagged = log_of(*parts, tags=[0, 1] * 4)
-    merged = log_of(*[np.concatenate(parts[k : k + 2]) for k in range(0, 8, 2)])
-    assert lk.fan_out(tagged, 10).percentile(90) == lk.fan_out(merged, 10).percentile(90)
 
 
 def test_quorum_and_hedge_and_correlation():
@@ -105,15 +83,6 @@ def test_shared_stalls_defeat_a_hedge():
     assert apart.percentile(99) < 1e8
 
 
-def test_support_is_that_of_one_call():
-    found = fan_out(lk.Histogram.of(np.arange(1, 100_001)), [100])[0]
-    assert found.leaf_percentile(99) == pytest.approx(99.98995, abs=1e-5)
-    assert found.supported(99)  # it takes 99,500 requests
-    assert not found.supported(99.9)
-    assert not found.supported(100)
-    assert not fan_out(lk.Histogram.of(np.arange(1, 99_001)), [100])[0].supported(99)
-
-
 def test_timeouts_are_slower_than_anything_known():
     durations = np.where(np.arange(1000) < 20, 2000.0, 5.0)
     requests = lk.Samples(
@@ -127,15 +96,6 @@ def test_timeouts_are_slower_than_anything_known():
     assert found[1].at_least(50)
     assert not found[1].supported(50)
     assert found[1].to_unit("ms").percentile(50) == pytest.approx(2000.0, rel=1e-3)
-
-
-def test_samples_know_when():
-    slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
-    requests = lk.Samples(start=np.arange(20_000), duration=slow, unit="ms")
-    assert fan_out(requests, [100])[0].model == "mixture"
-    assert fan_out(requests.select(np.arange(20_000)), [100], independent=True)[0].above[
-        99
-    ] == pytest.approx(0.634, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -231,15 +191,6 @@ def test_another_call_in_a_sequence_is_never_faster(values, n):
     assert is_slower(lk.sequential(one, n), lk.sequential(one, n + 1))
 
 
-def test_the_page_that_showed_it():
-    """Six thousand requests, a slow spell: p90 of 150 calls was below that of 120."""
-    rng = np.random.default_rng(8)
-    parts = [rng.exponential(5e6 if 20 <= k < 26 else 2e6, 100) for k in range(60)]
-    results = lk.fan_out(log_of(*parts), list(range(100, 200, 10)))
-    assert (np.diff([result.percentile(90) for result in results]) >= 0).all()
-    assert (np.diff([result.above[99.0] for result in results]) >= 0).all()
-
-
 def test_a_fan_out_is_a_distribution_a_table_and_html():
     log = lk.read(SCHEDULED)
     for result in (lk.fan_out(log, 100), lk.sequential(log, 3)):
@@ -262,14 +213,3 @@ def test_support_is_the_rule_of_single_calls_applied_to_users():
     assert not ten.supported(99.99)
     stalled = log_of(*[rng.lognormal(13 + 4 * (20 <= k < 35), 0.5, 800) for k in range(60)])
     assert not lk.fan_out(stalled, 10).supported(90)  # one stall decides it
-
-
-def test_nobody_waits_longer_than_the_slowest_call_took():
-    log = log_of(*[np.array([1_000_000.0] * 3 + [5_000_001.0]) for _ in range(40)])
-    for n in (1, 2, 30, 5000):
-        users = lk.fan_out(log, n)
-        assert users.percentile(100) == log.percentile(100)
-        assert users.rows([100.0])[0].bucket_high == log.percentile(100)
-    alone = lk.fan_out(log, 5000)
-    assert alone.model == "independent"
-    assert alone.above[99.0] == pytest.approx(1 - 0.99**5000)

@@ -40,14 +40,6 @@ def test_a_hedge_agrees_with_drawing(leaf: tuple[np.ndarray, np.ndarray]) -> Non
         )
 
 
-def test_a_shared_stall_defeats_it() -> None:
-    values = np.array([1.0, 5.0, 101.0])
-    above = np.array([0.05, 0.001, 0.0])
-    alone, shared = hedged(values, above, 5.0), hedged(values, above, 5.0, shared=1.0)
-    assert at(alone.values, alone.survival, 99.95) == 6
-    assert at(shared.values, shared.survival, 99.95) == 101
-
-
 def test_a_hedge_never_makes_it_slower(leaf: tuple[np.ndarray, np.ndarray]) -> None:
     values, above = leaf
     for delay in (0.0, 1.0, 1e9):
@@ -74,12 +66,6 @@ def test_a_sum_of_unlike_calls_is_exact_on_a_grid() -> None:
     found = sum_of([coin, slow], step=1.0)
     assert found.slow[10:13] == pytest.approx([0.25, 0.5, 0.25])
     assert found.fast == pytest.approx(found.slow)
-
-
-def test_buckets_widen_the_bracket() -> None:
-    leg = Leg(np.array([1.0]), np.array([2.0]), np.array([1.0]), times=3)
-    low, high = sum_of([leg], step=0.5).quantile(0.5)
-    assert (low[0], high[0]) == (3.0, 6.0)
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from tests.conftest import DATA
 CTRLZ = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
 TAGGED = DATA / "hlog/hdrhistogram-java-tags-basetime/log.hlog"
-JHICCUP = DATA / "hlog/jhiccup-gc-serial/hiccup.hlog"
 
 
 def test_every_command_is_listed_and_has_help(run):
@@ -195,14 +194,6 @@ def test_a_maximum_beyond_what_the_tool_can_count_is_at_least_that(run):
     assert "≥" not in run("summary", CTRLZ)[1]
 
 
-@pytest.mark.parametrize("style", ["table", "markdown", "csv"])
-def test_tables(run, style):
-    status, out, _ = run("summary", CTRLZ, "--format", style)
-    assert status == 0
-    assert "uncorrected.hlog" in out
-    assert "p99.9" in out
-
-
 @pytest.mark.parametrize(
     "kind", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
 )
@@ -215,12 +206,6 @@ def test_charts_of_every_kind(run, tmp_path, kind, suffix, magic):
     assert out.read_bytes().startswith(magic)
     assert out.stat().st_size > 5000
     assert [path.name for path in tmp_path.iterdir()] == [out.name]
-
-
-def test_the_same_input_gives_the_same_bytes(run, tmp_path):
-    for name in ("a.svg", "b.svg"):
-        run("-q", "chart", CTRLZ, "-o", tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_without_an_output_the_chart_goes_beside_the_input(run, tmp_path):
@@ -360,25 +345,6 @@ def test_mistakes_get_one_clear_line_and_status_2(run, tmp_path, monkeypatch, wo
     assert says in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_input_is_never_overwritten(run, tmp_path):
-    copy = tmp_path / "run.hlog"
-    copy.write_bytes(CTRLZ.read_bytes())
-    status, _, err = run("convert", copy, copy)
-    assert status == 2
-    assert "one of the inputs" in err
-    assert copy.read_bytes() == CTRLZ.read_bytes()
-
-
-def test_what_is_true_of_all_series_is_said_once(run):
-    _, out, _ = run("summary", TAGGED)
-    assert out.splitlines()[0] == "unit: ns (assumed; --unit states another)"
-    assert out.count("assumed") == 1
-    _, out, _ = run("summary", TAGGED, JHICCUP)
-    first = out.splitlines()[0]
-    assert first.endswith(": unit: ns (assumed; --unit states another)")
-    assert "jhiccup" not in first.lower()
 
 
 @pytest.mark.slow

@@ -131,16 +131,6 @@ def test_no_option_takes_what_is_not_a_number(run, tmp_path, monkeypatch, words)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_input_is_never_written_over_even_by_another_name(run, tmp_path):
-    path, link = tmp_path / "a.hlog", tmp_path / "b.hlog"
-    path.write_bytes(LOG.read_bytes())
-    os.link(path, link)
-    for words in (("convert", path, link), ("merge", path, "-o", link)):
-        assert run("-q", *words)[0] == 2
-    assert path.read_bytes() == LOG.read_bytes()
-    assert sorted(tmp_path.iterdir()) == [path, link]
-
-
 @pytest.mark.slow
 def test_a_reader_that_went_away_is_not_a_verdict():
     reader, writer = os.pipe()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from latencykit.analysis.fan_out import fan_out, sequential
 from latencykit.analysis.slo import check_limit
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.key_statistics import key_statistics
-from latencykit.core.quantiles import RESOLVED, brackets_at, is_resolved, statistic_text
+from latencykit.core.quantiles import RESOLVED, is_resolved, statistic_text
 from latencykit.units import format_range, format_row
 from latencykit.views.summary import intervals_text, series_record, summary_text
 
@@ -279,14 +278,6 @@ def test_a_comparison_of_ranges_gives_no_number():
     assert math.isnan(rows["tm99"].change)
 
 
-def test_several_runs_of_ranges_are_compared_by_what_is_known():
-    runs = [
-        of_tool(sample("lognormal", 4000 + k), (50.0, 99.0), "linear", mean=True) for k in range(10)
-    ]
-    found = lk.compare(runs[:5], runs[5:])
-    assert {row.statistic for row in found.changes} == {"p50", "p99", "p100", "mean"}
-
-
 def test_the_highest_supported_percentile_is_one_that_is_known():
     values = sample("pareto")
     h = of_tool(values, (50.0, 75.0, 90.0), "linear")
@@ -351,51 +342,6 @@ def test_the_columns_are_those_that_the_tool_printed():
         (True, 5_740_000_000, 5_740_000_000),
     ]
     assert "3.4–5.74 s" in summary_text([series_record("wrk", wrk(), [95, 99])])
-
-
-def test_fine_sources_have_the_usual_columns():
-    record = series_record("x", lk.Histogram.of(sample("lognormal")))
-    assert [row["percentile"] for row in record["percentiles"]][:4] == [50, 75, 90, 95]
-    assert record["ranges"] == {}
-    assert "–" not in summary_text([record])
-
-
-def test_a_mean_of_wide_buckets_is_a_range(monkeypatch):
-    record = series_record("x", in_buckets(sample("lognormal"), 2.0))
-    assert record["mean"] is None
-    assert (
-        record["ranges"]["mean"]["low"]
-        < sample("lognormal").mean()
-        < record["ranges"]["mean"]["high"]
-    )
-    assert record["highest_supported_percentile"] == 0
-    monkeypatch.setenv("COLUMNS", "200")
-    assert re.search(r"max.*mean", summary_text([record]).splitlines()[0])
-    assert summary_text([record]).splitlines()[1].count("–") >= 10
-
-
-def test_csv_names_the_columns_that_are_supported_and_resolved():
-    (row,) = csv.DictReader(
-        io.StringIO(summary_text([series_record("wrk", wrk(), [50, 95, 99.999])], "csv"))
-    )
-    assert row["resolved"].split() == ["p50", "p99.999"]
-    assert row["supported"].split() == ["p50", "p95"]
-    assert row["p95 (ns)"] == "5740000000"
-    assert row["tm99 (ns)"] == ""
-
-
-def test_printed_numbers_of_a_known_sample_are_not_called_too_few():
-    few, many, unknown = (
-        lk.Summary({}, {50.0: 1e6, 99.0: 2e6}, count) for count in (20, 10_000, None)
-    )
-    flags = [
-        [row["supported"] for row in series_record("x", one)["percentiles"]]
-        for one in (few, many, unknown)
-    ]
-    assert flags == [[True, False], [True, True], [None, None]]
-    assert "in brackets" not in summary_text([series_record("x", unknown)])
-    assert "in brackets" not in summary_text([series_record("x", many)])
-    assert "(2 ms)" in summary_text([series_record("x", few)])
 
 
 def test_intervals_mark_what_their_few_requests_cannot_support():
@@ -469,15 +415,6 @@ def test_frames_and_notebooks_say_what_is_resolved():
     assert "–" in repr(wide)
 
 
-def test_what_lies_beyond_the_last_printed_percentile_is_open():
-    h = lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000)
-    values, low, high, open_above = brackets_at(h, np.array([50.0, 80.0, 90.0, 95.0, 100.0]))
-    assert values.tolist() == [1e6, 2e6, 2e6, 2e6, 2e6]
-    assert low.tolist() == [1e6, 1e6, 2e6, 2e6, 2e6]
-    assert high.tolist() == [1e6, 2e6, 2e6, np.inf, np.inf]
-    assert open_above.tolist() == [False, False, False, True, True]
-
-
 def test_sums_and_differences_keep_what_every_part_states():
     one, two = sample("stall"), sample("pareto", 3000)
     parts = [of_tool(values, (50.0, 99.0), "linear", mean=True) for values in (one, two)]
@@ -499,19 +436,3 @@ def test_sums_and_differences_keep_what_every_part_states():
     assert (late - early).mean == pytest.approx(one[1::2].mean())
     stated = lk.Histogram.of(one)
     assert (stated + stated).reported_stats == {}
-
-
-def test_a_summary_holds_only_what_is_known():
-    values = sample("lognormal")
-    found = of_tool(values, (50.0, 99.0), "linear", mean=True).summary()
-    assert set(found.reported_percentiles) == {50.0, 99.0, 100.0}
-    assert set(found.stats) == {"mean", "min", "max"}
-    assert found.count == values.size
-    assert set(in_buckets(values, 2.0).summary().reported_percentiles) == set()
-    assert set(lk.Histogram.of(values).summary().stats) == {"mean", "std", "min", "max"}
-
-
-def test_a_handful_of_values_is_compared_by_its_ends():
-    few = lk.Histogram.of([1_000_000])
-    assert few.percentile_rows([]) == []
-    assert [row.statistic for row in lk.compare(few, few).changes] == ["p100", "mean", "tm99"]

@@ -14,14 +14,11 @@ import latencykit as lk
 from latencykit.core import blocks, histogram_log, log_cache
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold
 from latencykit.core.buckets import (
-    CellBuckets,
-    EdgeBuckets,
     HdrBuckets,
     add_up,
     cells_of,
     coarser,
     grid_of,
-    on_grid,
 )
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.histogram_log import (
@@ -172,14 +169,6 @@ def test_ratios_of_powers_of_two_cost_nothing(data):
     )
 
 
-def test_one_large_value_leaves_the_others_alone():
-    fast = Histogram(HdrBuckets(3, 1, 2.0**-20), np.array([1600, 1700]), np.array([501, 500]))
-    rare = Histogram(HdrBuckets(3, 1, 2.0**13), np.array([1100]), np.array([1]))
-    assert (fast + rare).percentile(50) == fast.percentile(50)
-    assert (fast + rare).percentile(99) == fast.percentile(99)
-    assert (fast + rare).max == pytest.approx(rare.max, rel=1e-3)
-
-
 def test_coarse_steps_keep_their_own_edges_beside_fine_ones():
     fine = Histogram.of(np.arange(1, 22), digits=3)
     layout = HdrBuckets(3, 1 << 19)
@@ -209,15 +198,6 @@ def test_the_width_in_the_note_is_that_of_the_widest_bucket(data):
     stated = float(re.search(r"up to ([\d.e+-]+) % wide", note)[1]) / 100
     assert widest <= stated
     assert stated <= 1.1 * max(widest, 2.0 ** -grid_of(total.buckets).half_magnitude)
-
-
-def test_a_note_is_renewed_rather_than_repeated():
-    total = sum(
-        (Histogram.of([k * 100_003], digits=d) for k, d in ((2, 4), (3, 3), (5, 2))),
-        start=Histogram.of([1], digits=5),
-    )
-    assert len(total.run.notes) == 1
-    assert "up to 0.79 % wide" in total.run.notes[0]
 
 
 # ---------------------------------------------------------------- no end above
@@ -320,19 +300,6 @@ def test_a_log_of_many_layouts_is_summed_within_bounds(monkeypatch):
     assert sum(int(counts.sum()) for *_, counts in fold.sums()) == plain.count
 
 
-def test_powers_of_two_are_summed_alike_however_little_room_there_is(monkeypatch):
-    rows = [(HdrBuckets(3, 1, 2.0 ** (k % 7)), [1024 + 7 * k, 3000], [k + 1, 2]) for k in range(40)]
-    plain = log_of(rows).histogram()
-    monkeypatch.setattr(blocks, "_DENSE", 0)
-    monkeypatch.setattr(blocks, "_ASIDE", 10)
-    aside = log_of(rows).histogram()
-    assert (aside.buckets, aside.index.tolist(), aside.counts.tolist()) == (
-        plain.buckets,
-        plain.index.tolist(),
-        plain.counts.tolist(),
-    )
-
-
 def test_files_of_unlike_layouts_add_up_like_one(tmp_path):
     rows = [
         (HdrBuckets(3, 1, 2.0 ** (k % 5)), np.array([1024 + 31 * k, 4000]), np.array([k + 1, 2]))
@@ -400,14 +367,6 @@ def test_costs_are_reported_once_and_name_their_source():
     assert text.startswith("run.hlog: unlike histogram layouts of 2 and 3 digits")
     log[:2].histogram()
     assert len(said) == 1
-
-
-def test_cells_are_turned_into_a_grid_by_their_highest_values():
-    buckets = CellBuckets(HdrBuckets(3), [0, 3, 5], [5, 5, 9])
-    layout, index, counts = on_grid(buckets, np.array([0, 1, 2]), np.array([1, 2, 4]))
-    assert (layout, index.tolist(), counts.tolist()) == (HdrBuckets(3), [5, 9], [3, 4])
-    edges = EdgeBuckets([0], [1])
-    assert on_grid(edges, np.array([0]), np.array([1]))[0] is edges
 
 
 def test_a_common_layout_has_the_finest_steps_and_the_fewest_digits():

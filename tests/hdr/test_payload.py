@@ -242,22 +242,6 @@ def test_writes_what_the_reference_wrote(golden):
     assert ours == original
 
 
-def test_an_auto_sized_histogram_needs_no_highest_value():
-    sized = [
-        g
-        for g in GOLDENS
-        if g["name"].startswith("java 2.2.2 auto-resize") or g["name"].startswith("jHiccup log 0")
-    ]
-    assert len(sized) > 5
-    for golden in sized:
-        payload = open_payload(golden["base64"].encode())
-        _, index, counts = decode_rows([payload])
-        again = open_payload(encode(payload.buckets, index, counts))
-        assert again.body == payload.body
-        if "auto-resize" in golden["name"]:
-            assert again.highest == payload.highest
-
-
 # ------------------------------------------------------------ round trips
 
 layouts = st.builds(
@@ -351,23 +335,6 @@ def test_both_ways_agree_with_one_number_at_a_time(drawn):
     for a, b, c in zip(short, long, decode_rows(payloads), strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
-
-
-def test_each_way_is_taken():
-    """Both sides of the threshold, and a run that only one way can read, among many rows."""
-    rng = np.random.default_rng(5)
-    for share, wide in ((0.0, 0), (0.02, 0), (0.5, 0), (0.02, 1)):
-        drawn = []
-        for _ in range(50):
-            counts = np.where(
-                rng.random(200) < share, rng.integers(64, 1 << 40, 200), rng.integers(1, 64, 200)
-            )
-            index = np.cumsum(rng.integers(1, 90, 200))
-            drawn.append((index.tolist(), counts.tolist()))
-        if wide:
-            drawn[7][1][100] = 1 << 61
-        payloads = [open_payload(encode(HdrBuckets(3), *one)) for one in drawn]
-        assert at_once(payloads) == [list(zip(*one, strict=True)) for one in drawn]
 
 
 def test_nine_bytes_that_all_look_unfinished():
@@ -822,15 +789,6 @@ def test_limits():
 # ------------------------------------------------------------ small things
 
 
-def test_equal_headers_give_the_same_layout():
-    texts = [encode(HdrBuckets(3), [i], [1], highest=HOUR) for i in (5, 500, 20_000)]
-    first, *others = [open_payload(one).layout for one in texts]
-    assert all(other is first for other in others)
-    other = open_payload(encode(HdrBuckets(3), [5], [1], highest=HOUR + 1)).layout
-    assert other is not first
-    assert other.buckets is first.buckets
-
-
 @pytest.mark.slow
 def test_many_headers():
     texts = [encode(HdrBuckets(1), [3], [1], highest=1000 + i) for i in range(5000)]
@@ -855,17 +813,6 @@ def test_varints_and_words_are_not_decoded_together():
     assert not varints.layout.joins(words.layout)
     with pytest.raises(InvalidArgumentError, match="cannot be decoded together"):
         decode_rows([varints, words])
-
-
-def test_payloads_of_unlike_layouts_are_decoded_together():
-    texts = [
-        encode(HdrBuckets(digits, lowest), [5, 40], [1, digits + 1])
-        for digits, lowest in ((3, 1), (1, 1), (2, 1000))
-    ]
-    texts.append(encode(HdrBuckets(3, 1, 0.37), [5, 40], [1, 4], double=True))
-    payloads = [open_payload(one) for one in texts]
-    assert all(payload.layout.joins(payloads[0].layout) for payload in payloads)
-    assert at_once(payloads) == [pairs(payload) for payload in payloads]
 
 
 def test_slots_are_as_many_as_the_values_need():
@@ -903,11 +850,6 @@ def test_what_cannot_be_written(buckets, index, counts, options, reason):
         encode(buckets, index, counts, **options)
 
 
-def test_buckets_without_counts_are_not_written():
-    assert encode(HdrBuckets(3), [1, 2, 9], [0, 5, 0]) == encode(HdrBuckets(3), [2], [5])
-    assert pairs(open_payload(encode(HdrBuckets(3), [], []))) == []
-
-
 def test_errors_belong_to_the_family_and_travel():
     assert issubclass(PayloadError, ValueError)
     assert issubclass(PayloadError, LatencyKitError)
@@ -916,18 +858,3 @@ def test_errors_belong_to_the_family_and_travel():
     payload = pickle.loads(pickle.dumps(open_payload(text(GOOD))))
     assert pairs(payload) == [(5, 2)]
     assert at_once([payload, open_payload(text(GOOD))]) == [[(5, 2)]] * 2
-
-
-def test_what_is_read_of_a_log_at_once_is_opened_together(monkeypatch):
-    from latencykit.io.hlog import SPAN
-
-    def alone(*_: Any) -> None:
-        raise AssertionError("one by one is ten times as slow")
-
-    monkeypatch.setattr("latencykit.hdr.payload.open_payload", alone)
-    idle, busy = (
-        encode(HdrBuckets(3), [7], [1]),
-        encode(HdrBuckets(3), np.arange(4000) * 3, np.arange(4000) % 60 + 1),
-    )
-    for one in (idle, busy):
-        assert len(open_payloads([one] * (SPAN // len(one) + 1))) > SPAN // len(one)

@@ -222,7 +222,7 @@ ELSEWHERE: dict[int, tuple[str, str]] = {
     51: ("cli/test_outputs.py", "test_no_picture_and_no_page_obeys_a_name"),
     52: ("cli/test_outputs.py", "test_nothing_printed_is_obeyed_by_a_terminal_or_a_spreadsheet"),
     53: ("cli/test_hostile.py", "test_nothing_foreign_reaches_the_terminal_as_a_command"),
-    55: ("io/test_raw.py", "test_a_lone_column_of_any_spelling_is_read_in_its_unit"),
+    55: ("data/cases/raw.txt", "a lone column of any spelling is read in its unit"),
     56: ("cli/test_hostile.py", "test_no_wrong_value_in_our_own_json_breaks_anything"),
     57: ("io/test_raw.py", "test_what_is_left_out_is_reported"),
     58: ("plot/test_timeline.py", "test_zeros_have_a_place"),
@@ -244,7 +244,8 @@ def test_every_row_of_the_catalogue_has_its_test():
     here = {int(name.split()[0]) for table in (REFUSED, WHOLE, TAKEN) for name in table}
     assert here | set(ELSEWHERE) == set(range(1, 71))
     for file, name in ELSEWHERE.values():
-        assert f"def {name}(" in (HERE / file).read_text(), (file, name)
+        kind = "case {}," if file.startswith("data/") else "def {}("
+        assert kind.format(name) in (HERE / file).read_text(), (file, name)
 
 
 def test_no_yaml_and_no_pickle_is_ever_loaded():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from latencykit.errors import CorruptInputError, DataNotAvailableError
+from latencykit.errors import CorruptInputError
 from latencykit.io.reading import read_source
 from latencykit.io.source import ReadOptions, Source
 
@@ -40,13 +40,6 @@ def test_the_file_beside_it_tells_who_corrected(tmp_path):
     )
     assert (run("alone.txt").corrected, run("alone.txt").loop) == ("unknown", "unknown")
     assert any("without a rate" in note for note in run("alone.txt").notes)
-
-
-def test_versions_without_counts_hold_percentiles(read_text):
-    s = read_text(HEADER + "".join(row(value, share, 0) for value, share, _ in ROWS))["out.txt"]
-    assert (s.percentile(99), s.max, s.count) == (2e6, 41.5e6, None)
-    with pytest.raises(DataNotAvailableError, match="has no p95"):
-        s.percentile(95)
 
 
 @pytest.mark.parametrize(

@@ -4,27 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 DATA = Path(__file__).parents[1] / "data" / "formats"
 TEXT = (DATA / "bombardier/latencies/stdout.txt").read_text()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        str,
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: text.replace(
-            "\n", "\n [====>----] 10.00% 1s\r [=========] 100.00%\nDone!\n", 1
-        ),
-        lambda text: "$ bombardier -l\n" + text[text.index("Statistics") :],
-    ],
-)
-def test_text(read_text, change):
-    h = read_text(change(TEXT))["out.txt"]
-    assert (h.count, h.mean, h.std, h.max) == (3000, 1.53e6, 314_250, 6.12e6)
-    assert h.percentile([50, 75, 90, 95, 99]).tolist() == [1.48e6, 1.54e6, 1.63e6, 1.81e6, 3.25e6]
 
 
 def test_several_runs_in_one_file(read_text):

@@ -35,6 +35,8 @@ def cases_of(path: Path) -> dict[str, dict[str, Any]]:
             case |= {"name": name, "options": eval(f"dict({options})"), "text": body}
         elif word == "unended":
             case["text"] = case["text"][:-1]
+        elif word == "escaped":
+            case["text"] = re.sub(r"\\x(..)", lambda byte: chr(int(byte[1], 16)), case["text"])
         elif word == "like":
             case["text"] = changed(cases[rest]["text"], body)
         elif word == "series":
@@ -88,6 +90,11 @@ def fact(data: Any, expression: str, value: Any) -> Any:
         return value if noted == (expression == "note") else data.run.notes
     if expression == "rung":
         return level_name(data)
+    if expression.startswith("error "):
+        kind, match = value
+        with pytest.raises(getattr(errors, kind), match=match or None):
+            eval(f"data.{expression[6:]}")
+        return value
     seen = eval(f"data.{expression}")
     seen = seen.tolist() if isinstance(seen, (np.ndarray, np.generic)) else seen
     near = isinstance(value, float | list) and pytest.approx(value, rel=1e-12, abs=0, nan_ok=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import numpy as np
 import pytest
 
@@ -71,18 +69,6 @@ def test_an_empty_sketch_says_so_and_a_cut_one_is_an_error(read_text, kind):
     for data in (whole[:-1], whole[:-8], whole + bytes(8), whole[:40], whole[:9]):
         with pytest.raises(CorruptInputError, match="intact"):
             read_text(data, "latency.bin")
-
-
-def test_integers_and_base64_by_the_line(read_text):
-    sketch = datasketches.kll_ints_sketch(200)
-    for value in range(1, 101):
-        sketch.update(value)
-    line = base64.b64encode(sketch.serialize()).decode()
-    series = read_text(f"{line}\r\n{line}\r\n", unit="us")
-    assert list(series) == ["line 1", "line 2"]
-    assert [data.percentile(50) for data in series.values()] == [50e3, 50e3]
-    with pytest.raises(CorruptInputError, match=r":2: "):
-        read_text(f"{line}\n{line[:-8]}\n")
 
 
 def test_the_error_of_ranks_is_stated(read_text):

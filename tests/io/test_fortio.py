@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from latencykit.errors import CorruptInputError, DataNotAvailableError
+from latencykit.errors import CorruptInputError
 from tests.io.conftest import lost
 
 
@@ -91,14 +91,3 @@ def test_text_that_is_cut_or_has_no_good_call(read_text):
         read_text(TEXT[: TEXT.index("> 0.025")])
     refused = TEXT.replace("Code 200", "Code 503").replace("Error cases : no data\n", "")
     assert lost(read_text(refused)) == "300 failed"
-
-
-def test_copies_of_several_runs_that_lack_lines(read_text):
-    last = "All done {} calls (plus 0 warmup) {} ms avg, 98.7 qps\n"
-    first = "Code 200 : 300 (100.0 %)\n" + last.format(300, 7.5)
-    second = "Code 200 : 10 (20.0 %)\nCode 503 : 40 (80.0 %)\n" + last.format(50, 30)
-    found = read_text(f"{first}\n{second}Code 503 : 5 (100.0 %)\n{last.format(5, 3)}```\n")
-    assert [(one.count, one.run.failed) for one in found.values()] == [(300, 0), (10, 40), (0, 5)]
-    assert [one.stats.get("mean") for one in found.values()] == [7.5e6, 30e6, None]
-    with pytest.raises(DataNotAvailableError, match="there is no p99: no request was answered"):
-        found["run 3"].percentile(99)

@@ -2,48 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
-from latencykit.errors import DataNotAvailableError
-
-TREND = {"avg": 5.5, "min": 1.1, "med": 1.5, "max": 60.2, "p(90)": 2.5, "p(95)": 4.4}
-METRICS = {
-    "http_req_duration": ("trend", "time", TREND),
-    "http_req_duration{expected_response:true}": ("trend", "time", {**TREND, "max": 50.0}),
-    "iteration_duration": ("trend", "time", {**TREND, "avg": 39.5}),
-    "queue_length": ("trend", "default", {**TREND, "p(99.9)": 7.0}),
-    "http_reqs": ("counter", "default", {"count": 1000, "rate": 100.0}),
-    "iterations": ("counter", "default", {"count": 1000, "rate": 100.0}),
-    "http_req_failed": ("rate", "default", {"passes": 40, "fails": 960, "rate": 0.04}),
-    "vus_max": ("gauge", "default", {"value": 4, "min": 4, "max": 4}),
-}
-
-
-def handled() -> dict:
-    metrics = {
-        name: {"type": kind, "contains": what, "values": values}
-        for name, (kind, what, values) in METRICS.items()
-    }
-    return {
-        "state": {"testRunDurationMs": 10000.0},
-        "options": {"summaryTimeUnit": "s"},
-        "metrics": metrics,
-    }
-
-
-def test_other_series_by_name(read_text):
-    found = read_text(json.dumps(handled()), "s.json", series=("queue_length",))
-    assert next(iter(found)) == "http_req_duration"
-    good, queue = found["http_req_duration{expected_response:true}"], found["queue_length"]
-    assert (good.count, good.run.failed, good.max) == (960, 40, 50e6)
-    assert queue.count is None
-    assert any("does not say that this is a time" in note for note in queue.run.notes)
-    with pytest.raises(DataNotAvailableError, match="distribution"):
-        queue.percentile(99)
-
-
 TEXT = """
      scenarios: (100.00%) 1 scenario, 50 max VUs, 35s max duration (incl. graceful stop):
               * s: 150.00 iterations/s for 20s (maxVUs: 20-1500, gracefulStop: 15s)

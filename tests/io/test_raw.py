@@ -39,36 +39,6 @@ def only(found):
 # ---------------------------------------------------------------- names and units
 
 
-@pytest.mark.parametrize(
-    ("header", "unit"),
-    [
-        ("latency_ms", 1e6), ("Latency (us)", 1e3), ("duration_ns", 1), ("elapsed [s]", 1e9), ("responseTimeMs", 1e6), ("rt.ms", 1e6),
-        ("took_seconds", 1e9), ("Response Time in ms", 1e6), ("http_req_duration_us", 1e3), ("time (µs)", 1e3), ("time (\ufffds)", 1e3), ("latencyms", 1e6),
-        ("ms", 1e6), ("service_time_micros", 1e3), ("lat (msec)", 1e6), ("Dauer (ms)", 1e6),
-    ],
-)  # fmt: skip
-def test_a_lone_column_of_any_spelling_is_read_in_its_unit(read_text, header, unit):
-    data = only(read_text(f"{header}\n20\n10.5\n", "x.csv"))
-    assert data.run.unit_from == "file"
-    assert data.histogram().max == pytest.approx(20 * unit)
-    assert data.histogram().min == pytest.approx(10.5 * unit, abs=0.5)
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "columns"),
-    [
-        ("start,duration\n", "x.csv", "start, duration"),
-        ('"start";"duration (ms)"\r\n', "x.csv", r"start, duration \(ms\)"),
-        ("\ufeffstart\tlatency_ms\n\n", "x.txt", "start, latency_ms"),
-        ("# written by hand\nhost,took", "x.csv", "host, took"),
-        ("latency_ms\n", "x.txt", "latency_ms"),
-    ],
-)
-def test_a_header_without_rows_is_named_as_such(read_text, text, name, columns):
-    with pytest.raises(CorruptInputError, match=rf"a header \({columns}\) and no rows; expected"):
-        read_text(text, name)
-
-
 @pytest.mark.parametrize("header", ["latency", "rt", "duration", "value", "x"])
 def test_without_a_unit_one_clear_question(read_text, header):
     with pytest.raises(
@@ -78,34 +48,6 @@ def test_without_a_unit_one_clear_question(read_text, header):
         read_text(f"{header}\n1\n2\n", "x.csv")
     assert "\n" not in str(caught.value)
     assert only(read_text(f"{header}\n1\n2\n", "x.csv", unit="us")).run.unit_from == "option"
-
-
-def test_the_surest_name_wins_and_the_others_are_reported(read_text):
-    data = only(read_text("db_latency_ms,latency_ms,p99_latency_ms\n1,20,3\n1,30,3\n", "x.csv"))
-    assert data.duration.tolist() == [20 * MS, 30 * MS]
-    assert any("'db_latency_ms'" in note for note in data.run.notes)
-    with pytest.raises(
-        InvalidArgumentError,
-        match="several columns may be the latency: 'db_latency_ms', 'cache_latency_ms'",
-    ):
-        read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv")
-    with pytest.raises(
-        InvalidArgumentError,
-        match="no column is named as a latency; the columns are a, b; name one with --column",
-    ):
-        read_text("a,b\n1,20\n", "x.csv")
-    for wanted in ("cache_latency_ms", "CACHE_LATENCY_MS", "2"):
-        assert only(
-            read_text("db_latency_ms,cache_latency_ms\n1,20\n", "x.csv", column=wanted)
-        ).duration.tolist() == [20 * MS]
-    with pytest.raises(InvalidArgumentError, match="no column 'nope'"):
-        read_text("a,b\n1,20\n", "x.csv", column="nope")
-
-
-def test_an_option_that_contradicts_the_name_wins_and_is_reported(read_text):
-    data = only(read_text("latency_ms\n5\n", "x.csv", unit="us"))
-    assert data.duration.tolist() == [5000]
-    assert any("names ms" in note for note in data.run.notes)
 
 
 @pytest.mark.parametrize(
@@ -177,12 +119,6 @@ def test_numpy_and_pandas_read_the_same(tmp_path, cell, lenient, text):
     assert readings[0] == readings[1]
 
 
-def test_digits_grouped_by_commas_need_quotes(read_text):
-    assert only(
-        read_text('id,latency_us\n1,"1,234.5"\n2,"2,000"\n', "x.csv")
-    ).duration.tolist() == [1_234_500, 2_000_000]
-
-
 def test_a_quoted_field_is_not_cut_between_pieces(read_text, monkeypatch):
     monkeypatch.setattr(table_rows.line_chunks, "__defaults__", (64,))
     rows = "".join(f'{k},"line one\nline, ""two"" {k}",{k}.5\n' for k in range(200))
@@ -204,17 +140,6 @@ def test_every_role_is_found(read_text):
     assert s.good.tolist() == [True, False]
     assert s.run.start == pytest.approx(1_795_219_788.5)
     assert set(expand_tags("x", s)) == {"get", "put"}
-
-
-def test_an_end_gives_the_start(read_text):
-    s = only(
-        read_text(
-            "finished_at,latency_ms\n2026-01-31T12:00:01Z,250\n2026-01-31T13:00:01+01:00,1\n",
-            "x.csv",
-        )
-    )
-    assert s.start[0] == pd.Timestamp("2026-01-31T12:00:00.75Z").value
-    assert s.start[1] - s.start[0] == 249 * MS
 
 
 @pytest.mark.parametrize(
@@ -258,25 +183,6 @@ def test_starts_and_ends_say_the_same_as_their_differences(tmp_path, monkeypatch
         assert found.tags == wanted.tags
         counted = read_source(Source(tmp_path / f"bare.{kind}"), ReadOptions(counted=True))
         assert counted["a"].counts.tolist() == wanted.by_tag()["a"].histogram().counts.tolist()
-
-
-def test_starts_and_ends_that_give_no_latencies(read_text):
-    backwards = only(
-        read_text("start_ms,end_ms,status\n5,17,200\n9,7,200\n9,,500\n,9,200\n", "x.csv")
-    )
-    assert backwards.duration.tolist() == [12 * MS]
-    assert backwards.run.failed == 1
-    assert any("1 negative duration left out" in note for note in backwards.run.notes)
-    with pytest.raises(InvalidArgumentError, match="'end' states no unit; give it with --unit"):
-        read_text("start,end\n1,3\n2,5\n", "x.csv")
-    assert only(read_text("start,end\n1,3\n2,5\n", "x.csv", unit="us")).duration.tolist() == [
-        2000,
-        3000,
-    ]
-    with pytest.raises(CorruptInputError, match="the rows are intervals"):
-        read_text("start_ms,end_ms,bytes\n0,10,1\n10,20,2\n20,30,3\n", "x.csv")
-    with pytest.raises(InvalidArgumentError, match="no column is named as a latency"):
-        read_text("start,end\n5,never\n6,later\n", "x.csv")
 
 
 @pytest.mark.parametrize(
@@ -326,24 +232,6 @@ def test_what_is_left_out_is_reported(read_text):
         "1 row without a start",
     ):
         assert said in notes
-
-
-def test_only_empty_cells_are_not_latencies(read_text):
-    with pytest.raises(CorruptInputError, match=r"contains no latencies"):
-        read_text("start_s,latency_ms\n0,\n1,\n", "x.csv")
-
-
-def test_fractions_of_a_nanosecond_are_kept(read_text):
-    data = only(read_text("ns\n2.25\n2.5\n3.125\n", "x.csv"))
-    assert isinstance(data, Histogram)
-    assert (data.min, data.max, data.percentile(50)) == (2.25, 3.125, 2.5)
-
-
-def test_bare_numbers_may_have_fractions(read_text):
-    data = only(read_text("0.125\n0.25\n12\n", "x.txt", unit="none"))
-    assert data.unit == "none"
-    assert data.max == pytest.approx(12, rel=1e-3)
-    assert data.min == pytest.approx(0.125, rel=1e-3)
 
 
 # ---------------------------------------------------------------- corruption
@@ -517,13 +405,6 @@ def test_pickles_are_never_loaded(tmp_path):
             read(tmp_path / name)
 
 
-def test_a_live_client_needs_no_flag(read_text):
-    text = "start_ns,latency_ns,intended_ns,conn,status\n1795219797879931647,1360478,1795219797879908450,0,200\n1795219797885398096,1528735,1795219797884908450,1,0\n"
-    s = only(read_text(text, "samples.csv"))
-    assert s.good.tolist() == [True, False]
-    assert s.response.tolist() == [1383675, 2018381]
-
-
 # ---------------------------------------------------------------- long tables
 
 
@@ -572,10 +453,6 @@ def test_counted_tables_say_the_same_as_kept_ones(tmp_path, monkeypatch, tagged,
     if not tagged:
         assert counted["x.csv"].run.duration == pytest.approx(kept.elapsed)
         assert counted["x.csv"].run.start == pytest.approx(kept.run.start)
-
-
-def test_short_tables_stay_samples(read_text):
-    assert isinstance(only(read_text("latency_ms\n1\n2\n", "x.csv", counted=True)), Samples)
 
 
 def test_too_many_tags_are_not_operations(read_text):
@@ -645,13 +522,6 @@ def test_a_date_that_nanoseconds_cannot_hold_is_an_error_not_another_date(year):
 PAIRS = 'ts=2026-01-31T12:00:0{0}Z msg="took duration=9s \\"or more\\"" status=200 duration={1}\n'
 
 
-def test_lines_of_pairs(read_text):
-    (data,) = read_text(PAIRS.format(1, "1.5ms") + PAIRS.format(2, "2s"), "x.log").values()
-    assert data.duration.tolist() == [1_500_000, 2_000_000_000]
-    assert data.start[0] == pd.Timestamp("2026-01-31T12:00:01Z").value
-    assert data.columns["msg"].tolist() == ['took duration=9s \\"or more\\'] * 2
-
-
 def test_other_messages_and_a_cut_line_are_left_out_of_pairs(read_text):
     lines = [PAIRS.format(k, f"{k}ms") for k in range(1, 6)]
     other = "ts=2026-01-31T12:00:03Z msg=started\n"
@@ -663,29 +533,8 @@ def test_other_messages_and_a_cut_line_are_left_out_of_pairs(read_text):
     assert CUT_LINE in data.run.notes
 
 
-def test_pairs_of_statistics_are_not_requests(read_text):
-    found = read_text("run=1 p50=2ms p99=9ms duration=10s\nrun=2 p50=2ms p99=8ms duration=10s\n")
-    assert [data.percentile(99) for data in found.values()] == [9 * MS, 8 * MS]
-
-
 @pytest.mark.parametrize("run", ["op=a samples=12", "op=a conns=2", "size=3", "p99=3ms op=a"])
 def test_pairs_about_runs_are_not_requests(read_text, run):
     text = f"{run} took=8s\n{run} took=2s\n"
     with contextlib.suppress(UnknownFormatError):
         assert all(not isinstance(data, Samples) for data in read_text(text).values())
-
-
-def test_starts_and_ends_of_appointments_are_not_requests(read_text):
-    with pytest.raises(LatencyKitError):
-        read_text(
-            "start,end\n2026-01-05T09:00:00,2026-01-05T10:00:00\n2026-01-05T11:00:00,2026-01-05T11:30:00\n",
-            "x.csv",
-        )
-
-
-def test_pairs_need_a_time_or_an_outcome(read_text):
-    for line in ("timeout=3s delay=5s method=GET", "<animate dur=2s begin=1s>", "name=a took=3s"):
-        with pytest.raises(LatencyKitError):
-            read_text(f"{line}\n{line}\n", "x.conf")
-    marked = "\ufeff" + PAIRS.format(1, "1ms") + PAIRS.format(2, "2ms")
-    assert only(read_text(marked, "x.log")).duration.tolist() == [MS, 2 * MS]

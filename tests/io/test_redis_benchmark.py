@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from latencykit.errors import CorruptInputError, DataNotAvailableError
 from latencykit.io.reading import read_source
 from latencykit.io.source import ReadOptions, Source
 from latencykit.views.summary import series_record
@@ -78,53 +75,3 @@ def test_the_clip_becomes_at_least_three_seconds():
     record = series_record("GET", found)
     assert (record["count"], record["max"]) == (360_000, 3_000_319_000)
     assert json.dumps(record["percentiles"][-1]["high"]) == "null"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text.replace("\n", "\r\n"),
-        lambda text: (
-            "user@host:~$ redis-benchmark -t get\nWARNING: Could not fetch server CONFIG\n" + text
-        ),
-        lambda text: (
-            " \rGET: rps=0.0 (overall: -nan) avg_msec=-nan (overall: -nan)\r        \r" + text
-        ),
-        lambda text: text.replace("\n", "\n\n").replace("          avg       min", "  avg  min"),
-        lambda text: text.replace(
-            "======\n", "======                                                   \n"
-        ),
-        lambda text: "\x1b[1m" + text.replace("Summary", "\x1b[32mSummary\x1b[0m"),
-    ],
-)
-def test_other_surroundings(read_text, change):
-    assert read_text(change(BLOCK))["GET"].percentile([50, 99, 100]).tolist() == [
-        31e3,
-        71e3,
-        9.095e6,
-    ]
-
-
-def test_a_summary_alone(read_text):
-    s = read_text(BLOCK[BLOCK.index("Summary:") :])["out.txt"]
-    assert (s.percentile(95), s.max, s.count) == (55e3, 9.095e6, None)
-    with pytest.raises(DataNotAvailableError, match="full distribution"):
-        s.percentile(90)
-
-
-def test_quiet(read_text):
-    found = read_text(
-        " \rSET: rps=1.0 (overall: 1.0)\rSET: 54054.05 requests per second, p50=0.095 msec\n"
-        "MSET (10 keys): 5.0 requests per second, p50=1.5 msec\n"
-    )
-    assert {name: s.percentile(50) for name, s in found.items()} == {
-        "SET": 95e3,
-        "MSET (10 keys)": 1.5e6,
-    }
-    with pytest.raises(CorruptInputError, match="contains no latencies"):
-        read_text("SET: 54054.05 requests per second\n")
-    with pytest.raises(CorruptInputError, match="contains no latencies"):
-        read_text(
-            "foo: rps=0.0 (overall: -nan) avg_msec=-nan (overall: -nan)\rError from server: ERR "
-            "unknown command\n"
-        )

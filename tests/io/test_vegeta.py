@@ -65,37 +65,3 @@ def test_corruption_cuts_and_negative_times(read_text, row):
     negative = read_text(text([row(0), row(1, latency=-5)]), "results")["results"]
     assert len(negative) == 1
     assert any("negative" in note for note in negative.run.notes)
-
-
-TEXT = """Requests      [total, rate, throughput]         6000, 300.05, 300.01
-Duration      [total, attack, wait]             1m20s, 19.997s, 2.991ms
-Latencies     [min, mean, 50, 90, 95, 99, max]  113.7µs, 925.968ms, 1.407ms, 4.063s, 5.004s, 5.821s, 1m6.02s
-Bytes In      [total, mean]                     18000, 3.00
-Success       [ratio]                           99.00%
-Status Codes  [code:count]                      200:5940  503:60
-Error Set:
-503 Service Unavailable
-"""
-
-
-def test_report_text(read_text):
-    found = read_text(TEXT)["out.txt"]
-    assert (found.count, found.run.failed, found.min, found.max) == (
-        5940,
-        60,
-        113_700,
-        66_020_000_000,
-    )
-    assert found.percentile([50, 99]).tolist() == [1_407_000, 5_821_000_000]
-    assert (found.run.duration, found.run.rate, found.run.achieved) == (80.0, 300.05, 300.01)
-    old = TEXT.replace(
-        "[min, mean, 50, 90, 95, 99, max]  113.7µs, ", "[mean, 50, 90, 95, 99, max]  "
-    ).replace(", throughput", "")
-    assert read_text(old.replace(", 300.01", ""))["out.txt"].percentile(90) == 4_063_000_000
-    drawn = read_text("\x1b[H\x1b[2J" + TEXT.replace("6000,", "3000,") + "\x1b[H\x1b[2J" + TEXT)
-    assert [data.count for data in drawn.values()] == [5940]
-    assert list(read_text(TEXT + TEXT)) == ["attack", "attack (2)"]
-    with pytest.raises(CorruptInputError, match=r"out\.txt:3: "):
-        read_text(TEXT.replace("5.004s, ", ""))
-    with pytest.raises(CorruptInputError, match=r"out\.txt:"):
-        read_text(TEXT.replace("5.004s", "5.x"))

@@ -6,8 +6,6 @@ import re
 
 import pytest
 
-from latencykit.errors import DataNotAvailableError
-
 WRK = """Running 20s test @ http://127.0.0.1:18080/
   1 threads and 4 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -49,29 +47,6 @@ WRK2 = """Running 28s test @ http://127.0.0.1:18080/
 Requests/sec:    399.92
 Transfer/sec:     46.48KB
 """
-
-
-def test_without_latency_no_distribution_is_read(read_text):
-    head, rest = WRK.split("  Latency Distribution\n")
-    found = read_text(head + rest[rest.index("  44838") :])["out.txt"]
-    assert (found.count, found.mean, found.max) == (44838, 692.81e6, 6e9)
-    with pytest.raises(DataNotAvailableError, match="--latency prints the distribution"):
-        found.percentile(99)
-
-
-def test_a_terminal_s_copy_with_prompt_colours_and_several_runs(read_text):
-    second = (
-        WRK.replace(":18080/", ":18080/b")
-        .replace("1.26ms", "\x1b[31m260.00us\x1b[0m")
-        .replace("6.00s", "1.20m")
-    )
-    found = read_text(
-        "$ wrk -t1 -c4 --latency --timeout 30s http://x/\r\n"
-        + (WRK + "\n" + second).replace("\n", "\r\n")
-    )
-    assert list(found) == ["http://127.0.0.1:18080/", "http://127.0.0.1:18080/b"]
-    first, last = found.values()
-    assert (first.run.timeout, last.percentile(50), last.max) == (30e9, 260e3, 72e9)
 
 
 @pytest.mark.parametrize("text", [WRK, WRK2])

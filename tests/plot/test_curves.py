@@ -62,28 +62,6 @@ def test_censored_mass_ends_the_curve(raw):
     assert curve.at([100.0])[0] == 1e7
 
 
-def test_a_model_is_supported_everywhere():
-    model = lk.Distribution(lk.EdgeBuckets([0, 1], [1, 10]), np.array([0, 1]), np.array([0.9, 0.1]))
-    curve = curve_of(model)
-    assert curve.limit == 100.0
-    assert curve.count is None
-    assert curve.at([50, 95]).tolist() == [1.0, 10.0]
-
-
-def test_wide_buckets_are_known_as_such(raw):
-    reported_percentiles = lk.Histogram.from_percentiles(
-        [50, 99], [1e6, 5e6], 1000, reported_stats={"max": 6e6}
-    )
-    assert curve_of(reported_percentiles).wide
-    assert not curve_of(raw.histogram()).wide
-
-
-def test_times_come_in_nanoseconds():
-    series = as_series({"a": lk.Histogram.of([5], unit="ms"), "b": lk.Histogram.of([5])})
-    assert {data.unit for data in series.values()} == {"ns"}
-    assert series["a"].max == 5_000_000
-
-
 def test_a_tagged_log_is_one_series_per_tag():
     layout = lk.HdrBuckets(3)
     block = block_of_rows(np.arange(4), layout.index_of([10, 20, 30, 40]), 4, layout)

@@ -11,7 +11,6 @@ from matplotlib.colors import same_color
 
 import latencykit as lk
 from latencykit import plot
-from latencykit.core.run import Run
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.curves import nines_of
 from latencykit.plot.style import BLUE, INK, RED
@@ -224,12 +223,6 @@ def test_zeros_have_a_place_on_a_logarithmic_axis():
     assert line.get_ydata()[line.get_xdata() <= 30].tolist() == [floor] * 2
 
 
-def test_a_linear_axis_starts_at_zero(ax, raw):
-    plot.percentiles(raw, ax=ax, log=False)
-    assert ax.get_yscale() == "linear"
-    assert ax.get_ylim()[0] == 0
-
-
 def test_few_events_are_dashed(raw):
     figure = drawn(plot.percentiles, raw, dashed_from=(99.0, "1 stall"))
     solid, dashed, dotted = figure.axes[0].get_lines()[:3]
@@ -270,15 +263,6 @@ def test_wide_buckets_are_shaded(raw):
     (shade,) = [one for one in figure.axes[0].collections if isinstance(one, PolyCollection)]
     assert same_color(shade.get_facecolor()[0][:3], BLUE)
     assert any("shaded: the file gives only a range" in word for word in words_of(figure))
-
-
-def test_of_many_points_of_a_summary_the_usual_are_labelled():
-    summary = lk.Summary(
-        {"max": 9e6}, {float(p): 1e6 + p for p in range(100)}, run=lk.Run(source="s.csv", tool="ab")
-    )
-    words = words_of(drawn(plot.percentiles, summary))
-    assert {"p50 1 ms", "p99 1 ms", "max 9 ms"} <= set(words)
-    assert not any(word.startswith("p51") for word in words)
 
 
 def test_a_summary_is_labelled_points_and_says_what_is_missing():
@@ -347,26 +331,12 @@ def test_an_empty_series_beside_others_is_named_not_hidden(raw):
         drawn(plot.percentiles, lk.Histogram.of(np.zeros(0, np.int64)))
 
 
-def test_a_report_of_failures_alone_is_an_empty_series(raw):
-    failed = lk.Summary({}, {}, 0, run=Run(failed=9))
-    figure = drawn(plot.percentiles, {"a": raw, "b": failed})
-    assert any("nothing counted: b" in word for word in words_of(figure))
-    with pytest.raises(DataNotAvailableError, match="nothing was counted"):
-        drawn(plot.percentiles, failed)
-
-
 @pytest.mark.slow
 def test_hostile_labels_are_drawn_as_they_are(raw):
     data = {r"$\frac{": raw, "b\x1b[2J\nc": raw.histogram(), "x" * 300: raw}
     figure = drawn(plot.percentiles, data)
     assert_tidy(figure)
     assert not any("\x1b" in word for word in words_of(figure))
-
-
-def test_lines_take_what_matplotlib_knows(ax, raw):
-    plot.percentiles(raw, ax=ax, color="k", linewidth=3, alpha=0.5)
-    assert ax.get_lines()[0].get_linewidth() == 3
-    assert same_color(ax.get_lines()[0].get_color(), "k")
 
 
 @pytest.mark.slow

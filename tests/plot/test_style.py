@@ -64,23 +64,12 @@ def test_twenty_four_series_are_distinguishable():
     assert len({(style["color"], style["marker"]) for style in styles}) == 24
 
 
-def test_series_beside_raw_and_corrected_ones_remain_distinct():
-    names = ["raw", "corrected", "raw 2", *(f"host{k}" for k in range(20))]
-    styles = series_styles(dict.fromkeys(names)).values()
-    assert len({str(style) for style in styles}) == len(names)
-
-
 def test_raw_is_red_and_corrected_is_blue():
     styles = series_styles({"uncorrected": None, "corrected": None})
     assert [style["color"] for style in styles.values()] == [RED, BLUE]
     h = lk.Histogram.of([1, 2])
     styles = series_styles({"run.hlog raw": h, "b": h.with_run(corrected="us")})
     assert [style["color"] for style in styles.values()] == [RED, BLUE]
-
-
-def test_two_raw_series_are_not_both_red():
-    styles = series_styles({"raw a": None, "raw b": None})
-    assert len({style["color"] for style in styles.values()}) == 2
 
 
 def test_foreign_text_is_never_mathematics_nor_control():

@@ -96,13 +96,6 @@ def test_a_gap_wider_than_a_column_stays_one():
     assert not np.isfinite(y[(x > 2010) & (x < 2590)]).any()
 
 
-def test_intervals_of_several_hosts_are_summed():
-    logs = [log_of(30, 10, seed=k) for k in range(3)]
-    intervals = intervals_of(lk.merge(logs, align="relative"), [50])
-    assert intervals.start.size == 30
-    assert intervals.count.tolist() == [30.0] * 30
-
-
 def test_intervals_of_many_tags_are_summed():
     logs = [log_of(7, 10, seed=k).with_tag(f"/{k}") for k in range(12)]
     together = lk.merge(logs, align="relative")
@@ -111,15 +104,6 @@ def test_intervals_of_many_tags_are_summed():
     assert intervals.count.tolist() == [120.0] * 7
     slots, _ = page_bins(together)
     assert (slots.end - slots.start).tolist() == [1.0] * 7
-
-
-def test_unsorted_intervals_are_drawn_in_order(ax):
-    layout, order = lk.HdrBuckets(3), np.random.default_rng(1).permutation(10)
-    block = block_of_rows(np.arange(10), layout.index_of(1000 * (order + 1)), 10, layout)
-    plot.timeline(lk.HistogramLog(order, np.ones(10), [MemoryPart([block])]), ax=ax)
-    x = np.asarray(lines_of(ax)["max"].get_xdata())
-    assert (np.diff(x) >= 0).all()
-    assert (np.diff(lines_of(ax)["max"].get_ydata()) >= 0).all()
 
 
 def test_the_strip_shows_the_rate_below_the_lines(ax, raw):

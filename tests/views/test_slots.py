@@ -10,7 +10,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.core.blocks import MemoryPart, block_of_rows
-from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.core.buckets import HdrBuckets
 from latencykit.views.page_data import packed, page_bins, script_json, started
 
 
@@ -44,16 +44,6 @@ def test_every_slot_counts_what_its_intervals_counted_and_keeps_their_maximum(si
                 seen.high[seen.index[held]].tolist() == wanted.buckets.high(wanted.index).tolist()
             )
             assert seen.low[seen.index[held]].tolist() == wanted.buckets.low(wanted.index).tolist()
-
-
-def test_buckets_are_those_of_the_log_where_they_are_few():
-    log = log_of(90, HdrBuckets(3))
-    fine, coarse = page_bins(log)[0], page_bins(log, fine=100)[0]
-    assert fine.rough is not None
-    assert coarse.rough is None
-    assert coarse.index.size < fine.index.size
-    assert coarse.counts.sum() == fine.counts.sum()
-    assert coarse.coarser() is coarse
 
 
 @pytest.mark.parametrize("fine", [1, 900, 20_000])
@@ -94,15 +84,6 @@ def test_slots_of_twice_the_width_hold_the_same_requests():
     assert np.nanmax(wider.max) == total.max
     assert (np.diff(wider.start) > 0).all()
     assert (wider.end[:-1] <= wider.start[1:] + 1e-9).all()
-
-
-def test_layouts_of_unlike_kinds_stand_side_by_side():
-    coarse = log_of(14, HdrBuckets(2, 1000))
-    slots, total = page_bins(lk.merge([log_of(14, HdrBuckets(3)), coarse[:]]))
-    assert slots.counts.sum() == total.count == 2 * 12 * 40
-    edges, sums = page_bins(log_of(20, EdgeBuckets([0, 1e5, 2e5, 4e5], [1e5, 2e5, 4e5, 1e9])))
-    assert edges.high.tolist() == [1e5, 2e5, 4e5, 1e9]
-    assert np.bincount(edges.index, edges.counts).tolist() == sums.counts.tolist()
 
 
 def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
