@@ -230,7 +230,7 @@ def read_each(
 ) -> list[list[tuple[str, object]]]:
     """Return the series of every file, or the results of `ask`."""
     from latencykit.distributed.parts import checked, read_part
-    from latencykit.io.files import FileRange, pays_processes, size_of
+    from latencykit.io.files import FileRange, size_of, worth_multiprocessing
 
     if given.dask is not None and "-" in paths:
         raise InvalidArgumentError(
@@ -238,7 +238,7 @@ def read_each(
         )
     spread = given.dask is not None
     if len(paths) > 1 and given.jobs > 1 and "-" not in paths:
-        spread |= pays_processes([size_of(path) for path in paths])
+        spread |= worth_multiprocessing([size_of(path) for path in paths])
     threads = None if spread else given.jobs
     read = functools.partial(
         read_part,

@@ -195,7 +195,7 @@ class ThreadedPart(Part, Protocol):
     def threads(self, rows: Ints) -> int:
         """Return how many threads pay for some rows."""
 
-    def blocks_ahead(
+    def iter_blocks_parallel(
         self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
     ) -> Iterator[T]:
         """Yield what `work` in a thread returns for some of the blocks that `blocks` yields."""
@@ -357,9 +357,9 @@ class Fold(Protocol):
 
     A fold that also has ``ahead(block)`` and ``join(block, result)`` does most of its work in
     threads, several blocks at a time: `ahead` changes nothing, and `join` does with its result what
-    `add` does without. See `ahead_of` and `join`. Where its attribute ``walks`` is true, it needs
-    nothing decoded, and the larger a block the better; where that or ``alone`` is, `join` needs the
-    result alone, without the counts of the block.
+    `add` does without. See `ahead_of` and `join`. Where its attribute ``accumulates`` is true, it
+    needs nothing decoded, and the larger a block the better; where that or ``alone`` is, `join`
+    needs the result alone, without the counts of the block.
     """
 
     def add(self, block: Block) -> None:
@@ -383,7 +383,7 @@ def join(fold: Fold, block: Block, result: Any) -> None:
         fold.join(block, result)  # type: ignore[attr-defined]
 
 
-def worked_ahead(
+def map_ahead(
     blocks: list[Block], folds: Sequence[Fold], work: Callable[[Block], Sequence[Any]]
 ) -> list[tuple[Block, Sequence[Any]]]:
     """Return neighbouring blocks, each with the results of `work` for the folds.
@@ -391,11 +391,11 @@ def worked_ahead(
     Where none of the folds needs them decoded, the blocks are put together, and come without their
     counts once all have what they need of them.
     """
-    walk = bool(folds) and all(getattr(fold, "walks", False) for fold in folds)
+    walk = bool(folds) and all(getattr(fold, "accumulates", False) for fold in folds)
     if walk and len(blocks) > 1 and len({block.buckets for block in blocks}) == 1:
         blocks = [blocks[0].joined(blocks[1:])]
     alone = bool(folds) and all(
-        getattr(fold, "walks", False) or getattr(fold, "alone", False) for fold in folds
+        getattr(fold, "accumulates", False) or getattr(fold, "alone", False) for fold in folds
     )
     found: list[tuple[Block, Sequence[Any]]] = []
     none = np.zeros(0, np.int64)
@@ -409,7 +409,7 @@ def worked_ahead(
     return found
 
 
-class Walked(NamedTuple):
+class PartialSums(NamedTuple):
     """What a block says by itself: see `Block.folded`; and its sum as a block of one row."""
 
     sums: Ints
@@ -443,7 +443,7 @@ class _OwnSums(threading.local):
             self._dense = wider
         add_counts(self._dense, block.index, block.counts)
 
-    def walk(self, block: Block, percentiles: Sequence[float]) -> Walked | None:
+    def accumulate(self, block: Block, percentiles: Sequence[float]) -> PartialSums | None:
         """Return what a block says; None where its sum might not fit into 62 bits."""
         self._bound = 0.0
         try:
@@ -457,7 +457,7 @@ class _OwnSums(threading.local):
         if self._bound >= 2.0**62:
             return None
         total = Block(block.rows[:1], np.array([0, at.size]), at, counts, block.buckets)
-        return Walked(sums, index, total)
+        return PartialSums(sums, index, total)
 
 
 _own_sums = _OwnSums()
@@ -466,7 +466,7 @@ _own_sums = _OwnSums()
 class TotalsFold:
     """Sum of all counts, layout by layout."""
 
-    walks = True
+    accumulates = True
 
     def __init__(self) -> None:
         self._dense: dict[Buckets, Ints] = {}
@@ -496,11 +496,11 @@ class TotalsFold:
         else:
             self.put(block)
 
-    def ahead(self, block: Block) -> Walked | None:
+    def ahead(self, block: Block) -> PartialSums | None:
         """See `Fold`."""
-        return _own_sums.walk(block, ())
+        return _own_sums.accumulate(block, ())
 
-    def join(self, _: Block, walked: Walked) -> None:
+    def join(self, _: Block, walked: PartialSums) -> None:
         """See `Fold`."""
         self.put(walked.total)
 
@@ -509,7 +509,7 @@ class TotalsFold:
         self.count(_exact_sum(block.counts))
         dense = self._dense_totals(block.buckets, block.width)
         if dense is None:
-            self._put_aside(block)
+            self._spill(block)
         else:
             add_counts(dense, block.index, block.counts)
 
@@ -529,7 +529,7 @@ class TotalsFold:
         self._dense_bytes += more
         return wider
 
-    def _put_aside(self, block: Block) -> None:
+    def _spill(self, block: Block) -> None:
         """Keep entries of a rare layout as they are, up to a bound; then add them up."""
         self._sparse.setdefault(block.buckets, []).append((block.index, block.counts))
         self._waiting += block.index.size
@@ -581,8 +581,8 @@ class SlidingSums:
         self.bound = 0.0  # which no sum is above
         self.widest = 0
 
-    def add(self, block: Block, series: SeriesFold | None = None) -> None:
-        """Take a block in; `series` takes it in, too."""
+    def add(self, block: Block) -> None:
+        """Take a block in."""
         group = self._group[block.rows]
         first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
         columns = group[first].tolist(), first, [*first[1:], group.size]
@@ -591,21 +591,15 @@ class SlidingSums:
             part = block if len(first) == 1 else block.part(begin, end)
             sums = _GroupSums(self, number)
             if in_one_walk:
-                found = part.folded(series.percentiles if series else (), sums)
-                if series is not None:
-                    series.put(part.rows, part.buckets, *found)
+                part.folded((), sums)
             elif part.index.size:
                 sums.put(part)
             self._arrived(number, end - begin)
-        if series is not None and not in_one_walk:
-            series.add(block)
 
-    walks = True
+    accumulates = True
 
-    def ahead(
-        self, block: Block, percentiles: Sequence[float] = ()
-    ) -> list[tuple[int, Ints, Walked]] | None:
-        """Return number and rows of each group within a block, and what they say; see `Fold`."""
+    def ahead(self, block: Block) -> list[tuple[int, int, Block]] | None:
+        """Return each group within a block: its number, rows and sum; see `Fold`."""
         group = self._group[block.rows]
         first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
         if block.nbytes <= _WALK * len(first):
@@ -616,31 +610,24 @@ class SlidingSums:
             group[first].tolist(), first, [*first[1:], group.size], strict=True
         ):
             part = block if len(first) == 1 else block.part(begin, end)
-            walked = _own_sums.walk(part, percentiles)
+            walked = _own_sums.accumulate(part, ())
             if walked is None:
                 return None
-            parts.append((number, part.rows, walked))
+            parts.append((number, part.rows.size, walked.total))
         return parts
 
-    def join(
-        self,
-        block: Block,
-        parts: list[tuple[int, Ints, Walked]],
-        series: SeriesFold | None = None,
-    ) -> None:
-        """See `Fold`; `series` takes the block in, too."""
-        for number, rows, (sums, index, total) in parts:
-            if series is not None:
-                series.put(rows, block.buckets, sums, index)
+    def join(self, block: Block, parts: list[tuple[int, int, Block]]) -> None:
+        """See `Fold`."""
+        for number, rows, total in parts:
             begun = number in self._open or number in self._aside
-            if self._left[number] == rows.size and not begun:  # all that there is of the group
+            if self._left[number] == rows and not begun:  # all that there is of the group
                 self._left[number] = 0
                 held = total.index.size > 0
                 self._done(number, [(block.buckets, total.index, total.counts)] * held)
                 continue
             if total.index.size:
                 self.put(number, block.buckets, total.index, total.counts, total.width)
-            self._arrived(number, rows.size)
+            self._arrived(number, rows)
 
     def close(self) -> None:
         """Hand on the groups of which some intervals never arrived: empty ones may be left out."""
@@ -757,18 +744,18 @@ class SeriesFold:
             self.mean[rows], self.std[rows] = mean * buckets.scale, std * buckets.scale
 
     @property
-    def walks(self) -> bool:
+    def accumulates(self) -> bool:
         """See `Fold`."""
         return not self.mean.size
 
-    def ahead(self, block: Block) -> Walked | None:
+    def ahead(self, block: Block) -> PartialSums | None:
         """See `Fold`."""
-        if self.walks:
-            return _own_sums.walk(block, self.percentiles)
+        if self.accumulates:
+            return _own_sums.accumulate(block, self.percentiles)
         _ = block.counts
         return None
 
-    def join(self, block: Block, walked: Walked) -> None:
+    def join(self, block: Block, walked: PartialSums) -> None:
         """See `Fold`."""
         self.put(block.rows, block.buckets, walked.sums, walked.places)
         if self._total is not None:
@@ -843,7 +830,7 @@ class TopFold:
 
     def __init__(self, part: float, most: int = 48 << 20) -> None:
         self._part, self._most = part, most
-        self.walks = True
+        self.accumulates = True
         self._blocks: list[Block] | None = []
         self._bytes = 0
 

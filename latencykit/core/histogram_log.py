@@ -27,7 +27,7 @@ from latencykit.core.blocks import (
     TotalsFold,
     ahead_of,
     join,
-    worked_ahead,
+    map_ahead,
 )
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.evidence import MOST_BINS, Tails, TailTable
@@ -40,7 +40,7 @@ from latencykit.core.histogram import (
     of_interval,
     reported,
 )
-from latencykit.core.log_cache import LogCache, Request, Shelf
+from latencykit.core.log_cache import LogCache, Request, SharedCache
 from latencykit.core.quantiles import PercentileRow, distinct
 from latencykit.core.run import Run, merge_runs
 from latencykit.errors import IncompatibleDataError, InvalidArgumentError
@@ -207,7 +207,7 @@ class HistogramLog(HistogramBacked, Value):
         self._tails: Tails | None = None
         # Views share what passes over the payloads have kept, and know which of the rows are
         # theirs.
-        self._shelf, self._places = Shelf(size, total), np.arange(size)
+        self._shared, self._places = SharedCache(size, total), np.arange(size)
         self.unit, self.run = checked_unit(unit), run or Run(unit=unit)
 
     def __len__(self) -> int:
@@ -298,7 +298,7 @@ class HistogramLog(HistogramBacked, Value):
             "unit": self.unit, "run": self.run, "factor": self._factor,
         }  # fmt: skip
         view = HistogramLog(self.starts[rows], self.lengths[rows], self._parts, **(facts | changes))
-        view._shelf, view._places = self._shelf, self._places[rows]
+        view._shared, view._places = self._shared, self._places[rows]
         return view
 
     @property
@@ -424,8 +424,8 @@ class HistogramLog(HistogramBacked, Value):
         self, fold: Fold | None = None, numbered: Callable[[Block], Block] = _itself
     ) -> Iterator[tuple[Block, Any]]:
         """Yield all blocks, their rows `numbered` anew, each with what `fold` did of it ahead."""
-        expected, cache = self._shelf.expected, None
-        keeps = self._shelf.keeps and len(self) == self._shelf.size
+        expected, cache = self._shared.expected, None
+        keeps = self._shared.keeps and len(self) == self._shared.size
         if expected and keeps and not self._cached():
             cache = self._new_cache(expected) if self._gains_by_cache() else None
 
@@ -441,7 +441,7 @@ class HistogramLog(HistogramBacked, Value):
             yield numbered(self._in_unit(block)), result
         if cache is not None:
             cache.close()
-            self._shelf.keep(cache)
+            self._shared.keep(cache)
 
     def _in_unit(self, block: Block) -> Block:
         return block if self._factor == 1.0 else block.of_layout(self._scaled(block.buckets))
@@ -462,7 +462,7 @@ class HistogramLog(HistogramBacked, Value):
         Beside each is what a thread did of it `ahead`, for the folds; None without threads.
         """
         parts, (part_of, row_of) = self._parts, self._where
-        cache = self._shelf.cache
+        cache = self._shared.cache
         if cache is not None and cache.part is not None:
             rows = cache.rows_of(self._places)
             if rows is not None:
@@ -481,12 +481,12 @@ class HistogramLog(HistogramBacked, Value):
             def work(
                 blocks: list[Block], own: Callable[[Block], Block] = own
             ) -> list[tuple[Block, Any]]:
-                return worked_ahead([*map(own, blocks)], folds, ahead)
+                return map_ahead([*map(own, blocks)], folds, ahead)
 
             threaded: Any = part  # see `ThreadedPart`
             threads = threaded.threads(wanted) if hasattr(part, "threads") else 1
             if threads > 1:
-                yield from threaded.blocks_ahead(wanted, work, threads)
+                yield from threaded.iter_blocks_parallel(wanted, work, threads)
             else:
                 for block in part.blocks(wanted):
                     yield own(block), None
@@ -509,7 +509,7 @@ class HistogramLog(HistogramBacked, Value):
         if cache is None:
             return known
         cache.close()
-        self._shelf.keep(cache)
+        self._shared.keep(cache)
         return cache, np.arange(len(self))
 
     def _tail_bins(self) -> tuple[Ints, int]:
@@ -526,25 +526,25 @@ class HistogramLog(HistogramBacked, Value):
 
     def _new_cache(self, request: Request) -> LogCache:
         """Return a cache for a pass over this log, which also answers what `expect` announced."""
-        request |= self._shelf.expected or request
+        request |= self._shared.expected or request
         table = None
         if request.table:
             table = TailTable(*self._tail_bins(), *self._tags_by_name())
         return LogCache(
-            self._places, table, self._scaled, request, self._factor, keeps=self._shelf.keeps
+            self._places, table, self._scaled, request, self._factor, keeps=self._shared.keeps
         )
 
     def _cached(self) -> tuple[LogCache, Ints] | None:
         """The cache and the rows of this log in it, where it covers all of them."""
-        cache = self._shelf.cache
+        cache = self._shared.cache
         rows = None if cache is None else cache.rows_of(self._places)
         return None if cache is None or rows is None else (cache, rows)
 
     def _gains_by_cache(self) -> bool:
-        enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shelf.size
+        enough = len(self) >= _LEAST_ROWS or 0 < len(self) == self._shared.size
         decodes = any(not getattr(part, "in_memory", False) for part in self._parts)
-        if not self._shelf.keeps:  # what one pass over all of it is to answer
-            enough = self._shelf.expected is not None and len(self) == self._shelf.size
+        if not self._shared.keeps:  # what one pass over all of it is to answer
+            enough = self._shared.expected is not None and len(self) == self._shared.size
         return enough and decodes
 
     def _answers(self, request: Request) -> tuple[LogCache, Ints] | None:
@@ -566,8 +566,8 @@ class HistogramLog(HistogramBacked, Value):
     @property
     def _read_total(self) -> list[Counts] | None:
         """The sum of all intervals, if it was counted when they were read."""
-        total = self._shelf.total
-        if total is None or self._factor != 1.0 or len(self) < self._shelf.size:
+        total = self._shared.total
+        if total is None or self._factor != 1.0 or len(self) < self._shared.size:
             return None
         return [(of, i.astype(np.int64), n.astype(np.int64)) for of, i, n in total]
 
@@ -773,11 +773,11 @@ def expect(
     With ``keep=False`` that pass keeps nothing for other questions.
     """
     request = Request(True, tuple(float(p) for p in percentiles), evidence)
-    known = log._shelf.cache
+    known = log._shared.cache
     if keep and known is not None and not known.keeps:
-        log._shelf.cache = None
-    log._shelf.expected = request | (log._shelf.expected or request)
-    log._shelf.keeps = keep
+        log._shared.cache = None
+    log._shared.expected = request | (log._shared.expected or request)
+    log._shared.keeps = keep
 
 
 def is_scanned(log: HistogramLog) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from latencykit._typing import Ints
-    from latencykit.core.blocks import Block, Walked
+    from latencykit.core.blocks import Block, PartialSums
     from latencykit.core.buckets import Buckets, Counts
     from latencykit.core.evidence import TailTable
 
@@ -46,8 +46,8 @@ class Request:
 class LogCache:
     """What a pass over some rows of a log keeps: a fold.
 
-    `places` are the rows' among those of the `Shelf`. One that does not keep holds no more than the
-    request asks for.
+    `places` are the rows' among those of the `SharedCache`. One that does not keep holds no more
+    than the request asks for.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class LogCache:
         self.series = series
         self._row_at = np.zeros(0, np.int64)
 
-    def add(self, block: Block, walked: Walked | None = None) -> None:
+    def add(self, block: Block, walked: PartialSums | None = None) -> None:
         """Take a block in, its layout as it is stored."""
         if self.table is not None:
             self.table.add(block.of_layout(self._scaled(block.buckets)))
@@ -92,7 +92,7 @@ class LogCache:
             join(fold, block, walked)
 
     @property
-    def walks(self) -> bool:
+    def accumulates(self) -> bool:
         """See `Fold`."""
         return self.table is None and not self.keeps
 
@@ -134,7 +134,7 @@ class LogCache:
         return None if (rows < 0).any() else rows
 
 
-class Shelf:
+class SharedCache:
     """What all views of a log share: the cache of its widest pass. It is not pickled.
 
     `total` is the sum of all intervals where it was counted when they were read: layout, index and
@@ -148,8 +148,8 @@ class Shelf:
         self.expected: Request | None = None
         self.keeps = True
 
-    def __reduce__(self) -> tuple[type[Shelf], tuple[int]]:
-        return Shelf, (self.size,)
+    def __reduce__(self) -> tuple[type[SharedCache], tuple[int]]:
+        return SharedCache, (self.size,)
 
     def keep(self, cache: LogCache) -> None:
         """Keep a cache in place of a smaller one, unless the caches of all logs take too much."""

@@ -39,9 +39,9 @@ from latencykit.io.files import (
     TASK_FILES,
     FileRange,
     is_url,
-    pays_processes,
     size_of,
     split,
+    worth_multiprocessing,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class LocalExecutor:
             self.workers > 1
             and sum(len(task.places) for task in tasks) > 1
             and all(task.places[0].url != "-" for task in tasks)
-            and pays_processes([task.size for task in tasks])
+            and worth_multiprocessing([task.size for task in tasks])
         )
 
 

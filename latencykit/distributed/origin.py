@@ -10,7 +10,7 @@ from latencykit.core.samples import Samples
 from latencykit.distributed.executors import read_each
 from latencykit.distributed.parts import PartResult, read_part
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, LatencyKitError
-from latencykit.io.files import begin_of
+from latencykit.io.files import read_head
 from latencykit.io.reading import Selection, select
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def earliest_start(
 def _start(place: FileRange, selection: Selection) -> PartResult:
     """When a file begins: its first bytes state it, if it is a log."""
     try:
-        with begin_of(place) as source:
+        with read_head(place) as source:
             rows = select(
                 source, Selection(format=selection.format, series=selection.series, lenient=True)
             )

@@ -134,7 +134,7 @@ def size_of(url: str) -> int:
         return 0
 
 
-def pays_processes(sizes: Sequence[int]) -> bool:
+def worth_multiprocessing(sizes: Sequence[int]) -> bool:
     """True if reading files of these sizes takes longer than starting processes."""
     return max(sum(sizes) / TASK_BYTES, len(sizes) / TASK_FILES) >= _WORTH_PROCESSES
 
@@ -196,7 +196,7 @@ def source_of(place: FileRange) -> Source:
 
 
 @contextlib.contextmanager
-def begin_of(place: FileRange) -> Iterator[Source]:
+def read_head(place: FileRange) -> Iterator[Source]:
     """Give the first complete lines of a file as a source: enough to find when a log began."""
     with temporary_folder("latencykit-") as folder:
         held = folder / Path(place.url.partition("?")[0]).name

@@ -434,7 +434,7 @@ class HlogPart:
         sizes = np.frombuffer(self._size, np.int32)
         return jobs(self._jobs) if int(sizes[rows].sum()) > THREADS_FROM else 1
 
-    def blocks_ahead(
+    def iter_blocks_parallel(
         self, rows: Ints, work: Callable[[list[Block]], list[T]], threads: int
     ) -> Iterator[T]:
         """See `ThreadedPart`."""

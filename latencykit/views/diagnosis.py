@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from latencykit._typing import PercentileName
     from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
     from latencykit.analysis.stalls import Stalls
-    from latencykit.views.page_results import Diagnosed
+    from latencykit.views.page_results import DiagnosedSeries
 
 
 class EvidenceRecord(TypedDict):
@@ -279,14 +279,14 @@ def _duration(value: float | None) -> str:
     return "" if value is None else format_duration(float(value))
 
 
-def verdict_badge(entry: Diagnosed) -> str:
+def verdict_badge(entry: DiagnosedSeries) -> str:
     """Return the verdict as a coloured word, and its sentence."""
     if entry.diagnosis is None or entry.diagnosis.verdict == "unknown":
         return ""
     return f"{badge(entry.diagnosis.verdict)} {esc(as_sentence(entry.diagnosis.summary))}"
 
 
-def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, object]]:
+def stalls_model(diagnosed: Sequence[DiagnosedSeries]) -> list[dict[str, object]]:
     """Return the stalls that the timeline shades."""
     model = []
     for entry in diagnosed:
@@ -308,7 +308,7 @@ def stalls_model(diagnosed: Sequence[Diagnosed]) -> list[dict[str, object]]:
     return model
 
 
-def stalls_section(diagnosed: Sequence[Diagnosed]) -> str:
+def stalls_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
     """Return a table of stalls per series, each with a button that selects its time."""
     parts = [
         _stalls_table(entry, entry.diagnosis.detected_stalls, several=len(diagnosed) > 1)
@@ -318,7 +318,7 @@ def stalls_section(diagnosed: Sequence[Diagnosed]) -> str:
     return section("stalls", "Stalls", *parts)
 
 
-def _stalls_table(entry: Diagnosed, stalls: Stalls, *, several: bool) -> str:
+def _stalls_table(entry: DiagnosedSeries, stalls: Stalls, *, several: bool) -> str:
     rows: list[list[str]] = []
     series = entry.series
     for k in entry.longest(_LISTED):
@@ -351,7 +351,7 @@ def _seconds(moment: float) -> str:
     return f"{moment:.3f}".rstrip("0").rstrip(".") + " s"
 
 
-def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
+def omission_section(diagnosed: Sequence[DiagnosedSeries]) -> str:
     """Return raw percentiles beside corrected ones, with the evidence, for all that omit."""
     parts = []
     for entry in diagnosed:
@@ -373,7 +373,7 @@ def omission_section(diagnosed: Sequence[Diagnosed]) -> str:
     return section("omission", "What the measurement left out", *parts)
 
 
-def doubts(entry: Diagnosed) -> list[str]:
+def doubts(entry: DiagnosedSeries) -> list[str]:
     """Return why coordinated omission is not judged, or what users may see instead."""
     if entry.too_large:
         command = "latencykit diagnose finds stalls and coordinated omission"

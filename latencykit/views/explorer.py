@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from latencykit.analysis.slo import SLOResult
-    from latencykit.views.page_results import Diagnosed
+    from latencykit.views.page_results import DiagnosedSeries
     from latencykit.views.page_series import PageSeries
 
 
@@ -88,7 +88,7 @@ _WORDS = {
 
 def page_model(
     series: Sequence[PageSeries],
-    diagnosed: Sequence[Diagnosed],
+    diagnosed: Sequence[DiagnosedSeries],
     percentiles: Sequence[float],
     origins: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def page_title(series: Sequence[PageSeries]) -> str:
 
 
 def header_html(
-    title: str, diagnosed: Sequence[Diagnosed], checked: Sequence[SLOResult] = ()
+    title: str, diagnosed: Sequence[DiagnosedSeries], checked: Sequence[SLOResult] = ()
 ) -> str:
     """Return the heading of a page, and of each series the key numbers, SLO, and incident."""
     series = [entry.series for entry in diagnosed]

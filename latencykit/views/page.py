@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from latencykit._typing import JSONObject
-    from latencykit.views.page_results import Diagnosed
+    from latencykit.views.page_results import DiagnosedSeries
     from latencykit.views.page_series import PageSeries
     from latencykit.views.provenance import InputFile
 
@@ -106,7 +106,7 @@ def page_html(
 
 def _diagnosed_series(
     named: Mapping[str, object], limit: int, how: dict[str, object]
-) -> tuple[list[PageSeries], list[Diagnosed], list[dict[str, object]]]:
+) -> tuple[list[PageSeries], list[DiagnosedSeries], list[dict[str, object]]]:
     """All series, corrected ones last, their diagnoses, and close-ups, within a limit in bytes."""
     diagnosed = as_raw(diagnose_series(page_series(named, limit), how))
     series = with_short_names(
@@ -120,7 +120,7 @@ def _diagnosed_series(
     return series, diagnosed, details
 
 
-def _reliability(diagnosed: Sequence[Diagnosed]) -> list[str]:
+def _reliability(diagnosed: Sequence[DiagnosedSeries]) -> list[str]:
     """What limits the numbers, beneath the names of the series of which the same is said."""
     texts: dict[str, list[str]] = {}
     of_all: list[str] = []

@@ -51,7 +51,7 @@ _WITH_FAN_OUT = 6
 
 
 @record(eq=False)
-class Diagnosed:
+class DiagnosedSeries:
     """A series and its diagnosis; None where the source cannot be diagnosed."""
 
     series: PageSeries
@@ -75,7 +75,7 @@ class Diagnosed:
         return _too_large(self.series)
 
 
-def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[Diagnosed]:
+def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[DiagnosedSeries]:
     """Diagnose every measured series; `how` are the other arguments of `lk.diagnose`."""
     diagnosed = []
     for entry in series:
@@ -88,7 +88,7 @@ def diagnose_series(series: Sequence[PageSeries], how: dict[str, Any]) -> list[D
             or _too_large(entry)
         ):
             diagnosis = diagnose(entry.data, **how)
-        diagnosed.append(Diagnosed(entry, diagnosis))
+        diagnosed.append(DiagnosedSeries(entry, diagnosis))
     return diagnosed
 
 
@@ -103,7 +103,7 @@ def _too_large(series: PageSeries) -> bool:
 
 
 def corrected_series(
-    diagnosed: Sequence[Diagnosed], page_size: int = PAGE_SIZE
+    diagnosed: Sequence[DiagnosedSeries], page_size: int = PAGE_SIZE
 ) -> list[PageSeries]:
     """Return the corrected series of those that omit, over time where back-filling keeps it."""
     shadows: list[PageSeries] = []
@@ -137,7 +137,7 @@ def corrected_series(
     return shadows
 
 
-def as_raw(diagnosed: Sequence[Diagnosed]) -> list[Diagnosed]:
+def as_raw(diagnosed: Sequence[DiagnosedSeries]) -> list[DiagnosedSeries]:
     """Return a single series that omits in the colour of raw measurements."""
     if len(diagnosed) != 1 or not diagnosed[0].omits:
         return list(diagnosed)
@@ -204,7 +204,7 @@ def fan_outs_of(series: Sequence[PageSeries]) -> list[PageFanOut]:
     ]
 
 
-def stall_spans(diagnosed: Sequence[Diagnosed]) -> list[tuple[float, float]]:
+def stall_spans(diagnosed: Sequence[DiagnosedSeries]) -> list[tuple[float, float]]:
     """Return the time around each of the longest stalls that is shorter than a few time bins."""
     spans = []
     for entry in diagnosed:

@@ -76,7 +76,7 @@ def a_log(
 def direct(log: HistogramLog) -> HistogramLog:
     """The same log, without what is kept."""
     same = log[:]
-    same._shelf = log_cache.Shelf(0)
+    same._shared = log_cache.SharedCache(0)
     same._gains_by_cache = lambda: False  # type: ignore[method-assign]
     return same
 

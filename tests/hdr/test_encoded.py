@@ -70,7 +70,8 @@ def test_sums_of_groups_and_series_in_one_walk(seed):
         sums: dict[int, list] = {}
         sliding, series = SlidingSums(group, sums.__setitem__), SeriesFold(40, P)
         for part in (block.part(0, 11), block.part(11, 40)):
-            sliding.add(part, series)
+            sliding.add(part)
+            series.add(part)
         sliding.close()
         found.append((sums, series))
     (ours, fast), (theirs, slow) = found
