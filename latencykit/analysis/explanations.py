@@ -97,6 +97,8 @@ class ModelRules:
     even_decades: float = 2.0
     # decades: none of the explanations
     none_decades: float = 2.5
+    # decades by which a tail is likelier to have left just that length than it or a longer one
+    density_decades: float = 0.6
     # decades that each further stall adds, at most
     further_decades: float = 1.0
     # requests that the run's end may cut off at least, for the probability that they are the last
@@ -237,7 +239,7 @@ def _predictions(
             "intervals": -s.steps - (0.0 if s.timed else rules.untimed_decades),
         },
     }  # fmt: skip
-    chance = -s.tail + evenly
+    chance = evenly - np.maximum(s.tail - rules.density_decades, 0.0)
     if source == "open-loop generator":
         chance = evenly - RECORD.max_decades
     if s.stated:

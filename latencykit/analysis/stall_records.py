@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.analysis.retime import chains
-from latencykit.analysis.stalls import LEVELS, Trace, evenly_spread, hulls, usual_rate
+from latencykit.analysis.stalls import LEVELS, Trace, evenly_spread, hulls
 from latencykit.analysis.tails import TAIL, beyond_tail, tail_decades
 from latencykit.core.histogram_log import interval_series
 from latencykit.core.quantiles import median
@@ -26,7 +26,7 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from latencykit._typing import Flags, Floats, Ints
     from latencykit.analysis.omission import Facts
-    from latencykit.analysis.stalls import Delayed, Stalls
+    from latencykit.analysis.stalls import Holes, Stalls
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import IntervalSeries
 
@@ -391,8 +391,10 @@ def _silence_decades(
             single = min(single, TAIL.mode_decades)
     alone = throughout < 1.5
     tail[alone] = single
-    # Several connections must be slow at once: rarer, the shorter the silence is of the run.
-    rarer = TAIL.overlap * (throughout - 1) * np.log10(np.maximum(trace.span / length, 1.0))
+    took = np.sort(trace.took)[::-1]
+    at = np.searchsorted(-took, -NEAR.near_share * length)
+    work = np.append(0.0, np.cumsum(took))[at]
+    rarer = _overlap_decades(work, length, throughout, trace.span)
     undecided = ~alone & (rarer < TAIL.clear_decades)
     undecided &= (sent <= RECORD.sent_each * throughout + 1) | (lull < TAIL.clear_decades)
     if undecided.any():
@@ -400,6 +402,17 @@ def _silence_decades(
         pair = max(shuffled, min(single, TAIL.max_overlap))
         tail[undecided] = np.where(throughout[undecided] < 2.5, pair, shuffled)
     return tail
+
+
+def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration: float) -> Floats:
+    """Decades by which it is unusual that requests as slow overlap on all connections.
+
+    `work` is the request-seconds of all that took about as long; those of the stall are its own.
+    """
+    others = np.maximum(work / length - throughout, TAIL.others)
+    share = np.minimum(others * length / (throughout * max(duration, 1e-9)), 1.0)
+    rarer = -(throughout - 1) * np.log10(share) - np.log10(np.maximum(others, 1.0))
+    return np.asarray(np.maximum(rarer, 0.0))
 
 
 def _shuffled_decades(trace: Trace, connections: int) -> float:
@@ -487,11 +500,9 @@ LOG = LogRules()
 
 
 def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord | None:
-    counts = stalls.delayed
-    if not len(stalls):
+    counts = stalls.holes
+    if not len(stalls) or counts is None or counts.above is None or counts.beside is None:
         return None
-    if counts is None:
-        return _of_last_stall(facts, series, stalls)
     length = stalls.worst / 1e9
     slow = np.maximum(counts.above - counts.beside, 0.0)
     throughout = np.maximum(slow[LEVELS.index(0.8)], 1.0)
@@ -532,7 +543,10 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     expected = min(at.size, TAIL.max_independent) * number + 1.5
     if number < 1.5 and top.near + top.part > expected:  # a mode of the service, not some stalls
         tail = min(tail, TAIL.mode_decades)
-    rarer = np.log10(np.maximum(total / length, 1.0)) * TAIL.overlap * (throughout - 1)
+    least = NEAR.near_share * length[:, None] * 1e9
+    high = histogram.buckets.high(histogram.index)
+    work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
+    rarer = _overlap_decades(work, length, throughout, total)
     tails = max(tail, 0.0) + np.where(throughout < 1.5, 0.0, np.minimum(rarer, TAIL.max_overlap))
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, 1e-9))
     on_a_grid = series.length.size < 3 or (
@@ -551,7 +565,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         ended=ended, noise=noise,
         steps=np.where((counts.core[at] >= 2) & (not on_a_grid), LOG.steps_decades, 0.0),
         last=max(top.near + top.part - slowest, 0.0) * length / total,
-        listed=np.asarray(stalls.missing[at], np.float64),
+        listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
         in_flight=others / max(total - float(length.sum()), 1e-9),
         usual=float(histogram.percentile(50)) / 1e9, interval=number / max(rate, 1e-9), rate=rate,
         count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
@@ -559,7 +573,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     )  # fmt: skip
 
 
-def _apart(stalls: Stalls, counts: Delayed, length: Floats) -> Ints:
+def _apart(stalls: Stalls, counts: Holes, length: Floats) -> Ints:
     """Positions of stalls that are none of another's backlog: one stall may show twice."""
     came = counts.due - counts.short
     order = np.lexsort((came, -length))  # the longest first, of equals the emptiest
@@ -625,32 +639,6 @@ def _constant_load(facts: Facts, quiet: Flags) -> bool:
     return False
 
 
-def _of_last_stall(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord:
-    """A log that ends with the replies that its last stall held back: nothing came before them."""
-    rate, histogram = usual_rate(series), facts.histogram
-    length, one = stalls.worst / 1e9, np.ones(1)
-    order = np.argsort(series.start, kind="stable")
-    top = slowest_of(histogram)
-    throughout, due = max(top.near, 1.0), rate * float(length[0])
-    sent, step = due - float(stalls.missing[0]), float(np.median(series.length))
-    sent = min(sent, throughout + 1)  # the rate is not known better
-    lull = _lull_in_counts(series, order, stalls.start, stalls.end, sent * one, due * one, length)
-    full_speed = _constant_load(facts, np.ones(order.size, np.bool_))
-    others = max(histogram.mean / 1e9 * facts.count - throughout * float(length[0]), 0.0)
-    total = facts.duration or float(length[0])
-    return StallRecord(
-        length, due * one, sent * one, stalls.missing * one, throughout * one, top.part * one,
-        resumed=0 * one, lull=np.minimum(lull, due / math.log(10)),
-        tail=np.clip(top_decades(histogram, throughout) * one, 0.0, RECORD.max_decades),
-        lack=due * one, even=one > 1, ended=one > 0, noise=one, steps=0 * one,
-        last=0 * one, listed=stalls.missing * one,
-        in_flight=others / max(total - float(length[0]), 1e-9),
-        usual=float(histogram.percentile(50)) / 1e9, interval=throughout / rate, rate=rate,
-        count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
-        blur=rate * step, slack=LOG.count_error * due,
-    )  # fmt: skip
-
-
 # ------------------------------------------------------------
 # Histograms: no time. What was sent is known only where a rate is stated.
 
@@ -668,7 +656,7 @@ class HistogramRules:
     # of each connection: with fewer, a slow mode of 2 % is about as many requests
     min_requests: float = 100.0
     # decades: a rare slow mode may be as far from all others
-    max_tail_decades: float = 1.7
+    max_tail_decades: float = 2.3
     # decades: as many as connections by chance; and as alike, at most
     match_decades: float = 1.0
     max_alike_decades: float = 2.0

@@ -6,7 +6,7 @@ From top to bottom: the result and the operation, stalls of samples, stalls of a
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,12 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import DataNotAvailableError
 from latencykit.units import NANOSECONDS, format_duration
 
+MAD = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
+TINY = 1e-9
+"""Seconds: shorter times are rounding."""
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -48,7 +54,7 @@ class Stalls(Value):
     missing: Ints  # requests due at the usual rate but not sent; 0 where that may be chance
     share: Floats  # part (0..1) of that time's requests that were delayed
     notes: tuple[str, ...] = field(default=())  # a warm-up, a period …
-    delayed: Delayed | None = field(default=None, repr=False)  # what a log's intervals counted
+    holes: Holes | None = field(default=None, repr=False)  # what a log's intervals counted
     pause: tuple[float, float] | None = None  # the longest time with nothing recorded, seconds
 
     def __len__(self) -> int:
@@ -124,7 +130,6 @@ def stalls_of(
         data = data if first_pass else in_succession(data)
         series, top = first_pass or first_pass_over(data)
         stalls = _stalls_of_log(data, series, top)
-        stalls = stalls if len(stalls) else _stall_at_the_end(series) or stalls
         used, factor = series.count > 0, NANOSECONDS.get(series.unit, 0.0) / 1e9
         begin, end = pauses(
             (series.start - np.nan_to_num(series.max) * factor)[used],
@@ -621,20 +626,14 @@ class LogStallRules:
     min_part_requests: float = 50.0
     # what a stall delayed is answered within that many times its length
     max_lengths: float = 4.0
-    # of its length: that soon after a stall latencies are those of its backlog
-    backlog_share: float = 0.25
-    # the requests due, at most: a queue that drains after the stall
-    max_drain_times: float = 10.0
-    # of a log that ends in a stall: intervals, requests due in it, and deviations that it lacks
-    min_end_intervals: int = 3
-    min_end_due: float = 20.0
-    hole_or_noise: float = 4.0
-    # of that stall: no other request took as long
-    max_other_share: float = 0.75
     # a first interval whose own median is above that belongs to the warm-up
     warm_medians: float = 3.0
     # that a time bin should count for a usual rate
     rate_bin_requests: float = 50.0
+    # and the fewest bins of a run
+    rate_bins: int = 8
+    # of a standard deviation: the least that counts have
+    min_deviation: float = 0.5
 
 
 LOG = LogStallRules()
@@ -654,6 +653,10 @@ class HoleRules:
     min_sums: int = 6
     # whose bursts are looked for, the longest first: for time
     max_holes: int = 200
+    # rounds, in which the rate outside stalls and bursts settles
+    turns: int = 3
+    # root mean square over the deviation of a normal distribution: more is no noise of counts
+    normal_tail: float = 1.5
 
 
 HOLE = HoleRules()
@@ -662,37 +665,18 @@ HOLE = HoleRules()
 def usual_rate(series: IntervalSeries) -> float:
     """Return the requests per second of an ordinary time bin: the median of those with any."""
     # a rate from an interval below a nanosecond, which corrupt times give, may be infinite
-    used = (series.count > 0) & (series.length >= 1e-9)
+    used = (series.count > 0) & (series.length >= TINY)
     if not used.any():
         return 0.0
     order = np.argsort(series.start[used], kind="stable")
     count, length = series.count[used][order], series.length[used][order]
-    together = int(
-        np.clip(np.ceil(LOG.rate_bin_requests / float(median(count))), 1, max(count.size // 8, 1))
-    )
+    most = max(count.size // LOG.rate_bins, 1)
+    together = int(np.clip(np.ceil(LOG.rate_bin_requests / float(median(count))), 1, most))
     first = np.arange(0, count.size - together + 1, together)
     counts, lengths = (
         np.add.reduceat(part, as_positions(first))[: first.size] for part in (count, length)
     )
     return float(median(counts / lengths))
-
-
-@record(eq=False)
-class Delayed(Value):
-    """The hole that each stall leaves in the counts of a log, and what surrounds it."""
-
-    above: Floats  # (levels, stalls): requests slower than each of LEVELS × the longest latency
-    beside: Floats  # (levels, stalls): the same as intervals without a stall would have it
-    core: Ints  # (stalls,): intervals that lie wholly within the longest request's life,
-    core_due: Floats  # the requests due in them,
-    core_replies: Floats  # and their replies
-    due: Floats  # (stalls,): requests due in as long as the longest latency, at the quiet rate
-    short: Floats  # (stalls,): by how much the counts fall short of the quiet rate,
-    dip: Floats  # by how much they did at most, before a burst made up for it,
-    noise: Floats  # and the standard deviation of such sums elsewhere in the run
-    rest: Floats  # (stalls,): the shortfall that is left once a burst after the stall is over,
-    rest_noise: Floats
-    quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
 
 
 class SlowFold:
@@ -740,11 +724,17 @@ class _Rows:
     def due(self) -> Floats:
         """Requests due in each interval; none after the last that counted half as many.
 
-        What is counted there was sent before: traffic had ended.
+        What is counted there was sent before: traffic had ended. Where it had waited since then, a
+        stall had begun, and requests were due until it was over.
         """
         due = self.rate * self.length
         full = np.flatnonzero(self.count >= LOG.few_share * due)
-        due[int(full[-1]) + 1 if full.size else 0 :] = 0.0
+        over = int(full[-1]) + 1 if full.size else 0
+        if over:
+            stopped = self.stop[over - 1] + self.nominal
+            waited = (self.count[over:] > 0) & (self.start[over:] - self.worst[over:] <= stopped)
+            over += int(np.argmax(waited)) if waited.any() else 0
+        due[over:] = 0.0
         if self.count[0]:  # traffic began within it
             due[0] = min(due[0], self.count[0])
         return due
@@ -788,75 +778,138 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     begin, end, late = _candidates(rows)
     if not begin.size:
         return Stalls.none()
-    deviation = _ordinary(rows, begin, end)
-    spans = _without_backlog(rows, late, begin, end, deviation)
-    silent, halted = _halted(rows, late, spans, deviation)
-    worst = spans.most(rows.worst)
-    worst = np.where(worst > 0, worst, spans.duration)
+    # Of those that overlap the longest: the others are its backlog.
+    left, right = hulls(begin, end)
+    group = np.searchsorted(left, begin, "right") - 1
+    last_of_group = np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1
+    longest = np.lexsort((end - begin, group))[last_of_group]
+    spans = _Spans(begin[longest], end[longest], *rows.touched(left, right))
+    # The longest request of an interval that ended late may have waited for less than all of it.
+    late_one = longest >= begin.size - late.sum()
+    worst = np.where(late_one, np.maximum(spans.most(rows.worst), TINY), spans.duration)
     reference = np.zeros(rows.start.size)
     np.maximum.at(
         reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
     )
     reference[reference == 0] = worst.max()
-    slower = _slow_counts(log, top, rows, order, reference, factor)
+    by_row = np.empty(reference.size)
+    by_row[order] = reference * 1e9 / factor
+    fold = SlowFold(by_row)
+    # The highest values are enough where none exceeds the latency that it is compared with.
+    kept = None if top is None or (rows.worst > reference).any() else top.blocks()
+    if kept is not None:
+        feed(kept, (fold,))
+    else:
+        scan(log, fold)
+    slower = fold.counts[:, order]
     above = _own_sums(slower, spans)
-    even, beside, others = _spread(rows, spans, slower, above, halted)
+    hole = _holes(rows, spans, worst, slower[-1])
+    silent = hole.core_due >= LOG.min_core_requests
+    silent &= hole.core_replies <= LOG.few_share * hole.core_due
+    least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
+    stopped = silent | (hole.dip >= np.maximum(least, LOG.min_core_requests))
+    stopped |= spans.sums(late) > 0
+    even, beside, others = _spread(rows, spans, slower, above, stopped)
 
     silence = np.where(silent | (spans.sums(late) > 0), spans.duration, 0.0)
     notes, warm = _warm_up(rows, spans.begin, silence)
-    confirmed = halted | even
-    stalls = confirmed & ~warm
+    kept_stalls = (stopped | even) & ~warm
     # What shares an interval with a stall may be another: its requests counted for the first.
-    isolated = int((~confirmed & ~warm & (spans.sums(~others) == 0)).sum())
+    isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
     if isolated:
         notes = (*notes, f"{_times(isolated)} {_NOT_A_STALL}")
-    missing = _missing(rows, spans, deviation)
-    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, 1e-9), 0.0, 1.0)
+    certain = hole.short >= LOG.missing_deviations * hole.noise
+    missing = np.where(certain, np.clip(np.rint(hole.short), 0, np.rint(hole.due)), 0)
+    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     return Stalls(
-        spans.begin[stalls], spans.end[stalls], worst[stalls] * 1e9,
-        missing[stalls], np.where(halted, 1.0, share)[stalls], notes,
-        _delayed(
-            rows, spans.select(stalls), worst[stalls], slower[-1],
-            above[:, stalls], beside[:, stalls],
-        ),
+        spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
+        missing[kept_stalls].astype(np.int64), np.where(stopped, 1.0, share)[kept_stalls], notes,
+        replace(hole, above=above, beside=beside).select(kept_stalls),
     )  # fmt: skip
 
 
-def _stall_at_the_end(series: IntervalSeries) -> Stalls | None:
-    """The stall in which a log ends: its last intervals hold the replies that waited for it.
+@record(eq=False)
+class Holes(Value):
+    """What each stall of a log leaves in its counts: arrays of one length."""
 
-    Nothing was recorded before them, and no other request took as long.
-    """
-    order = np.argsort(series.start, kind="stable")
-    begin, width = series.start[order], series.length[order]
-    count, stop = series.count[order].astype(np.float64), begin + width
-    worst = np.nan_to_num(series.max[order]) * NANOSECONDS.get(series.unit, 0.0) / 1e9
-    rate, length, last = usual_rate(series), float(worst.max(initial=0.0)), int(np.argmax(worst))
-    if count.size < LOG.min_end_intervals or not rate or count[last + 2 :].any():
-        return None
-    near = np.abs(np.arange(count.size) - last) <= 1
-    due, over = rate * length, int(np.argmax(stop > stop[last] - length + 1e-9))
-    outside = max(stop[last] - length - begin[over], 0.0) * rate
-    sent = max(float(count[over:].sum()) - outside, 0.0)
-    quiet, noise = count[1:over], math.sqrt(rate * width[last])
-    noise = max(float(quiet.std()) if quiet.size >= LOG.min_end_intervals else noise, 1.0)
-    if (
-        worst[~near].max(initial=0.0) > LOG.max_other_share * length
-        or due - sent < max(LOG.few_share * due, LOG.hole_or_noise * noise)
-        or due < LOG.min_end_due
-    ):
-        return None
-    missing = np.rint([due - sent]).astype(np.int64)
-    edges = np.array([stop[last] - length]), np.array([stop[last]])
-    return Stalls(*edges, np.array([length * 1e9]), missing, np.ones(1))
+    due: Floats  # requests in as long as the longest latency, at the rate outside stalls
+    core_due: Floats  # of these, in the intervals that lie wholly within the longest request's life
+    core_replies: Floats
+    core: Ints  # number of such intervals
+    short: Floats  # by how much the counts fall short of that rate,
+    dip: Floats  # by how much they did at most, before a burst made up for it,
+    noise: Floats  # and the standard deviation of such sums elsewhere in the run
+    rest: Floats  # the shortfall that is left once a burst after the stall is over
+    rest_noise: Floats
+    quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
+    above: Floats | None = None  # (levels, stalls): requests slower than LEVELS × the longest
+    beside: Floats | None = None  # (levels, stalls): the same as other intervals would have it
+
+    def select(self, mask: Flags) -> Holes:
+        """Some of them."""
+        names = [item.name for item in fields(self) if item.name != "quiet"]
+        return replace(self, **{name: getattr(self, name)[..., mask] for name in names})
 
 
-def _missing(rows: _Rows, spans: _Spans, deviation: float) -> Ints:
-    """How many requests each span lacks, at most those due in it; 0 where that may be chance."""
-    short, due = _own_sums(rows.lost, spans), rows.rate * spans.duration
-    noise = deviation * np.sqrt(spans.sums(rows.length) / rows.nominal)
-    missing = np.clip(np.rint(short), 0, np.maximum(np.rint(due), 0))
-    return np.where(short >= LOG.missing_deviations * noise, missing, 0).astype(np.int64)
+def _holes(rows: _Rows, spans: _Spans, worst: Floats, slow: Ints) -> Holes:
+    """Measure the hole that each stall leaves in the counts, and the burst after it."""
+    size, number = rows.start.size, worst.size
+    sizes = spans.last - spans.first
+    owner = np.repeat(np.arange(number), as_positions(sizes))
+    order = np.lexsort((-rows.worst[spans.positions], owner))
+    ends = spans.positions[order][np.cumsum(sizes) - sizes]  # the interval of the longest request
+    within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - TINY, "left"), ends)
+    # The first replies of those that waited may be in an interval before.
+    waiting = np.append(np.flatnonzero(slow > 0), size)
+    begun = np.minimum(waiting[np.searchsorted(waiting, within)], ends)
+    stops = np.maximum.accumulate(rows.stop)
+    first = np.minimum(np.searchsorted(stops, rows.start[ends] - worst, "right"), ends)
+    # A hole ends with the replies that waited for it; the interval after it may have some of them.
+    until = np.append(first[1:], size)
+    last = np.minimum(ends + 2, np.maximum(until, ends + 1))
+    reach = rows.stop[ends] + np.maximum(HOLE.reach_lengths * worst, 2 * rows.nominal)
+    after = np.clip(np.searchsorted(rows.start, reach), last, np.maximum(until, last))
+    best, quiet, lost = last, rows.due > 0, rows.lost
+    for turn in range(HOLE.turns):  # a burst after a hole says nothing of the usual rate
+        if turn:
+            quiet = (rows.stop < rows.stop.max() - TINY) & (rows.due > 0)
+            quiet[:1] = False
+            quiet[_positions(first, best)] = False
+            if rows.length[quiet].sum() < HOLE.min_quiet_share * rows.length.sum():
+                quiet[:] = True
+            rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
+            lost = np.where(rows.due > 0, rate * rows.length - rows.count, 0.0)
+        total = np.concatenate(([0.0], np.cumsum(lost)))
+        best = last.copy()  # where the shortfall is closest to nothing
+        for k in np.argsort(-worst)[: HOLE.max_holes].tolist():
+            rest = np.abs(total[last[k] : after[k] + 1] - total[first[k]])
+            if rest.min() < HOLE.max_rest * abs(total[last[k]] - total[first[k]]):
+                best[k] += int(rest.argmin())
+    loud = np.concatenate(([0], np.cumsum(~quiet)))
+    away = np.abs(rows.count[quiet] - median(rows.count[quiet])) if quiet.any() else np.zeros(1)
+    one = max(MAD * float(median(away)), LOG.min_deviation)
+
+    def noise(widths: Ints) -> Floats:
+        """Standard deviation of sums over as many intervals, anywhere in quiet times."""
+        found = {}
+        for width in set(widths.tolist()):
+            sums = (total[width:] - total[:-width])[loud[width:] == loud[:-width]]
+            deviation = one * math.sqrt(width)
+            if sums.size >= HOLE.min_sums:
+                deviation = MAD * float(median(np.abs(sums - median(sums))))
+                deviation = max(deviation, float(np.sqrt(np.mean(sums**2))) / HOLE.normal_tail)
+            deviation *= math.sqrt(1 + width / max(int(quiet.sum()), 1))
+            found[width] = max(deviation, LOG.min_deviation)
+        return np.array([found[width] for width in widths.tolist()])
+
+    rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
+    return Holes(
+        due=rate * worst, core_due=rate * _sums(rows.length, within, begun),
+        core_replies=_sums(rows.count, within, begun), core=begun - within,
+        short=total[last] - total[first],
+        dip=_Spans(spans.begin, spans.end, first, last).deepest(lost), noise=noise(last - first),
+        rest=total[best] - total[first], rest_noise=noise(best - first), quiet=quiet,
+    )  # fmt: skip
 
 
 def _candidates(rows: _Rows) -> tuple[Floats, Floats, Flags]:
@@ -954,18 +1007,6 @@ class _Spans:
         return _Spans(self.begin[mask], self.end[mask], self.first[mask], self.last[mask])
 
 
-def _ordinary(rows: _Rows, begin: Floats, end: Floats) -> float:
-    """Standard deviation of the counts without any stall (of all, if few are left)."""
-    quiet = rows.stop < rows.stop.max() - 1e-9  # the last interval is truncated
-    quiet[_positions(*rows.touched(*hulls(begin, end)))] = False
-    if quiet.sum() < 3:
-        quiet[:] = True
-    away = np.abs(rows.count - rows.rate * rows.length)[quiet]
-    # no less than for one request: an interval may have no length at all
-    away /= np.sqrt(np.maximum(rows.length[quiet], 1 / rows.rate) / rows.nominal)
-    return max(1.4826 * float(median(away)), 0.5)
-
-
 def _spread(
     rows: _Rows, spans: _Spans, slower: Ints, above: Floats, halted: Flags
 ) -> tuple[Flags, Floats, Flags]:
@@ -980,7 +1021,6 @@ def _spread(
         LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
     )
     even &= covered <= LOG.max_lengths * (spans.duration + widest)  # else slow throughout
-    even &= above[1] <= LOG.max_drain_times * due
     even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
     others[spans.select(halted | even).positions] = False
@@ -990,159 +1030,6 @@ def _spread(
         beside = usual_slow / max(float(rows.length[others].sum()), 1e-9) * covered
     even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
     return even, beside, others
-
-
-def _delayed(
-    rows: _Rows, stalls: _Spans, worst: Floats, slow: Ints, above: Floats,
-    beside: Floats,
-) -> Delayed:  # fmt: skip
-    """Measure the hole that each stall leaves in the counts, and the burst after it."""
-    size, number = rows.start.size, worst.size
-    sizes = stalls.last - stalls.first
-    owner = np.repeat(np.arange(number), as_positions(sizes))
-    order = np.lexsort((-rows.worst[stalls.positions], owner))
-    ends = stalls.positions[order][np.cumsum(sizes) - sizes]  # the interval of the longest request
-    within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - 1e-9, "left"), ends)
-    # The first replies of those that waited may be in an interval before.
-    waiting = np.flatnonzero(slow > 0)
-    at = np.searchsorted(waiting, within)
-    shown = at < waiting.size
-    begun = ends.copy()
-    begun[shown] = np.minimum(waiting[at[shown]], ends[shown])
-    stops = np.maximum.accumulate(rows.stop)
-    first = np.minimum(np.searchsorted(stops, rows.start[ends] - worst, "right"), ends)
-    # A hole ends with the replies that waited for it; the interval after it may have some of them.
-    until = np.append(first[1:], size)
-    last = np.minimum(ends + 2, np.maximum(until, ends + 1))
-    reach = rows.stop[ends] + np.maximum(HOLE.reach_lengths * worst, 2 * rows.nominal)
-    after = np.clip(np.searchsorted(rows.start, reach), last, np.maximum(until, last))
-    best, quiet, lost = last, rows.due > 0, rows.lost
-    for turn in range(3):  # a burst after a hole says nothing of the usual rate
-        if turn:
-            quiet, lost = _lost_at_quiet_rate(rows, first, best)
-        total = np.concatenate(([0.0], np.cumsum(lost)))
-        best = last.copy()  # where the shortfall is closest to nothing
-        for k in np.argsort(-worst)[: HOLE.max_holes].tolist():
-            rest = np.abs(total[last[k] : after[k] + 1] - total[first[k]])
-            if rest.min() < HOLE.max_rest * abs(total[last[k]] - total[first[k]]):
-                best[k] += int(rest.argmin())
-    away = rows.count[quiet] - float(median(rows.count[quiet])) if quiet.any() else np.zeros(1)
-    noise = _Noise(lost, quiet, max(1.4826 * float(median(np.abs(away))), 0.5))
-    dip = _Spans(stalls.begin, stalls.end, first, last).deepest(lost)
-    rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), 1e-9))
-    return Delayed(
-        above, beside,
-        core=begun - within, core_due=rate * _sums(rows.length, within, begun),
-        core_replies=_sums(rows.count, within, begun),
-        due=rate * worst,
-        short=total[last] - total[first], dip=dip,
-        noise=noise.of(last - first), rest=total[best] - total[first],
-        rest_noise=noise.of(best - first),
-        quiet=quiet,
-    )  # fmt: skip
-
-
-def _lost_at_quiet_rate(rows: _Rows, first: Ints, last: Ints) -> tuple[Flags, Floats]:
-    """Mask of intervals outside the ranges, and what each lacks at the rate of those."""
-    quiet = (rows.stop < rows.stop.max() - 1e-9) & (rows.due > 0)
-    quiet[:1] = False
-    quiet[_positions(first, last)] = False
-    if rows.length[quiet].sum() < HOLE.min_quiet_share * rows.length.sum():
-        quiet[:] = True
-    rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), 1e-9))
-    return quiet, np.where(rows.due > 0, rate * rows.length - rows.count, 0.0)
-
-
-@record(eq=False)
-class _Noise:
-    """How far sums of lost requests stray from nothing by chance."""
-
-    lost: Floats
-    quiet: Flags
-    deviation: float
-
-    def of(self, widths: Ints) -> Floats:
-        """Return the standard deviation of sums over as many intervals, anywhere in quiet times."""
-        total = np.concatenate(([0.0], np.cumsum(self.lost)))
-        loud = np.concatenate(([0], np.cumsum(~self.quiet)))
-        out = {}
-        for width in set(widths.tolist()):
-            sums = (total[width:] - total[:-width])[loud[width:] == loud[:-width]]
-            deviation = self.deviation * math.sqrt(width)
-            if sums.size >= HOLE.min_sums:
-                deviation = 1.4826 * float(median(np.abs(sums - median(sums))))
-                deviation = max(deviation, float(np.sqrt(np.mean(sums**2))) / 1.5)
-            out[width] = deviation * math.sqrt(1 + width / max(int(self.quiet.sum()), 1))
-        return np.array([max(out[width], 0.5) for width in widths.tolist()])
-
-
-def _slow_counts(
-    log: HistogramLog,
-    top: TopFold | None,
-    rows: _Rows,
-    order: Ints,
-    reference: Floats,
-    factor: float,
-) -> Ints:
-    """Requests slower than each of `LEVELS` × the reference, shape (levels, rows)."""
-    by_row = np.empty(reference.size)
-    by_row[order] = reference * 1e9 / factor
-    fold = SlowFold(by_row)
-    # They are enough where no value exceeds the latency that it is compared with.
-    kept = None if top is None else top.blocks()
-    if kept is not None and (rows.worst <= reference).all():
-        feed(kept, (fold,))
-    else:
-        scan(log, fold)
-    return fold.counts[:, order]
-
-
-def _without_backlog(
-    rows: _Rows, late: Flags, begin: Floats, end: Floats, deviation: float
-) -> _Spans:
-    """Of overlapping candidates the longest.
-
-    What follows closely and is no longer is the backlog that drains.
-    """
-    left, right = hulls(begin, end)
-    group = np.searchsorted(left, begin, "right") - 1
-    last_of_group = np.searchsorted(np.sort(group), np.arange(left.size), "right") - 1
-    longest = np.lexsort((end - begin, group))[last_of_group]
-    begin, end = begin[longest], end[longest]
-    spans = _Spans(begin, end, *rows.touched(left, right))
-    _, halted = _halted(rows, late, spans, deviation)
-    gap = begin - np.concatenate(([-np.inf], right[:-1]))
-    backlog = gap <= LOG.backlog_share * (end - begin) + rows.nominal
-    backlog &= (end - begin <= np.concatenate(([0.0], (end - begin)[:-1]))) & ~halted
-    kept = np.flatnonzero(~backlog)
-    right = np.append(right, 0.0)[np.append(kept[1:], backlog.size) - 1]
-    return _Spans(begin[kept], end[kept], *rows.touched(left[kept], right))
-
-
-def _positions(first: Ints, last: Ints) -> Ints:
-    """All positions of the half-open ranges, one range after the other."""
-    number = last - first
-    if not number.size:
-        return np.zeros(0, np.int64)
-    before = np.concatenate(([0], np.cumsum(number)[:-1]))
-    return np.repeat(first - before, as_positions(number)) + np.arange(number.sum())
-
-
-def _halted(rows: _Rows, late: Flags, spans: _Spans, deviation: float) -> tuple[Flags, Flags]:
-    """Masks of stalls with few replies within, and of all that counts or the logger confirm."""
-    within = np.searchsorted(rows.start, spans.begin, "left")
-    behind = np.maximum(within, np.searchsorted(rows.stop, spans.end, "right"))
-    due = _sums(rows.due, within, behind)
-    silent = (due >= LOG.min_core_requests) & (
-        _sums(rows.lost, within, behind) >= (1 - LOG.few_share) * due
-    )
-    noise = deviation * np.sqrt(spans.sums(rows.length) / rows.nominal)
-    least = np.maximum(LOG.few_share * rows.rate * spans.duration, LOG.missing_deviations * noise)
-    least = np.maximum(least, LOG.min_core_requests)
-    lacking = _own_sums(rows.lost, spans) >= least
-    # A loop that catches up lacks none in the end.
-    hole = spans.deepest(rows.lost) >= np.maximum(least, LOG.hole_deviations * noise)
-    return silent, np.asarray(silent | lacking | hole | (spans.sums(late) > 0))
 
 
 def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> Flags:
@@ -1182,6 +1069,15 @@ def _warm_up(rows: _Rows, begin: Floats, silence: Floats) -> tuple[tuple[str, ..
         "requests were answered: not a stall"
     )
     return (note,), warm
+
+
+def _positions(first: Ints, last: Ints) -> Ints:
+    """All positions of the half-open ranges, one range after the other."""
+    number = last - first
+    if not number.size:
+        return np.zeros(0, np.int64)
+    before = np.concatenate(([0], np.cumsum(number)[:-1]))
+    return np.repeat(first - before, as_positions(number)) + np.arange(number.sum())
 
 
 def _sums(values: Floats | Ints | Flags, first: Ints, last: Ints) -> Floats:

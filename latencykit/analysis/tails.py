@@ -47,8 +47,9 @@ class TailRules:
     mode_decades: float = 0.5
     # longest silences among which the largest ratio is looked for
     silences: int = 8
-    # decades per connection beyond the first: that their slow requests overlap by chance
-    overlap: float = 0.5
+    # other requests as long as a silence, where there are none
+    others: float = 0.5
+    # decades: that slow requests of several connections overlap, where time is not known to a reply
     max_overlap: float = 3.0
     # decades from which on the order of the latencies need not be shuffled
     clear_decades: float = 3.0

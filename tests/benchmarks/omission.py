@@ -302,7 +302,6 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
         "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
         "lulls elsewhere, logs": (records, "_lull_in_counts", lambda *given: np.full(given[-1].size, np.inf)),
-        "stall at the end of a log": (stalls, "_stall_at_the_end", _constant(None)),
         "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
         "tail of a histogram": (records, "top_decades", _constant(6.0)),
         "like one stall": (records, "_like_one_stall", _constant(False)),
