@@ -457,7 +457,7 @@ def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
             "a stall of the server was not seen, so how the load generator treats one is not known",
         )
     stall = seconds_text(bound.stall)
-    fact = f"no stall longer than {stall} is possible in this run; the slowest request took "
+    fact = f"no stall of all connections lasted longer than {stall}; the slowest request took "
     fact += longest
     if len(result.detected_stalls) and result.left is not None:
         fact = _stall_text(result)
@@ -552,7 +552,7 @@ def _why_unknown(result: Diagnosis) -> str:
             f"{_moment(pause[0])} on: traffic paused, or what happened then is not in the file"
         )
     if isinstance(result.raw, Summary):
-        return "mean and maximum alone do not show how many requests were slow"
+        return "these statistics do not show how many requests were slow"
     return (
         f"the slowest request took {seconds_text(result.longest)}; whether the load generator "
         "waits for replies is not known"

@@ -718,15 +718,17 @@ def _longest_possible_stall(facts: Facts, stalls: Stalls) -> float:
 
 
 def _together(trace: Trace) -> bool:
-    """Three or more of the slowest requests were in flight at once, beyond chance."""
+    """The slowest requests overlap, or two of them end together, beyond chance: one cause."""
     slowest = float(trace.took.max(initial=0.0))
     slow = trace.took > BOUND.together_share * slowest
     number = int(slow.sum())
-    if number < BOUND.min_together or slowest < BOUND.together_medians * trace.usual:
+    if number < 2 or slowest < BOUND.together_medians * trace.usual:
         return False
-    at = np.concatenate((trace.due[slow], trace.end[slow]))
-    step = np.concatenate((np.ones(number), -np.ones(number)))
-    most = int(np.cumsum(step[np.lexsort((step, at))]).max())
+    ends = np.sort(trace.end[slow])
+    closest = float(np.diff(ends).min()) + trace.grain
+    if number * (number - 1) * closest / trace.span < BOUND.max_probability:
+        return True
+    most = int(trace.under_way(trace.due[slow], slow).max())
     usual = float(trace.took[slow].sum()) / trace.span
     p = float(poisson_at_least(most - 1, usual)) * number
     return most >= BOUND.min_together and p < BOUND.max_probability

@@ -372,9 +372,10 @@ class Trace:
         first, last = np.searchsorted(self.ends, (begin, end), "right").tolist()
         return self.by_end[first:last]
 
-    def under_way(self, at: Floats) -> Ints:
-        """Return the number of requests under way right after each moment."""
-        sent, answered = (np.searchsorted(times, at, "right") for times in (self.due, self.ends))
+    def under_way(self, at: Floats, of: Flags | None = None) -> Ints:
+        """Return the number of requests (of those of a mask) under way right after each moment."""
+        both = (self.due, self.ends) if of is None else (self.due[of], np.sort(self.end[of]))
+        sent, answered = (np.searchsorted(times, at, "right") for times in both)
         number: Ints = sent - answered
         return number
 
@@ -655,7 +656,7 @@ class HoleRules:
     max_holes: int = 200
     # rounds, in which the rate outside stalls and bursts settles
     turns: int = 3
-    # root mean square over the deviation of a normal distribution: more is no noise of counts
+    # root mean square over the deviation of a normal distribution: more is not chance
     normal_tail: float = 1.5
 
 
