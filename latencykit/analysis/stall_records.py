@@ -26,7 +26,7 @@ from latencykit.units import NANOSECONDS
 if TYPE_CHECKING:
     from latencykit._typing import Flags, Floats, Ints
     from latencykit.analysis.omission import Facts
-    from latencykit.analysis.stalls import Holes, Stalls
+    from latencykit.analysis.stalls import Stalls
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import IntervalSeries
 
@@ -53,10 +53,6 @@ class RecordRules:
     # lengths of a stall within which a burst makes up for it, and moments that are looked at
     burst_lengths: float = 1.5
     burst_moments: int = 64
-    # lengths after a stall that may belong to its burst, the first that leaves a tenth of the run
-    quiet_reach: tuple[float, ...] = (1.0, 0.2, 0.0)
-    min_quiet_share: float = 0.1
-    min_quiet_requests: int = 20
     # requests due that show whether sends went on: all, in each quarter of the usual number,
     min_due: float = 20.0
     min_sent_share: float = 0.8
@@ -197,7 +193,7 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     kept = _longest(every[1] - every[0])
     begin, end = every[0][kept], every[1][kept]
     length, sends = end - begin, trace.sends_within
-    rate = _quiet_rate(trace, *every)
+    rate = trace.quiet_rate(*every)
     early, late = begin + RECORD.throughout * length, begin + RECORD.part * length
     waiting = trace.under_way(end - RECORD.edge * length - 1e-9)
     throughout = np.maximum(np.minimum(trace.under_way(early), waiting), 1.0)
@@ -275,19 +271,6 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         interval=interval, rate=rate, count=float(trace.due.size), scheduled=bool(scheduled),
         full_speed=full_speed, blur=blur, slack=blur,
     )  # fmt: skip
-
-
-def _quiet_rate(trace: Trace, begin: Floats, end: Floats) -> float:
-    """Sends per second outside stalls and what may be catching up after them."""
-    span = max(trace.span, 1e-9)
-    for reach in RECORD.quiet_reach:
-        left, right = hulls(begin, np.minimum(end + reach * (end - begin), span))
-        left = np.minimum(left, trace.span)
-        quiet = trace.active - float((right - left).sum())
-        outside = trace.due.size - int(trace.sends_within(left, right).sum())
-        if quiet > RECORD.min_quiet_share * span and outside >= RECORD.min_quiet_requests:
-            return outside / quiet
-    return trace.rate
 
 
 def _rate_beside(trace: Trace, begin: Floats, end: Floats) -> Floats:
@@ -385,9 +368,12 @@ def _silence_decades(
         k = int(np.argmax(silences[:most] / silences[1 : most + 1])) + 1
         rest = silences[k:][::-1]
         single = beyond_tail(float(silences[k - 1]), k, rest, np.ones(rest.size))
+        longest = int(trace.silences.argmax())
+        middle = trace.answers[longest] - trace.silences[longest] / 4
+        load = max(int(trace.under_way(middle)), 1)
         alike = int((trace.took > TAIL.mode_share * silences[k - 1]).sum())
         slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
-        if slow or alike > min(k, TAIL.max_independent) * max(trace.longest_silence_load, 1):
+        if slow or alike > min(k, TAIL.max_independent) * load:
             single = min(single, TAIL.mode_decades)
     alone = throughout < 1.5
     tail[alone] = single
@@ -484,8 +470,6 @@ class LogRules:
     # of what is due: the rate is not known better
     rate_error: float = 0.05
     count_error: float = 0.002
-    # of a latency: that soon after a stall only its backlog is seen
-    backlog_share: float = 0.25
     # of the shortest stall: as slow a request elsewhere makes a lull no lull
     slow_share: float = 0.3
     # against a clock that was set: it would leave one long interval, not several empty ones
@@ -517,8 +501,7 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         counts.core_due >= LOG.min_core, went_on * counts.due, np.maximum(counts.due - hole, 0.0)
     )
     rest = np.where(np.abs(counts.rest) < np.abs(counts.short), counts.rest, counts.short)
-    at = _apart(stalls, counts, length)
-    at = at[_longest(length[at])]
+    at = _longest(length)
     length, throughout, partly, sent, rest, due = (
         part[at] for part in (length, throughout, partly, sent, rest, counts.due)
     )
@@ -571,19 +554,6 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
         blur=rate * interval, slack=LOG.count_error * due,
     )  # fmt: skip
-
-
-def _apart(stalls: Stalls, counts: Holes, length: Floats) -> Ints:
-    """Positions of stalls that are none of another's backlog: one stall may show twice."""
-    came = counts.due - counts.short
-    order = np.lexsort((came, -length))  # the longest first, of equals the emptiest
-    kept: list[int] = []
-    for k in order.tolist():
-        others = np.array(kept, np.int64)
-        near = stalls.start[k] - stalls.end[others] <= LOG.backlog_share * length[others]
-        if not (near & (stalls.start[k] >= stalls.end[others] - length[others] - 1e-9)).any():
-            kept.append(k)
-    return np.sort(np.array(kept, np.int64))
 
 
 def _lull_in_counts(

@@ -196,10 +196,11 @@ class SlowRules:
     min_mean_gaps: float = 5.0
     # medians: the ordinary spread of service times
     min_medians: float = 5.0
-    # sends may be crowded for that many lengths of a stall after it
-    catch_up_stalls: float = 1.0
-    # of the run: a usual rate needs more than that outside stalls
+    # sends may be crowded for that many lengths of a stall after it,
+    catch_up_stalls: tuple[float, ...] = (1.0, 0.2, 0.0)
+    # the first that leaves that much of the run, and as many requests, for a usual rate
     min_quiet_share: float = 0.1
+    min_quiet_requests: int = 20
 
 
 SLOW = SlowRules()
@@ -275,7 +276,8 @@ class Trace:
     @cached_property
     def active(self) -> float:
         """Seconds from the first to the last send, without pauses."""
-        return self.span - _covered(*self.pauses)
+        begin, end = self.pauses
+        return self.span - float((end - begin).sum())
 
     @cached_property
     def slow_from(self) -> float:
@@ -290,7 +292,8 @@ class Trace:
         slow = np.sort(self.took[self.took > limit])
         while slow.size:
             longer = self.took > limit
-            if _covered(*hulls(self.due[longer], self.end[longer])) <= self.span / 2:
+            left, right = hulls(self.due[longer], self.end[longer])
+            if (right - left).sum() <= self.span / 2:
                 break
             limit = float(slow[slow.size // 2])
             slow = slow[slow > limit]
@@ -314,15 +317,19 @@ class Trace:
 
     @cached_property
     def rate(self) -> float:
-        """Sends per second outside those times, and outside possible catching up after them."""
-        begin, end = self.windows
-        for reach in (SLOW.catch_up_stalls * (end - begin), np.zeros(end.size)):
-            left, right = hulls(begin, np.minimum(end + reach, self.span))
-            quiet = self.active - _covered(left, right)
+        """Sends per second outside those times."""
+        return self.quiet_rate(*self.windows)
+
+    def quiet_rate(self, begin: Floats, end: Floats) -> float:
+        """Return the sends per second outside stalls, and what may be catching up after them."""
+        for reach in SLOW.catch_up_stalls:
+            left, right = hulls(begin, np.minimum(end + reach * (end - begin), self.span))
+            left = np.minimum(left, self.span)
+            quiet = self.active - float((right - left).sum())
             outside = self.due.size - int(self.sends_within(left, right).sum())
-            if quiet > SLOW.min_quiet_share * self.span and outside >= 20:
+            if quiet > SLOW.min_quiet_share * self.span and outside >= SLOW.min_quiet_requests:
                 return outside / quiet
-        return self.due.size / max(self.active, 1e-9)
+        return self.due.size / max(self.active, TINY)
 
     def sends_within(self, begin: Floats, end: Floats) -> Ints:
         """Return the number of sends in each half-open window [begin, end)."""
@@ -354,15 +361,6 @@ class Trace:
         return np.maximum(ends - since, 0.0)
 
     @cached_property
-    def longest_silence_load(self) -> int:
-        """Requests under way in the longest silence."""
-        if not self.silences.size:
-            return 0
-        longest = int(self.silences.argmax())
-        end = self.answers[longest]
-        return max(int(self.under_way(np.array([end - self.silences[longest] / 4]))[0]), 1)
-
-    @cached_property
     def by_end(self) -> Ints:
         """Requests in the order of their replies."""
         return np.argsort(self.end, kind="stable")
@@ -388,10 +386,6 @@ def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
     left, right = begin[order], np.maximum.accumulate(end[order])
     first = np.concatenate(([True], left[1:] > right[:-1]))
     return left[first], right[np.concatenate((first[1:], [True]))]
-
-
-def _covered(begin: Floats, end: Floats) -> float:
-    return float((end - begin).sum())
 
 
 # ------------------------------------------------------------
@@ -425,8 +419,16 @@ class TraceStallRules:
     backlog_share: float = 0.25
     # of a Poisson count: that many sends may lack by chance
     missing_deviations: float = 3.0
-    # that end together before part of a server is said to have stopped
+    # that end together before part of a server is said to have stopped,
     min_partial_requests: int = 3
+    # of the shorter one: requests that end farther apart do not
+    max_apart: float = 0.1
+    # a warm-up begins within so many mean gaps between sends, lasts that many times its first gap,
+    warm_mean_gaps: float = 5.0
+    warm_lengths: float = 1.5
+    # and, once that much of the gap has passed after it, goes on at that part of the rate
+    warm_burst: float = 0.1
+    warm_rate_share: float = 0.5
 
 
 TRACE = TraceStallRules()
@@ -510,50 +512,47 @@ def _slow_by_themselves(trace: Trace, begin: Floats, end: Floats) -> Flags:
 
 def _gaps(trace: Trace) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Times without a reply while a request waited; a warm-up becomes a note."""
-    ends = np.concatenate(([0.0], trace.answers))
     limit = max(np.log(trace.due.size / TRACE.max_probability) / trace.rate, 2 * trace.usual)
     limit = max(limit, PAUSE.min_steps * trace.stamp)
-    at = np.flatnonzero(np.diff(ends) > limit)
-    if not at.size:
-        return np.zeros(0), np.zeros(0), ()
-    a, b = ends[at], ends[at + 1]
-    good = trace.by_end[trace.good[trace.by_end]]
-    earliest = np.minimum.accumulate(trace.due[good][::-1])[::-1]  # of those answered then or later
-    answer = np.searchsorted(trace.answers, b, "left")
-    since = np.maximum(a, earliest[answer])
-    waited = np.searchsorted(trace.due, b, "left") - np.searchsorted(trace.ends, b, "left")
+    gap = np.diff(trace.answers, prepend=0.0)
+    at = np.flatnonzero(trace.silences >= np.maximum(TRACE.min_waited_share * gap, limit))
+    end = trace.answers[at]
+    begin = end - trace.silences[at]
+    waited = np.searchsorted(trace.due, end, "left") - np.searchsorted(trace.ends, end, "left")
     alone = bool((trace.under_way(trace.due) <= 1).all())
-    kept = (waited > 0) & (b - since >= np.maximum(TRACE.min_waited_share * (b - a), limit))
-    kept &= (waited > 1) | (b <= trace.span) | alone  # else the last request, long after the others
+    # Not the last request, long after the others.
+    kept = (waited > 1) | ((waited > 0) & ((end <= trace.span) | alone))
     # Of the requests under way when sends ended, some are slow by themselves: each of their replies
     # comes long after the one before.
-    inside = np.minimum(b, trace.span) - since
-    kept &= (since <= trace.span) & (
-        (inside >= limit) | (trace.took[good[answer]] <= 2 * (b - since))
+    took = trace.took[trace.by_end[trace.good[trace.by_end]][at]]
+    inside = np.minimum(end, trace.span) - begin
+    kept &= (begin <= trace.span) & ((inside >= limit) | (took <= 2 * (end - begin)))
+    begin, end = begin[kept], end[kept]
+    until = _warm_up_of_trace(trace, begin, end)
+    if not until:
+        return begin, end, ()
+    note = (
+        f"warm-up: requests of the first {until:.3g} s were slow, though they were answered: "
+        "not a stall"
     )
-    begin, end = since[kept], b[kept]
-    if begin.size and (until := _warm_up_of_trace(trace, float(begin[0]), float(end[0]))):
-        note = (
-            f"warm-up: requests of the first {until:.3g} s were slow, though they were answered: "
-            "not a stall"
-        )
-        return begin[1:], end[1:], (note,)
-    return begin, end, ()
+    return begin[1:], end[1:], (note,)
 
 
-def _warm_up_of_trace(trace: Trace, begin: float, end: float) -> float:
+def _warm_up_of_trace(trace: Trace, begin: Floats, end: Floats) -> float:
     """Seconds for which the first requests were slow but answered one after the other, else 0.
 
     The first reply of a run comes late then, which is not a stall: after a stall replies come all
     at once.
     """
     left, right = trace.windows
-    if not left.size or left[0] > 5 / trace.rate or begin > right[0] or begin > 5 / trace.rate:
+    if not begin.size or not left.size or begin[0] > right[0]:
         return 0.0
-    first = int(np.searchsorted(trace.answers, end + 0.1 * (end - begin)))
-    answered = int(np.searchsorted(trace.answers, right[0])) - first
-    steady = answered >= 0.5 * trace.rate * (right[0] - end)
-    return float(right[0]) if steady and right[0] - begin > 1.5 * (end - begin) else 0.0
+    length, over = float(end[0] - begin[0]), float(right[0])
+    if max(left[0], begin[0]) > TRACE.warm_mean_gaps / trace.rate:
+        return 0.0
+    first, last = np.searchsorted(trace.answers, [end[0] + TRACE.warm_burst * length, over])
+    steady = last - first >= TRACE.warm_rate_share * trace.rate * (over - end[0])
+    return over if steady and over - begin[0] > TRACE.warm_lengths * length else 0.0
 
 
 def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
@@ -567,7 +566,9 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
     if slow.size < TRACE.min_partial_requests:
         return np.zeros(0), np.zeros(0)
     took, sent, ended = trace.took[slow], trace.due[slow], trace.end[slow]
-    apart = np.concatenate(([True], np.diff(ended) > 0.1 * np.minimum(took[1:], took[:-1])))
+    apart = np.concatenate(
+        ([True], np.diff(ended) > TRACE.max_apart * np.minimum(took[1:], took[:-1]))
+    )
     first = np.flatnonzero(apart)
     number = np.diff(np.append(first, slow.size))
     spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
@@ -627,6 +628,8 @@ class LogStallRules:
     min_part_requests: float = 50.0
     # what a stall delayed is answered within that many times its length
     max_lengths: float = 4.0
+    # of its length: that soon after a stall latencies are those of its backlog
+    backlog_share: float = 0.25
     # a first interval whose own median is above that belongs to the warm-up
     warm_medians: float = 3.0
     # that a time bin should count for a usual rate
@@ -776,7 +779,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         np.nan_to_num(series.max[order]) * factor / 1e9, middle, rate,
         float(median(middle[~np.isnan(middle)])),
     )  # fmt: skip
-    begin, end, late = _candidates(rows)
+    begin, end, of, late = _candidates(rows)
     if not begin.size:
         return Stalls.none()
     # Of those that overlap the longest: the others are its backlog.
@@ -788,6 +791,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     # The longest request of an interval that ended late may have waited for less than all of it.
     late_one = longest >= begin.size - late.sum()
     worst = np.where(late_one, np.maximum(spans.most(rows.worst), TINY), spans.duration)
+    ends = of[longest]  # the interval of the longest request
     reference = np.zeros(rows.start.size)
     np.maximum.at(
         reference, spans.positions, np.repeat(worst, as_positions(spans.last - spans.first))
@@ -804,7 +808,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         scan(log, fold)
     slower = fold.counts[:, order]
     above = _own_sums(slower, spans)
-    hole = _holes(rows, spans, worst, slower[-1])
+    hole = _holes(rows, spans, ends, worst, slower[-1])
     silent = hole.core_due >= LOG.min_core_requests
     silent &= hole.core_replies <= LOG.few_share * hole.core_due
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
@@ -814,13 +818,19 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
 
     silence = np.where(silent | (spans.sums(late) > 0), spans.duration, 0.0)
     notes, warm = _warm_up(rows, spans.begin, silence)
+    # What follows closely and is no longer is the backlog that drains.
+    before = np.concatenate(([-np.inf], right[:-1]))
+    longer = np.concatenate(([np.inf], spans.duration[:-1])) >= spans.duration
+    near = spans.begin - before <= LOG.backlog_share * spans.duration + rows.nominal
+    warm |= near & longer & ~stopped
     kept_stalls = (stopped | even) & ~warm
     # What shares an interval with a stall may be another: its requests counted for the first.
     isolated = int((~stopped & ~even & ~warm & (spans.sums(~others) == 0)).sum())
     if isolated:
         notes = (*notes, f"{_times(isolated)} {_NOT_A_STALL}")
-    certain = hole.short >= LOG.missing_deviations * hole.noise
-    missing = np.where(certain, np.clip(np.rint(hole.short), 0, np.rint(hole.due)), 0)
+    short = np.minimum(hole.short, _own_sums(rows.lost, spans))  # a backlog may take longer
+    certain = short >= LOG.missing_deviations * hole.noise
+    missing = np.where(certain, np.clip(np.rint(short), 0, np.rint(hole.due)), 0)
     share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     return Stalls(
         spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
@@ -852,13 +862,9 @@ class Holes(Value):
         return replace(self, **{name: getattr(self, name)[..., mask] for name in names})
 
 
-def _holes(rows: _Rows, spans: _Spans, worst: Floats, slow: Ints) -> Holes:
+def _holes(rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints) -> Holes:
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
-    size, number = rows.start.size, worst.size
-    sizes = spans.last - spans.first
-    owner = np.repeat(np.arange(number), as_positions(sizes))
-    order = np.lexsort((-rows.worst[spans.positions], owner))
-    ends = spans.positions[order][np.cumsum(sizes) - sizes]  # the interval of the longest request
+    size = rows.start.size
     within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - TINY, "left"), ends)
     # The first replies of those that waited may be in an interval before.
     waiting = np.append(np.flatnonzero(slow > 0), size)
@@ -913,8 +919,8 @@ def _holes(rows: _Rows, spans: _Spans, worst: Floats, slow: Ints) -> Holes:
     )  # fmt: skip
 
 
-def _candidates(rows: _Rows) -> tuple[Floats, Floats, Flags]:
-    """Begin and end of times that may be stalls, and the mask of intervals that ended late."""
+def _candidates(rows: _Rows) -> tuple[Floats, Floats, Ints, Flags]:
+    """Begin, end and interval of times that may be stalls, and the mask of late intervals."""
     limit = max(
         LOG.min_mean_gaps / rows.rate,
         LOG.min_medians * rows.usual,
@@ -942,7 +948,7 @@ def _candidates(rows: _Rows) -> tuple[Floats, Floats, Flags]:
     begin = np.clip(begin, earliest, latest)
     end = np.concatenate((begin + took, rows.stop[late]))
     begin = np.concatenate((begin, rows.stop[late] - (rows.length - rows.nominal)[late]))
-    return begin, end, late
+    return begin, end, np.concatenate((slow, np.flatnonzero(late))), late
 
 
 def _beside_a_hole(rows: _Rows, known: Flags) -> Flags:
