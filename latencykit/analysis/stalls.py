@@ -423,7 +423,7 @@ class TraceStallRules:
     min_partial_requests: int = 3
     # of the shorter one: requests that end farther apart do not
     max_apart: float = 0.1
-    # a warm-up begins within so many mean gaps between sends, lasts that many times its first gap,
+    # a warm-up begins within that many mean gaps between sends, lasts that many times its gap,
     warm_mean_gaps: float = 5.0
     warm_lengths: float = 1.5
     # and, once that much of the gap has passed after it, goes on at that part of the rate
