@@ -65,11 +65,9 @@ class Limits:
     answer : float, default 10
         Seconds that a web server may take to answer, or pause in the middle of a file.
     fetch : float, default 60
-        Seconds that a download may take, all tries included; plus one second per 256 KiB received.
+        Seconds that a download may take, plus one second per 256 KiB received.
     download : int, default 1 GiB
         Bytes of a download, decompressed where the server compresses it on its way.
-    tries : int, default 3
-        Number of requests to a server that fails (status 5xx) or hangs up.
     private : int, default 0
         1 follows a web server that redirects from a public address to a private or loopback one.
     """
@@ -88,7 +86,6 @@ class Limits:
     answer: float = 10.0
     fetch: float = 60.0
     download: int = 1 << 30
-    tries: int = 3
     private: int = 0
 
     @cached_property
@@ -121,7 +118,7 @@ def limits(**changes: float | str) -> Iterator[Limits]:
     **changes : int, float or str
         Names of `Limits`: ``line``, ``inflated``, ``slots``, ``block``, ``whole``, ``unpacked``,
         ``window``, ``columns``, ``intervals``, ``others``; ``series`` of a chart; ``answer``,
-        ``fetch``, ``download``, ``tries`` and ``private`` of servers.
+        ``fetch``, ``download`` and ``private`` of servers.
 
     Raises
     ------

@@ -11,7 +11,7 @@ import numpy as np
 
 from latencykit._text import format_items
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
-from latencykit.core.columns import Columns, Words, coded, encoded
+from latencykit.core.columns import Cells, Columns, Words, coded, encoded
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats
     from latencykit.core.buckets import EdgeBuckets
-    from latencykit.core.columns import Cells
     from latencykit.io.source import Data, ReadOptions, Source
 
     SketchBuckets = tuple[Floats, Floats, NDArray[np.int64], dict[str, float], tuple[str, ...]]

@@ -31,7 +31,7 @@ from latencykit.io.build import (
     unanswered,
 )
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.text_reports import command_of, plain, section_runs, text_of_run
+from latencykit.io.text_reports import Section, command_of, plain, section_runs, text_of_run
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from latencykit.core.run import Run
     from latencykit.io.source import Data, ReadOptions, Source
-    from latencykit.io.text_reports import Section
 
 _TIMES = ("min", "max", "mean", "std", "median", "timeout")  # in ns; of `Run`, in seconds:
 _SECONDS = ("duration",)
@@ -57,24 +56,14 @@ TRUNCATED = "the report is truncated at its end"
 
 @record(kw_only=True)
 class Report:
-    """The facts of one run, whichever tool stated them; times in ns.
-
-    Attributes
-    ----------
-    count : int or None
-        Requests among the values; `mixed` of them failed.
-    edges, counts : tuple
-        Upper ends of buckets, and the number of values in each.
-    apart : bool
-        Whether the values are of good replies alone, though `stats` may not be.
-    """
+    """The facts of one run, whichever tool stated them; times in ns."""
 
     run: Run
     stats: Mapping[str, float] = field(default_factory=dict)
     points: Mapping[float, float] = field(default_factory=dict)
-    count: int | None = None
+    count: int | None = None  # requests among the values; `mixed` of them failed
     mixed: int = 0
-    edges: tuple[float, ...] = ()
+    edges: tuple[float, ...] = ()  # upper ends of buckets, and the number of values in each
     counts: tuple[int, ...] = ()
     statuses: Mapping[str, int] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -152,38 +141,22 @@ def as_it_is(report: Report) -> Report:
 
 @record(kw_only=True)
 class Text:
-    """Where a text has its facts.
-
-    Attributes
-    ----------
-    begin : str
-        The first line of a run's report.
-    facts : mapping of str to str
-        Label, or pattern with the value as its group, of each statistic or field of `Run`.
-    unit : str
-        Of values without one.
-    needed : tuple of str
-        Facts without which the report is corrupt.
-    points, buckets, statuses, errors : tuple of str
-        Headings of the blocks, the preferred one first.
-    closing : str
-        A heading that every complete report has.
-    commands : tuple of str
-        Names of the program, whose command line may stand above the report.
-    """
+    """Where a text has its facts."""
 
     run: Run
-    begin: str
+    begin: str  # the first line of a run's report
+    # label, or pattern with the value as its group, of each statistic or field of `Run`
     facts: Mapping[str, str]
-    unit: str = "s"
-    needed: tuple[str, ...] = ()
-    points: tuple[str, ...] = ()
+    unit: str = "s"  # of values without one
+    needed: tuple[str, ...] = ()  # facts without which the report is corrupt
+    points: tuple[str, ...] = ()  # headings of the blocks, the preferred one first
     buckets: tuple[str, ...] = ()
     bucket_unit: str | None = None
     statuses: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
-    closing: str = ""
+    closing: str = ""  # a heading that every complete report has
     present: Mapping[str, str] = field(default_factory=dict)  # pattern → what is missing without it
+    # names of the program, whose command line may stand above the report
     commands: tuple[str, ...] = ()
     finish: Callable[[Report], Report] = as_it_is
 
@@ -280,17 +253,12 @@ class _Blocks:
 
 @record(kw_only=True)
 class Lines:
-    """Rows of which each has the facts of a series.
-
-    Attributes
-    ----------
-    row : str
-        Pattern of a row, with groups named as statistics (in `unit`), fields of `Run`, ``name`` of
-        the series, ``lost``: the share (%) of `count` without an answer, and ``points``: text such
-        as ``p50: 0.089, p99: 0.315``.
-    """
+    """Rows of which each has the facts of a series."""
 
     run: Run
+    # pattern of a row, with groups named as statistics (in `unit`), fields of `Run`, ``name``
+    # of the series, ``lost``: the share (%) of `count` without an answer, and ``points``: text
+    # such as ``p50: 0.089, p99: 0.315``
     row: str
     unit: str
     finish: Callable[[Report], Report] = as_it_is
@@ -323,23 +291,14 @@ class Lines:
 
 @record(kw_only=True)
 class Json:
-    """Where a JSON document has its facts.
-
-    Attributes
-    ----------
-    facts : mapping of str to str
-        Path of each statistic (in `unit`) or field of `Run`, such as ``result.latency.mean``.
-    needed : tuple of str
-        Objects without which it is not this tool's.
-    points, buckets, statuses, errors : str
-        Paths of objects (p99 → value, edge → count, status → count, text → count).
-    """
+    """Where a JSON document has its facts."""
 
     run: Run
+    # path of each statistic (in `unit`) or field of `Run`, such as ``result.latency.mean``
     facts: Mapping[str, str]
     unit: str = "s"
-    needed: tuple[str, ...] = ()
-    points: str = ""
+    needed: tuple[str, ...] = ()  # objects without which it is not this tool's
+    points: str = ""  # paths of objects (p99 → value, edge → count, status → count, text → count)
     levels: Mapping[float, str] = field(default_factory=dict)  # percentile → its path
     buckets: str = ""
     statuses: str = ""
@@ -401,36 +360,20 @@ def at(record: Any, path: str) -> Any:
 
 @record(kw_only=True)
 class Rows:
-    """Which columns of a table have the facts of each request.
-
-    Attributes
-    ----------
-    columns : str
-        The header, joined with commas, of a table that has none of its own.
-    duration, start : str
-        Columns of the latency in `unit`, and of when the request began.
-    status : str
-        Column of HTTP's status, of which 400 and more are failures.
-    operation, connection : str
-        Columns of words: each operation is a series.
-    numbers, words : tuple of str
-        Further columns that `finish` takes, if they are there.
-    most, most_note : int, str
-        The number of rows after which the tool writes no more, and what to say then.
-    """
+    """Which columns of a table have the facts of each request."""
 
     run: Run
-    columns: str
-    duration: str
+    columns: str  # the header, joined with commas, of a table that has none of its own
+    duration: str  # columns of the latency in `unit`, and of when the request began
     unit: str
     start: str = ""
-    status: str = ""
-    operation: str = ""
+    status: str = ""  # column of HTTP's status, of which 400 and more are failures
+    operation: str = ""  # columns of words: each operation is a series
     connection: str = ""
-    numbers: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()  # further columns that `finish` takes, if they are there
     words: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    most: int = 0
+    most: int = 0  # the number of rows after which the tool writes no more, and what to say then
     most_note: str = ""
     finish: Callable[[Any, dict[str, Any], Run], tuple[dict[str, Any], Run]] = (
         lambda _, given, run: (given, run)

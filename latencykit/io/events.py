@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._text import printable
-from latencykit.core.events import Events
+from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import InvalidArgumentError, UnknownFormatError
-from latencykit.io import registry
+from latencykit.io import json_text, registry
 from latencykit.io.source import Confidence, Source
 from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
 from latencykit.units import NANOSECONDS, parse_duration
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats
-    from latencykit.core.events import Clock
 
 
 _EXPECTED = (
@@ -90,7 +89,16 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     source = Source(name)
     if not source.is_dir and not source.head.data.removeprefix(b"\xef\xbb\xbf").strip():
         raise source.corrupt(None, "the file is empty", _EXPECTED, "was it recorded?")
-    events = _reader_of(source)(source)
+    reader: Callable[[Source], Events]
+    hlog = registry.named_format("hlog")
+    if hlog is not None and hlog.sniff(source.head) >= Confidence.LIKELY:
+        reader = _hiccups
+    elif b"\0" in source.head.data[:4096]:
+        raise UnknownFormatError(f"{source.shown}: this is not text; expected {_EXPECTED}")
+    else:
+        known = (reader for mark, reader in _MARKS if mark.search(source.head.text))
+        reader = next(known, _table)
+    events = reader(source)
     if offset is None:
         return events
     moment = epoch_seconds(offset) if re.match(r"\d{4}-", str(offset)) else None
@@ -105,21 +113,6 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     seconds = sign * parse_duration(text.lstrip("+-"), "s") / 1e9
     clock: Clock = "epoch" if events.clock == "local" else events.clock
     return replace(events.shifted(seconds), clock=clock, offset=seconds)
-
-
-def _reader_of(source: Source) -> Callable[[Source], Events]:
-    """The reader that knows the content."""
-    head = source.head
-    hlog = registry.named_format("hlog")
-    if hlog is not None and hlog.sniff(head) >= Confidence.LIKELY:
-        return _hiccups
-    if b"\0" in head.data[:4096]:
-        raise UnknownFormatError(f"{source.shown}: this is not text; expected {_EXPECTED}")
-    text = head.text
-    for mark, reader in _MARKS:
-        if mark.search(text):
-            return reader
-    return _table
 
 
 def _events(
@@ -326,25 +319,10 @@ _STARTED = ("39f53479d3a045ac8e11786248231fbf", "be02cf6855d2428ba40df7e9d022f03
 
 def _objects(source: Source) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """All JSON objects: one document, one per line, or one after another; of lists their items."""
-    text = source.text().replace("\x1e", "")
+    text, notes = source.text().replace("\x1e", ""), list[str]()
     text = re.sub(r"^data: ", "", text, flags=re.MULTILINE) if text.startswith("data: ") else text
-    decoder, at = json.JSONDecoder(), 0
-    values: list[object] = []
-    blank = re.compile(r"\s*")
-    notes: tuple[str, ...] = ()
-    while (at := blank.match(text, at).end()) < len(text):  # type: ignore[union-attr]
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            where = text.count("\n", 0, at) + 1
-            rest = text[at:]
-            if values and "\n" not in rest.strip():
-                notes = ("the last line is truncated; it was left out",)
-                break
-            seen = f"the JSON is corrupt ({printable(str(error), 60)})"
-            raise source.corrupt(where, seen, "an intact file", "write it anew") from None
-        values += value if isinstance(value, list) else [value]
-    return [value for value in values if isinstance(value, dict)], notes
+    values = json_text.values(text, source, notes)
+    return [value for value in values if isinstance(value, dict)], tuple(notes)
 
 
 def _journal(source: Source) -> Events:

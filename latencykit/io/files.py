@@ -40,7 +40,6 @@ TASK_BYTES, TASK_FILES = 4 << 20, 128
 _WORTH_PROCESSES = 6  # tasks
 _PROBE = 1024  # bytes
 _SLOWEST = 256 << 10  # bytes per second, at which a large file may come
-_WAIT = 0.25  # seconds before a server is asked again; twice as long before the next time
 _silent: set[str] = set()  # hosts that were late with a size, which is only an estimate
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::.*://)")
 _HOST = re.compile(r"(?<=://)[^/]*")
@@ -51,25 +50,16 @@ _START = re.compile(rb"^#\s*\[\s*StartTime\s*:", re.MULTILINE | re.IGNORECASE)
 
 @record()
 class FileRange:
-    """A file or URL, or the lines of it that begin within a range of bytes.
+    """A file or URL, or the lines of it that begin within a range of bytes."""
 
-    Attributes
-    ----------
-    url : str
-        A path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``,
-        ``file://…``.
-    begin, end : int
-        Bytes; all lines where `end` is 0.
-    header : int
-        Bytes of comments at the beginning of the file, which every range is read behind.
-    version : str
-        What the server said of the file when it was cut into ranges: another version has others.
-    """
-
+    # a path, or what fsspec opens: ``s3://bucket/x.hlog``, ``https://…``, ``gcs://…``,
+    # ``file://…``
     url: str
-    begin: int = 0
+    begin: int = 0  # bytes; all lines where `end` is 0
     end: int = 0
+    # bytes of comments at the beginning of the file, which every range is read behind
     header: int = 0
+    # what the server said of the file when it was cut into ranges: another version has others
     version: str = ""
 
     @property
@@ -99,7 +89,7 @@ def expand(url: str) -> list[str]:
     else:
         with opening(url):
             system, path = _filesystem(url)
-            found = [system.unstrip_protocol(one) for one in _asked(system, "glob", path)]
+            found = [system.unstrip_protocol(one) for one in system.glob(path)]
             found.sort(key=natural_key)
     if not found:
         raise InvalidArgumentError(f"{without_secrets(url)}: no file matches")
@@ -120,12 +110,12 @@ def size_of(url: str) -> int:
         except (OSError, ValueError):
             return 0
         return status.st_size if stat.S_ISREG(status.st_mode) else 0
-    most, host = min(in_force().answer, in_force().fetch), "".join(_HOST.findall(url)[:1])
-    try:  # it will be asked again, and then with patience
+    host = "".join(_HOST.findall(url)[:1])
+    try:
         system, path = _filesystem(url)
         if host in _silent:
             return 0
-        return int(_asked(system, "info", path, most=most, tries=1).get("size") or 0)
+        return int(system.info(path).get("size") or 0)
     except MissingPackageError:
         raise
     except Exception as error:  # noqa: BLE001 - each storage has its own; reading reports them
@@ -157,7 +147,7 @@ def split(url: str, size: int, step: int = RANGE) -> list[FileRange]:
                 if not _from_anywhere(url, stream, begin, size):
                     return [whole]
     except LatencyKitError:
-        if is_url(url):  # a server that fails now and then: in one piece it is asked again
+        if is_url(url):  # reported when it is read
             return [whole]
         raise
     header = HEADER.match(begin)
@@ -174,7 +164,7 @@ def _from_anywhere(url: str, stream: IO[bytes], begin: bytes, size: int) -> bool
     stream.seek(size - 1)
     ends = len(stream.read(1)) == 1
     system, path = _filesystem(url)
-    piece = _asked(system, "cat_file", path, middle, middle + _PROBE)
+    piece = system.cat_file(path, middle, middle + _PROBE)
     return bool(ends and piece == begin[middle : middle + _PROBE])
 
 
@@ -228,15 +218,10 @@ def _patience(url: str) -> dict[str, Any]:
     if web is None:
         return {}
     bounds = in_force()
-    longest = bounds.fetch + RANGE / _SLOWEST
-    known = {
-        "client_kwargs": {
-            "timeout": ClientTimeout(
-                total=longest, sock_connect=bounds.answer, sock_read=bounds.answer
-            ),
-            "trace_configs": [] if bounds.private else [_guard()],
-        }
-    }
+    longest, pause = bounds.fetch + bounds.download / _SLOWEST, min(bounds.answer, bounds.fetch)
+    timeout = ClientTimeout(total=longest, sock_connect=pause, sock_read=pause)
+    guards = [] if bounds.private else [_guard()]
+    known = {"client_kwargs": {"timeout": timeout, "trace_configs": guards}}
     return known if web.start() == 0 else {web[1]: known}
 
 
@@ -276,91 +261,42 @@ async def _is_public(host: str | None) -> bool:
 
 
 on_wait: list[Callable[[str, int], None]] = []
-"""Called every second while a server is waited for, with address and bytes; and at the end."""
+"""Called about every second of a download, with address and bytes; and at its end."""
 
 
-class _Clock:
-    """Time that a server may still take: a minimum, and more for each byte that arrived."""
+def _download(url: str, target: Path) -> None:
+    """Copy a storage's file to disk as one stream, which every server supports."""
+    system, path = _filesystem(url)
+    from fsspec.callbacks import Callback
 
-    def __init__(self, most: float) -> None:
-        self._until, self.came = time.monotonic() + most, 0
+    bounds, came = in_force(), 0
+    began = shown = time.monotonic()
 
-    @property
-    def left(self) -> float:
-        return self._until + self.came / _SLOWEST - time.monotonic()
-
-    def relative_update(self, size: int = 1) -> None:
-        """Count bytes that came; fsspec calls this."""
-        self.came += size
-        if self.came > (most := in_force().download):
+    def count(size: int = 1) -> None:
+        nonlocal came, shown
+        came, now = came + size, time.monotonic()
+        if came > bounds.download:
             raise InputTooLargeError(
-                f"the server sent more than {most:,} bytes; "
+                f"the server sent more than {bounds.download:,} bytes; "
                 "--limit download=SIZE (lk.limits) allows more"
             )
-
-
-def _asked(
-    system: object, name: str, *words: object, most: float | None = None, tries: int | None = None
-) -> Any:
-    """Call a method of a storage's client, repeated after a server's failure, within the limits."""
-    bounds = in_force()
-    clock = _Clock(bounds.fetch if most is None else most)
-    try:
-        return _again(
-            lambda: _once(system, name, words, clock),
-            clock,
-            bounds.tries if tries is None else tries,
-        )
-    except Exception as error:
-        if most is None and clock.left <= 0 and _caused_by(error, _is_late):
+        if now - began > bounds.fetch + came / _SLOWEST:
             raise InputTooLargeError(
-                f"the server took longer than {bounds.fetch:g} s ({clock.came:,} bytes came); "
+                f"the server took longer than {bounds.fetch:g} s ({came:,} bytes came); "
                 "--limit fetch=TIME (lk.limits) allows more"
-            ) from error
-        raise
-
-
-def _again(ask: Callable[[], object], clock: _Clock, tries: int) -> Any:
-    """Return a server's answer; one that fails or hangs up is asked again while there is time."""
-    for number in range(tries - 1):
-        try:
-            return ask()
-        except Exception as error:
-            if not _caused_by(error, _passes) or clock.left <= _WAIT * 2**number:
-                raise
-        time.sleep(_WAIT * 2**number)
-    return ask()
-
-
-def _once(system: Any, name: str, words: tuple[object, ...], clock: _Clock) -> object:
-    more: dict[str, object] = {}
-    if name == "get_file":
-        from fsspec.callbacks import Callback
-
-        more["callback"] = callback = Callback()
-        callback.relative_update = clock.relative_update
-    method = getattr(system, f"_{name}", None) if getattr(system, "async_impl", False) else None
-    if method is None:
-        return getattr(system, name)(*words, **more)
-    import asyncio
-
-    from fsspec.asyn import sync
-
-    async def watched() -> object:
-        task = asyncio.ensure_future(method(*words, **more))
-        try:
-            while not (await asyncio.wait({task}, timeout=min(max(clock.left, 0.0), 1.0)))[0]:
-                if clock.left <= 0:
-                    raise TimeoutError
-                for report in on_wait:
-                    report(without_secrets(str(words[0])), clock.came)
-            return task.result()
-        finally:
-            task.cancel()
+            )
+        if now - shown > 1:
+            shown = now
             for report in on_wait:
-                report("", 0)
+                report(without_secrets(path), came)
 
-    return sync(system.loop, watched)
+    callback = Callback()
+    callback.relative_update = count
+    try:
+        system.get_file(path, str(target), callback=callback)
+    finally:
+        for report in on_wait:
+            report("", 0)
 
 
 def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool]) -> bool:
@@ -374,14 +310,6 @@ def _caused_by(error: BaseException | None, kind: Callable[[BaseException], bool
 
 def _is_late(error: BaseException) -> bool:
     return isinstance(error, TimeoutError)
-
-
-def _passes(error: BaseException) -> bool:
-    """True if the next try may succeed: the server failed, or hung up."""
-    status = getattr(error, "status", None)
-    if isinstance(status, int):
-        return status >= 500 or status == 429
-    return _hung_up(error) or type(error).__name__ == "ClientPayloadError"
 
 
 def _hung_up(error: BaseException) -> bool:
@@ -404,9 +332,11 @@ def opening(url: str) -> Iterator[None]:
         raise InvalidArgumentError(f"{without_secrets(url)}: {missing}") from missing
     except Exception as error:  # each storage has errors of its own
         if _caused_by(error, _is_late):
-            silent = f"the server said nothing for {in_force().answer:g} s"
+            bounds = {"answer": in_force().answer, "fetch": in_force().fetch}
+            name = min(bounds, key=bounds.__getitem__)
             raise InputTooLargeError(
-                f"{without_secrets(url)}: {silent}; --limit answer=TIME (lk.limits) allows more"
+                f"{without_secrets(url)}: the server said nothing for {bounds[name]:g} s; "
+                f"--limit {name}=TIME (lk.limits) allows more"
             ) from error
         # a directory is made where it is copied to
         if isinstance(error, (FileExistsError, IsADirectoryError)):
@@ -477,9 +407,7 @@ class _Copy(Source):
         gone = weakref.finalize(self, copy.unlink, missing_ok=True)
         try:
             with opening(url):
-                system, path = _filesystem(url)
-                # as one stream, which every server supports
-                _asked(system, "get_file", path, str(copy))
+                _download(url, copy)
         except BaseException:
             gone()
             raise
@@ -492,10 +420,14 @@ class _Range(Source):
     def __init__(self, place: FileRange) -> None:
         super().__init__(without_secrets(place.url) if is_url(place.url) else place.url)
         self._place = place
-        with opening(place.url):
-            version, self._header, self._at, self._body = _again(
-                lambda: _range_of(place), _Clock(in_force().fetch), in_force().tries
-            )
+        with opening(place.url), _open(place.url) as stream:
+            version = _version(stream) if is_url(place.url) else ""
+            self._header = stream.read(place.header)
+            stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
+            stream.readline()
+            self._at, self._body = stream.tell(), b""
+            if self._at < place.end:
+                self._body = stream.read(place.end - self._at - 1) + stream.readline()
         if version != place.version:
             raise self.corrupt(None, "it changed after it was cut into ranges", *_AT_REST)
         if self._at + len(self._body) < place.end:
@@ -531,16 +463,3 @@ class _Range(Source):
                     size -= len(piece)
         # without what was read of the range
         return super().corrupt(line, seen, expected, hint.rpartition("; ")[2])
-
-
-def _range_of(place: FileRange) -> tuple[str, bytes, int, bytes]:
-    """Version, header, offset of the range's first line, and the lines that begin in the range."""
-    with _open(place.url) as stream:
-        version = _version(stream) if is_url(place.url) else ""
-        header = stream.read(place.header)
-        stream.seek(place.begin - 1)  # a line begins at `begin` if the byte before ends one
-        stream.readline()
-        at = stream.tell()
-        if at >= place.end:
-            return version, header, at, b""
-        return version, header, at, stream.read(place.end - at - 1) + stream.readline()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +25,13 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in
 from latencykit.io.hlog import own_comment, own_facts, run_facts, stated_facts
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _ANY_SIZE = Context(prec=400)  # digits: as many as the largest number has
 _LONGEST_ROW = 200  # the pattern of a row takes cubic time on a hostile one
@@ -49,36 +48,19 @@ _MEAN = re.compile(rf"#\[Mean\s*=\s*({_NUMBER}),\s*StdDeviation\s*=\s*({_NUMBER}
 _MAX = re.compile(rf"#\[Max\s*=\s*({_NUMBER}),\s*Total( ?)count\s*=\s*{_NUMBER}\]", re.IGNORECASE)
 
 
+@dataclass
 class Spectrum:
-    """The rows of a percentile distribution, and its footer.
+    """The rows of a percentile distribution as printed, and its footer."""
 
-    Attributes
-    ----------
-    values, percentiles : list of float
-        As printed; percentiles in 0..100.
-    counts : list of int
-        Values counted up to each row.
-    reported_stats : dict of str to float
-        ``mean``, ``std``, ``max`` of the footer.
-    unit : str or None
-        Unit that the header names, or latencykit's own comment.
-    assumed : bool
-        Whether that comment says that the unit is a guess.
-    supported : float or None
-        Highest percentile that the data behind it supported, by that comment.
-    facts : dict
-        Fields of the run that it states.
-    """
-
-    def __init__(self) -> None:
-        self.values: list[float] = []
-        self.percentiles: list[float] = []
-        self.counts: list[int] = []
-        self.reported_stats: dict[str, float] = {}
-        self.unit: str | None = None
-        self.supported: float | None = None
-        self.assumed = False
-        self.facts: dict[str, Any] = {}
+    values: list[float] = field(default_factory=list)
+    percentiles: list[float] = field(default_factory=list)  # 0 to 100
+    counts: list[int] = field(default_factory=list)  # values counted up to each row
+    # ``mean``, ``std``, ``max`` of the footer
+    reported_stats: dict[str, float] = field(default_factory=dict)
+    unit: str | None = None  # that the header names, or latencykit's own comment
+    assumed: bool = False  # whether that comment says that the unit is a guess
+    supported: float | None = None  # highest percentile that the data supported, by that comment
+    facts: dict[str, Any] = field(default_factory=dict)  # fields of the run that it states
 
 
 def parse_spectrum(lines: Iterable[tuple[int, str]], fail: Any) -> Spectrum:

@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from latencykit._arrays import as_positions
-from latencykit._limits import in_force
+from latencykit._limits import Limits, in_force
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
 from latencykit.core import is_samples, kernel
@@ -36,7 +36,7 @@ from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid
 from latencykit.core.columns import LONGEST_WORD
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
-from latencykit.core.run import PROVENANCE, Run
+from latencykit.core.run import PROVENANCE, Run, UnitFrom
 from latencykit.errors import (
     CorruptInputError,
     InputTooLargeError,
@@ -46,25 +46,28 @@ from latencykit.errors import (
     RowError,
 )
 from latencykit.hdr.encoded import EncodedBlock
-from latencykit.hdr.payload import Payloads, between, open_between, open_payload
+from latencykit.hdr.payload import Payload, Payloads, between, open_between, open_payload
 from latencykit.io.files import HEADER, FileRange, is_url, size_of, source_of
-from latencykit.io.source import HEAD_SIZE, Confidence, DocumentSource, Format, ReadOptions
+from latencykit.io.source import (
+    HEAD_SIZE,
+    Confidence,
+    Data,
+    DocumentSource,
+    Format,
+    Head,
+    ReadOptions,
+    Source,
+)
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import IO
 
     from numpy.typing import NDArray
 
-    from latencykit._limits import Limits
     from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.buckets import Counts
-    from latencykit.core.run import UnitFrom
-    from latencykit.errors import CorruptInputError
-    from latencykit.hdr.payload import Payload
-    from latencykit.io.source import Data, Head, Source
 
 T = TypeVar("T")
 

@@ -15,14 +15,13 @@ from latencykit._limits import in_force
 from latencykit._text import printable
 from latencykit.errors import CorruptInputError, InputTooLargeError
 from latencykit.io.rows import CUT_LINE, line_chunks
-from latencykit.io.source import HEAD_SIZE, SeveralDocuments
+from latencykit.io.source import HEAD_SIZE, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit._typing import JSONObject
-    from latencykit.io.source import ReadOptions, Source
 
 
 # not the "[error]" of a line of a log

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.blocks import Block, MemoryPart
-from latencykit.core.buckets import EdgeBuckets, HdrBuckets
+from latencykit.core.buckets import Buckets, EdgeBuckets, HdrBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.payload import counts_length
-from latencykit.io.source import Confidence, Format, level_name
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Data, Format, ReadOptions, Source, level_name
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from latencykit._typing import Ints, JSONObject
-    from latencykit.core.buckets import Buckets
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _MOST = (1 << 63) - 1
 _LARGEST = float(_MOST)  # of the facts of a run: seconds, nanoseconds, requests
@@ -100,11 +99,6 @@ def layout_of(buckets: Buckets) -> JSONObject:
     assert isinstance(buckets, EdgeBuckets)
     edges = {"low": buckets.lows.tolist(), "high": buckets.highs.tolist()}
     return edges | ({"open_ended": True} if buckets.open_ended else {})
-
-
-def sniff(head: Head) -> Confidence:
-    """Detect our own files by their first key."""
-    return Confidence.CERTAIN if head.text.lstrip().startswith('{"latencykit":') else Confidence.NO
 
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -242,7 +236,8 @@ def _buckets(record: JSONObject) -> Buckets:
 
 FORMATS = (
     Format(
-        "json", "latencykit's own JSON", "samples", (".json",), sniff, read, write_json,
+        "json", "latencykit's own JSON", "samples", (".json",),
+        has_match(r'\A\s*\{"latencykit":'), read, write_json,
         example="latencykit convert run.hlog run.json",
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io import native_json as json_native
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from latencykit._typing import AnyArray, Floats, Ints
     from latencykit.core.blocks import Block
     from latencykit.core.buckets import Buckets
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
 _KEY = b"latencykit"

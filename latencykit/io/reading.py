@@ -15,11 +15,8 @@ from latencykit._records import record
 from latencykit._text import did_you_mean, natural_key, option, printable, without_login
 from latencykit.core import is_samples, is_summary
 from latencykit.core.columns import brief
-from latencykit.core.histogram_log import (
-    HistogramLog,
-    relabelled,
-)
-from latencykit.core.run import TOTAL, series_named
+from latencykit.core.histogram_log import HistogramLog, relabelled
+from latencykit.core.run import TOTAL, Measure, Run, series_named
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,
@@ -39,6 +36,7 @@ from latencykit.io.source import (
     DocumentSource,
     Format,
     ReadOptions,
+    Series,
     SeveralDocuments,
     Source,
     Tally,
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from latencykit.core import Data
-    from latencykit.core.run import Measure, Run
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's
 # fault, whichever reader meets it. A text, like all patterns of errors: compiling takes time.
@@ -392,14 +389,16 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
     try:
         with np.errstate(invalid="raise", over="raise"):
             try:
-                series = chosen.read(source, options)
+                series = _named(chosen.read(source, options))
             except SeveralDocuments as several:
                 series = {
                     f"run {number} {name}".rstrip(): data
                     for number, (text, before) in enumerate(several.parts, 1)
-                    for name, data in chosen.read(
-                        DocumentSource(source, text.encode("utf-8", "surrogateescape"), before),
-                        options,
+                    for name, data in _named(
+                        chosen.read(
+                            DocumentSource(source, text.encode("utf-8", "surrogateescape"), before),
+                            options,
+                        )
                     ).items()
                 }
         return _briefly_named({name: settled(data) for name, data in series.items()})
@@ -435,6 +434,18 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
                 "if the tool wrote it so, please send us the file",
             ) from error
         raise _bug(source, chosen, error) from error
+
+
+def _named(series: dict[str, Data] | Series) -> dict[str, Data]:
+    """Return the series that a reader gives; of equal names, later ones are numbered."""
+    if isinstance(series, dict):
+        return series
+    from latencykit.io.build import distinct
+
+    named: dict[str, Data] = {}
+    for name, data in series:
+        named[distinct(name, named)] = data
+    return named
 
 
 def select(

@@ -10,7 +10,7 @@ import re
 import warnings
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,21 +19,18 @@ from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit._threads import in_order, jobs
-from latencykit.core.columns import Words, encoded
+from latencykit.core.columns import Cells, Words, encoded
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import CorruptInputError, InputTooLargeError
-from latencykit.io.source import refuse_rows
+from latencykit.io.source import ReadOptions, Source, refuse_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from typing import Any
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, AnySeries, Ints
-    from latencykit.core.columns import Cells
-    from latencykit.io.source import ReadOptions, Source
 
 CUT_LINE = "the last line is truncated; it was left out"
 """The note of a reader that left the end of a file out."""
@@ -56,76 +53,42 @@ _WORKERS = 4
 
 @record()
 class RowLayout:
-    """How a delimited table is laid out.
+    """How a delimited table is laid out."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of all columns, in order.
-    numbers : tuple of str
-        Columns that are taken as numbers; a row where one of them is none is corrupt.
-    words : tuple of str
-        Columns that are taken as text, as pandas categories.
-    sep : str
-        Separator of the fields; ``" "`` stands for any run of blanks.
-    skip : int
-        Lines before the first row, the header included.
-    optional : tuple of str
-        Number columns that may be empty (NaN).
-    comment : str or None
-        A character that begins lines to be passed over.
-    na : tuple of str
-        What stands for "no number" beside an empty field.
-    only : mapping of str to collection of str
-        Rows are kept where a column of words holds one of these; the others are checked and let go.
-    loose : tuple of str
-        Columns of words whose numbers need not keep their spelling (``007``), which saves time.
-    largest : mapping of str to float
-        Largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53
-        where none is named.
-    padded : bool
-        Whether blanks may follow separators: looked up in the head, for it takes pandas half as
-        long again.
-    exact : bool
-        Whether rows of more fields than columns are corrupt; pandas would cut them.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names of all columns, in order
+    # columns that are taken as numbers; a row where one of them is none is corrupt
     numbers: tuple[str, ...]
-    words: tuple[str, ...] = ()
-    sep: str = ","
-    skip: int = 0
-    optional: tuple[str, ...] = ()
-    comment: str | None = None
-    na: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # columns that are taken as text, as pandas categories
+    sep: str = ","  # separator of the fields; ``" "`` stands for any run of blanks
+    skip: int = 0  # lines before the first row, the header included
+    optional: tuple[str, ...] = ()  # number columns that may be empty (NaN)
+    comment: str | None = None  # a character that begins lines to be passed over
+    na: tuple[str, ...] = ()  # what stands for "no number" beside an empty field
+    # rows are kept where a column of words holds one of these; the others are checked and let
+    # go
     only: Mapping[str, Collection[str]] = field(default_factory=dict)
+    # columns of words whose numbers need not keep their spelling (``007``), which saves time
     loose: tuple[str, ...] = ()
+    # largest number that a column may hold, so that it fits in 63 bits as nanoseconds; 2**53
+    # where none is named
     largest: Mapping[str, float] = field(default_factory=dict)
+    # whether blanks may follow separators: looked up in the head, for it takes pandas half as
+    # long again
     padded: bool = True
+    # whether rows of more fields than columns are corrupt; pandas would cut them
     exact: bool = False
 
 
 @record(eq=False)
 class Table:
-    """Rows of a table.
+    """Rows of a table."""
 
-    Attributes
-    ----------
-    columns : mapping of str to Cells
-        Numbers as int64 or float64, words as codes.
-    first : int
-        Number of the first row in the file.
-    unended : bool
-        Whether this is a last row without a line break: only the caller knows if its text is
-        truncated.
-    rows : ndarray of int64, optional
-        Numbers of the rows from `first` on, where some were left out.
-    """
-
-    columns: Mapping[str, Cells]
-    first: int = 0
+    columns: Mapping[str, Cells]  # numbers as int64 or float64, words as codes
+    first: int = 0  # number of the first row in the file
+    # whether this is a last row without a line break: only the caller knows if its text is
+    # truncated
     unended: bool = False
-    rows: Ints | None = None
+    rows: Ints | None = None  # numbers of the rows from `first` on, where some were left out
 
     @classmethod
     def of(cls, frame: pd.DataFrame, first: int = 0) -> Table:

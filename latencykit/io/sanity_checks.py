@@ -20,8 +20,8 @@ from latencykit._records import record
 from latencykit._text import option
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
-from latencykit.core.histogram_log import HistogramLog, blocks_of
-from latencykit.core.run import DOUBTED_UNIT
+from latencykit.core.histogram_log import HistogramLog, interval_series
+from latencykit.core.run import DOUBTED_UNIT, Run
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit._typing import Floats
-    from latencykit.core.run import Run
     from latencykit.core.samples import Samples
     from latencykit.io.source import Data
 
@@ -204,7 +203,21 @@ def believed(data: Data) -> Data:
     points, stats, run = stated(
         dict(zip(*data.reported_percentiles, strict=True)), data.reported_stats, data.run
     )
-    wrong = list(_outside_buckets(data, stats, run)) if data.index.size else []
+    wrong: list[Contradiction] = []
+    if data.index.size:
+        unit = "none" if data.unit == "none" else "ns"
+        precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+        low, high = (edges(data.index[[0, -1]]) for edges in (data.buckets.low, data.buckets.high))
+        bounds = [("max", float(low[1]), "below"), ("mean", float(low[0]), "below")]
+        if not data.censored:
+            bounds += [("min", float(high[0]), "above"), ("mean", float(high[1]), "above")]
+        for name, bound, side in bounds:
+            value, edge = stats.get(name, bound), _shown(bound, unit)
+            lower, upper = (value, bound) if side == "below" else (bound, value)
+            if precision.less(lower, upper):  # by more than rounding
+                span = f"from {edge} on" if side == "below" else f"up to {edge}"
+                seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
+                wrong.append(Contradiction(name, value, f"{seen}: it was left out"))
     if wrong:
         run = run.with_notes(*(flaw.seen for flaw in wrong))
         left_out = {flaw.name for flaw in wrong}
@@ -217,25 +230,6 @@ def believed(data: Data) -> Data:
         reported_percentiles=(tuple(points), tuple(points.values())),
         run=run,
     )
-
-
-def _outside_buckets(
-    data: Histogram, stats: Mapping[str, float], run: Run
-) -> Iterator[Contradiction]:
-    """Reported statistics below the counted values or above them, by more than rounding."""
-    unit = "none" if data.unit == "none" else "ns"
-    precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
-    low, high = (edges(data.index[[0, -1]]) for edges in (data.buckets.low, data.buckets.high))
-    bounds = [("max", float(low[1]), "below"), ("mean", float(low[0]), "below")]
-    if not data.censored:
-        bounds += [("min", float(high[0]), "above"), ("mean", float(high[1]), "above")]
-    for name, bound, side in bounds:
-        value, edge = stats.get(name, bound), _shown(bound, unit)
-        lower, upper = (value, bound) if side == "below" else (bound, value)
-        if precision.less(lower, upper):
-            span = f"from {edge} on" if side == "below" else f"up to {edge}"
-            seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
-            yield Contradiction(name, value, f"{seen}: it was left out")
 
 
 def settled(data: Data) -> Data:
@@ -328,24 +322,9 @@ def _of_log(log: HistogramLog, highest: Floats | None) -> str | None:
     begin, end = min(0.0, float(log.starts.min())), float(ends.max())
     if not end > begin:
         return None
-    longest_allowed = _MARGIN * (end - begin) + _SLACK
-    # Values in assumed nanoseconds cannot come out too long, and an overloaded system may have been
-    # so for long: the first intervals only count where the unit is stated.
-    assumed = log.run.unit_from == "assumed"
-    if (
-        assumed
-        and highest is not None
-        and float(highest.max()) * NANOSECONDS[log.unit] / 1e9 <= longest_allowed
-    ):
-        return None
     if highest is None:
-        first = log[:_LOOKED_AT]
-        highest = np.zeros(len(first))
         try:
-            for block in blocks_of(first):
-                filled = np.flatnonzero(np.diff(block.indptr))
-                top_index = block.index[block.indptr[1:][filled] - 1]
-                highest[block.rows[filled]] = block.buckets.high(top_index)
+            highest = np.nan_to_num(interval_series(log[:_LOOKED_AT], (50,)).max)
         except LatencyKitError:  # a large log reports corruption when it is decoded
             return None
     highest = highest[:_LOOKED_AT]
@@ -354,13 +333,16 @@ def _of_log(log: HistogramLog, highest: Floats | None) -> str | None:
     if not filled.size:
         return None
     top = float(longest.max())
-    if top > longest_allowed:
+    if top > _MARGIN * (end - begin) + _SLACK:
         return (
             f"a latency of {format_duration(top * 1e9)} is longer than the log, "
             f"{format_duration((end - begin) * 1e9)}"
         )
     since = ends[filled][:_FIRST] - begin
     early = longest[:_FIRST] > since
+    # Values in assumed nanoseconds cannot come out too long, and an overloaded system may have been
+    # so for long: the first intervals only count where the unit is stated.
+    assumed = log.run.unit_from == "assumed"
     if assumed or early.size < _FIRST or early.sum() <= _FIRST / 2:
         return None
     return (

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from latencykit.io.source import Confidence
+from latencykit.io.source import Confidence, Head
 from latencykit.io.text_reports import search
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable
-
-    from latencykit.io.source import Head
 
     Sniff = Callable[[Head], Confidence]
 
@@ -28,14 +25,19 @@ def certain(match: object) -> Confidence:
     return Confidence.CERTAIN if match else Confidence.NO
 
 
+def either(*sniffs: Sniff) -> Sniff:
+    """Recognise what one of these does, as surely as the surest of them."""
+    return lambda head: max(sniff(head) for sniff in sniffs)
+
+
 def starts_with(*prefixes: str) -> Sniff:
     """Recognise a file that begins with one of these prefixes."""
-    return partial(_starts_with, prefixes)
+    return lambda head: certain(head.text.startswith(prefixes))
 
 
 def has_json_keys(*alternatives: tuple[str, ...], within: int | None = None) -> Sniff:
     """Recognise JSON whose first characters contain all keys of one of the alternatives."""
-    return partial(_has_json_keys, alternatives, within)
+    return lambda head: certain(any(has_keys(head, *keys, within=within) for keys in alternatives))
 
 
 def has_match(
@@ -49,26 +51,10 @@ def has_match(
     In a pattern that is text, ``^`` and ``$`` match at every line. `plain` takes a terminal's
     escapes out first.
     """
-    return partial(_has_match, patterns, without, plain, confidence)
 
+    def sniff(head: Head) -> Confidence:
+        text = plain(head.text)
+        fits = all(search(pattern, text) for pattern in patterns) and not search(without, text)
+        return confidence if fits else Confidence.NO
 
-def _starts_with(prefixes: tuple[str, ...], head: Head) -> Confidence:
-    return certain(head.text.startswith(prefixes))
-
-
-def _has_json_keys(
-    alternatives: tuple[tuple[str, ...], ...], within: int | None, head: Head
-) -> Confidence:
-    return certain(any(has_keys(head, *keys, within=within) for keys in alternatives))
-
-
-def _has_match(
-    patterns: tuple[str | re.Pattern[str], ...],
-    without: str | re.Pattern[str],
-    plain: Callable[[str], str],
-    confidence: Confidence,
-    head: Head,
-) -> Confidence:
-    text = plain(head.text)
-    fits = all(search(pattern, text) for pattern in patterns) and not search(without, text)
-    return confidence if fits else Confidence.NO
+    return sniff

@@ -9,7 +9,7 @@ import re
 import sys
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from enum import IntEnum
 from functools import cached_property, partial
@@ -31,11 +31,15 @@ from latencykit.units import checked_unit, format_count
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
 
     from latencykit._typing import Floats
     from latencykit.core import Data as Data
     from latencykit.core.run import Measure, UnitFrom
+
+    Series = Iterator[tuple[str, Data]]
+    """What a reader yields; of equal names, the second and later ones are numbered."""
+else:
+    Data = Series = object  # readers import them beside `Source`, for annotations
 
 Locate = Callable[["Sequence[int]"], "list[tuple[int | None, str]]"]
 """From numbers of rows to where they stand (a line, if there are lines) and what they say."""
@@ -79,7 +83,7 @@ def refuse_line(
     source: Source, options: ReadOptions, line: int | None, seen: str, expected: str
 ) -> None:
     """Raise for a corrupt line; under ``lenient`` skip it, and count it."""
-    options.reject(source.corrupt(line, seen, expected, "--lenient skips the line"))
+    options.refuse(source, line, seen, expected)
 
 
 def refuse_rows(
@@ -430,6 +434,10 @@ class ReadOptions:
         """Return the unit of the values and its origin: the option wins over the `default`."""
         return (default, origin) if self.unit is None else (self.unit, "option")
 
+    def refuse(self, source: Source, line: int | None, seen: str, expected: str) -> None:
+        """Raise for a corrupt line; under `lenient` skip it, and count it."""
+        self.reject(source.corrupt(line, seen, expected, "--lenient skips the line"))
+
     def reject(self, error: CorruptInputError, count: int = 1) -> None:
         """Raise `error`, or under `lenient` count its lines and report the first few."""
         if not self.lenient:
@@ -457,8 +465,8 @@ class Format:
     sniff : callable
         Head → Confidence; never raises.
     read : callable
-        (Source, ReadOptions) → series name → data type. The name ``""`` stands for "named after the
-        file".
+        (Source, ReadOptions) → mapping, or pairs, of series name and data type. The name ``""``
+        stands for "named after the file"; of pairs with equal names, later ones are numbered.
     write : callable or None
         (data type, path, **options) → None.
     unit : str or None
@@ -472,7 +480,7 @@ class Format:
     level: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Head], Confidence]
-    read: Callable[[Source, ReadOptions], dict[str, Data]]
+    read: Callable[[Source, ReadOptions], dict[str, Data] | Series]
     write: Callable[..., None] | None = None
     unit: str | None = None
     example: str = ""

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.io.source import SeveralDocuments
+from latencykit.io.source import SeveralDocuments, Source
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from latencykit.io.source import Source
 
 
 _Key = TypeVar("_Key")

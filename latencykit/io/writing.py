@@ -19,11 +19,11 @@ from latencykit.core.histogram_log import (
     interval_tags,
     merge_logs,
 )
-from latencykit.core.run import PROVENANCE, require_data
+from latencykit.core.run import PROVENANCE, Run, require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.source import level_name
+from latencykit.io.source import Data, level_name
 from latencykit.units import format_percentile, parse_percentile
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray
-    from latencykit.core.run import Run
-    from latencykit.io.source import Data
 
 
 def write_csv(series: Mapping[str, Data], path: Path, percentiles: str | None = None) -> None:

@@ -134,7 +134,6 @@ def spool(tmp_path, monkeypatch):
     place = tmp_path / "spool"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    monkeypatch.setattr(places, "_WAIT", 0.001)
     ASKED.clear()
     return place
 
@@ -176,11 +175,7 @@ def test_what_goes_wrong_is_one_line(name, host, run, spool):
             "fetch=300ms",
             r"the server took longer than 0.3 s .2,0\d\d bytes came.; --limit fetch=TIME",
         ),
-        (
-            "silent",
-            "fetch=0.3s",
-            "the server took longer than 0.3 s .0 bytes came.; --limit fetch=TIME",
-        ),
+        ("silent", "fetch=0.3s", "the server said nothing for 0.3 s; --limit fetch=TIME"),
     ],
 )
 def test_a_server_that_is_silent_or_slow_is_given_up(name, limit, says, host, run, spool):
@@ -202,31 +197,19 @@ def test_limits_of_servers_are_taken_from_a_program_and_from_the_environment(
         places.source_of(places.FileRange(f"http://{host}/silent"))
 
 
-@pytest.mark.parametrize("name", ["reset", "sorry"])
-def test_a_server_that_hangs_up_or_fails_is_asked_again(name, host, run, spool):
-    whole = lk.read(DATA / "jhiccup-v2.hlog").histogram().count
-    status, out, err = run("summary", "--unit", "ns", "--format", "json", f"http://{host}/{name}")
-    assert status == 0, err
-    assert f'"count": {whole}' in out
-    assert ASKED.count(f"GET {name}") == 3
-
-
-def test_a_server_is_not_asked_for_ever(host, run, spool):
-    status, _, err = run("-q", "summary", "--unit", "ns", f"http://{host}/busy")
+@pytest.mark.parametrize(
+    ("name", "says"), [("reset", "hung up|ended before"), ("sorry", "503"), ("busy", "503")]
+)
+def test_a_server_that_hangs_up_or_fails_is_asked_once(name, says, host, run, spool):
+    status, _, err = run("-q", "summary", "--unit", "ns", f"http://{host}/{name}")
     assert (status, err.count("\n")) == (2, 1)
-    assert "503" in err
-    assert ASKED.count("GET busy") == 3
-    ASKED.clear()
-    assert run("-q", "summary", "--unit", "ns", "--limit", "tries=1", f"http://{host}/busy")[0] == 2
-    assert ASKED.count("GET busy") == 1
-    ASKED.clear()
-    assert run("-q", "summary", "--unit", "ns", f"http://{host}/refused.hlog")[0] == 2
-    assert ASKED.count("GET refused.hlog") == 1
+    assert re.search(says, err)
+    assert ASKED.count(f"GET {name}") <= 2  # for its size, and for what it holds
 
 
 @pytest.mark.parametrize(
     "given",
-    ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon", "tries=0", "tries=2s"],
+    ["answer=0", "answer=-1", "fetch=nan", "fetch=1KiB", "fetch=soon"],
 )
 def test_a_limit_of_servers_that_is_none_is_refused(given, run):
     status, _, err = run("summary", "--limit", given, "x.hlog")

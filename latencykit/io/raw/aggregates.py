@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.columns import coded, matching
+from latencykit.core.columns import Cells, coded, matching
 from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
@@ -26,6 +26,8 @@ from latencykit.io.build import (
 )
 from latencykit.io.raw.cells import (
     ColumnName,
+    Kind,
+    Sample,
     are_statistics,
     emptied,
     kind_of,
@@ -42,9 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.core.columns import Cells
     from latencykit.core.run import Run
-    from latencykit.io.raw.cells import Kind, Sample
     from latencykit.io.source import Data
 
     Columns = Mapping[str, NDArray[Any]]
@@ -76,39 +76,18 @@ _FEW = 4  # rows; as many running numbers are not counts
 
 @record()
 class Shape:
-    """The kind of the rows.
-
-    Attributes
-    ----------
-    kind : {"counts", "percentiles"}
-    value : Named
-        Column of values, or of upper (with `edge` ``lower``: lower) edges.
-    edge : {"value", "upper", "lower", "both"}
-    low : Named or None
-        Column of lower edges, where there are both.
-    count : str or None
-        Column of counts.
-    cumulative : bool
-        Whether counts include everything up to an edge.
-    level : str or None
-        Column of percentiles.
-    fraction : bool
-        Whether those are 0 to 1.
-    notes : tuple of str
-    own : bool
-        Whether latencykit wrote the table.
-    """
+    """The kind of the rows."""
 
     kind: Literal["counts", "percentiles"]
-    value: ColumnName
+    value: ColumnName  # column of values, or of upper (with `edge` ``lower``: lower) edges
     edge: Literal["value", "upper", "lower", "both"] = "value"
-    low: ColumnName | None = None
-    count: str | None = None
-    cumulative: bool = False
-    level: str | None = None
-    fraction: bool = False
+    low: ColumnName | None = None  # column of lower edges, where there are both
+    count: str | None = None  # column of counts
+    cumulative: bool = False  # whether counts include everything up to an edge
+    level: str | None = None  # column of percentiles
+    fraction: bool = False  # whether those are 0 to 1
     notes: tuple[str, ...] = ()
-    own: bool = False
+    own: bool = False  # whether latencykit wrote the table
 
 
 def looks_aggregated(columns: Iterable[str]) -> bool:
@@ -305,8 +284,13 @@ def _counts(
     def has_numbers(cells: Cells) -> bool:
         return kind_of(emptied(cells, matching(cells, is_open))) in ("number", "span")
 
+    def are_counts(cells: Cells) -> bool:
+        numbers = numbers_of(present(cells))
+        whole = np.isfinite(numbers) & (numbers >= 0) & (numbers == np.rint(numbers))
+        return bool(numbers.size and whole.all())
+
     counting = [
-        part for part in parts if _counting(part) is not None and _are_counts(sample[part.column])
+        part for part in parts if _counting(part) is not None and are_counts(sample[part.column])
     ]
     if not counting:
         return None
@@ -365,17 +349,6 @@ def _counts_note(count: ColumnName, of: str) -> str:
     return (
         f"a row is not a request: column {count.column!r} is taken as the number of requests "
         f"of each of the {of}"
-    )
-
-
-def _are_counts(cells: Cells) -> bool:
-    """True if all cells are whole numbers from 0 on."""
-    numbers = numbers_of(present(cells))
-    return bool(
-        numbers.size
-        and np.isfinite(numbers).all()
-        and (numbers >= 0).all()
-        and (numbers == np.rint(numbers)).all()
     )
 
 

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,18 +17,15 @@ from latencykit._text import printable
 from latencykit.errors import LatencyKitError, MissingPackageError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
-from latencykit.io.raw.columns import looked_at, plan_of, refuse_twice
+from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of, refuse_twice
 from latencykit.io.rows import Table, bytes_type, cells_of
 from latencykit.io.sniffing import certain
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import IO
 
     from latencykit._typing import AnyArray
-    from latencykit.io.raw.columns import ColumnPlan
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _ROWS = 500_000
 _SAMPLE = 400
@@ -53,17 +50,16 @@ def _data_of(
 ) -> dict[str, Data]:
     """Series of a table whose chunks `tables` gives, for the columns that are wanted."""
     plan = plan_of(sample.columns, options, source, notes)
-    chunks = _numbered(tables(plan))
+
+    def numbered() -> Iterator[Table]:
+        done = 0
+        for table in tables(plan):
+            yield replace(table, first=done)
+            done += len(table)
+
     return gathered(
-        chunks, plan, options, source, lambda rows: [(None, f"row {row + 1}") for row in rows], []
+        numbered(), plan, options, source, lambda rows: [(None, f"row {k + 1}") for k in rows], []
     )
-
-
-def _numbered(tables: Iterable[Table]) -> Iterator[Table]:
-    done = 0
-    for table in tables:
-        yield replace(table, first=done)
-        done += len(table)
 
 
 # ---------------------------------------------------------------- Parquet and Feather
@@ -94,7 +90,13 @@ def _data_of_batches(
     options: ReadOptions,
 ) -> dict[str, Data]:
     """Series of a table of some rows, of which `batches` gives some columns, the words coded."""
-    kinds, notes = _columns_of(schema, source), list[str]()
+    try:  # the index of a DataFrame that was written is not a column
+        index = {name for name in schema.pandas_metadata["index_columns"] if isinstance(name, str)}
+    except (LookupError, TypeError, ValueError, RecursionError):
+        index = set()
+    names = [name for name in schema.names if name not in index]
+    refuse_twice(names, source)
+    kinds, notes = {name: schema.field(name).type for name in names}, list[str]()
     looked = _plain_columns(kinds, options, notes)
     begin = next((batch for batch in batches(looked, (), _SAMPLE) if batch.num_rows), None)
     if begin is None:
@@ -132,17 +134,6 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
 
         schema = metadata.schema.to_arrow_schema()
         return _data_of_batches(batches, schema, metadata.num_rows, source, options)
-
-
-def _columns_of(schema: Any, source: Source) -> dict[str, object]:
-    """Type of each column; the index of a DataFrame that was written is none."""
-    try:
-        index = {name for name in schema.pandas_metadata["index_columns"] if isinstance(name, str)}
-    except (LookupError, TypeError, ValueError, RecursionError):
-        index = set()
-    names = [name for name in schema.names if name not in index]
-    refuse_twice(names, source)
-    return {name: schema.field(name).type for name in names}
 
 
 def _plain_columns(

@@ -13,8 +13,8 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.blocks import narrowed
+from latencykit.core.columns import Cells, Words, coded, matching, select
 from latencykit.core.columns import Columns as FurtherColumns
-from latencykit.core.columns import Words, coded, matching, select
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Corrected, Loop, Run
 from latencykit.core.samples import OUTCOMES, Samples
@@ -22,7 +22,7 @@ from latencykit.io.build import EMPTY, FINE, base_unit, data_from_values, furthe
 from latencykit.io.raw.aggregates import counted_data, is_open, level_of, percentile_data
 from latencykit.io.raw.cells import Times, emptied, times_of
 from latencykit.io.raw.outcomes import combined, outcome_of
-from latencykit.io.source import refuse_rows
+from latencykit.io.source import Data, Locate, ReadOptions, Source, refuse_rows
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import Ints
-    from latencykit.core.columns import Cells
     from latencykit.io.raw.columns import ColumnPlan
     from latencykit.io.rows import Table
-    from latencykit.io.source import Data, Locate, ReadOptions, Source
 
     Columns = dict[str, NDArray[Any]]
 

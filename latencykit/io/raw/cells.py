@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.columns import Words, coded, matching
+from latencykit.core.columns import Cells, Words, coded, matching
 from latencykit.core.samples import as_nanoseconds
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import EMPTY, numbers_of, unit_in, word_set, words_in
@@ -18,12 +18,10 @@ from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Flags
-    from latencykit.core.columns import Cells
 
 
 Sample: TypeAlias = "Mapping[str, Cells]"
@@ -206,24 +204,13 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 @record()
 class ColumnName:
-    """A column's name taken apart.
+    """A column's name taken apart."""
 
-    Attributes
-    ----------
-    column : str
-        As the file has it.
-    stem : str
-        In small letters, words joined by ``_``, without the unit.
-    unit : str or None
-        The unit that the name states.
-    assumed : bool
-        Whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit
-        writes it.
-    """
-
-    column: str
-    stem: str
-    unit: str | None
+    column: str  # as the file has it
+    stem: str  # in small letters, words joined by ``_``, without the unit
+    unit: str | None  # the unit that the name states
+    # whether the name says that its unit is a guess (``duration_ns_assumed``), as latencykit
+    # writes it
     assumed: bool = False
 
 
@@ -334,21 +321,11 @@ _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
 
 
 class Times(NamedTuple):
-    """Cells as nanoseconds.
+    """Cells as nanoseconds."""
 
-    Attributes
-    ----------
-    ns : ndarray of int64 or float64, shape (n,)
-        0 where there is none.
-    missing : ndarray of bool, shape (n,)
-        Empty cells.
-    corrupt : ndarray of bool, shape (n,)
-        Cells with something other than a time.
-    """
-
-    ns: AnyArray
-    missing: Flags
-    corrupt: Flags
+    ns: AnyArray  # 0 where there is none
+    missing: Flags  # empty cells
+    corrupt: Flags  # cells with something other than a time
 
 
 def present(cells: Cells) -> list[str]:

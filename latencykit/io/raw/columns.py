@@ -10,13 +10,15 @@ import numpy as np
 from latencykit._limits import in_force
 from latencykit._records import record
 from latencykit._text import printable
-from latencykit.core.columns import coded, matching
-from latencykit.core.run import PROVENANCE
+from latencykit.core.columns import Cells, coded, matching
+from latencykit.core.run import PROVENANCE, UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import unit_in, word_set
-from latencykit.io.raw.aggregates import is_open, shape_of
+from latencykit.io.raw.aggregates import Shape, is_open, shape_of
 from latencykit.io.raw.cells import (
     ColumnName,
+    Kind,
+    Sample,
     are_statistics,
     emptied,
     kind_of,
@@ -28,18 +30,13 @@ from latencykit.io.raw.cells import (
     start_and_end,
     times_of,
 )
-from latencykit.io.raw.outcomes import candidate, reading_of, words_of
+from latencykit.io.raw.outcomes import Reading, candidate, reading_of, words_of
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from latencykit._typing import Floats
-    from latencykit.core.columns import Cells
-    from latencykit.core.run import UnitFrom
-    from latencykit.io.raw.aggregates import Shape
-    from latencykit.io.raw.cells import Kind, Sample
-    from latencykit.io.raw.outcomes import Reading
     from latencykit.io.source import ReadOptions, Source
 
 _EPOCHS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e8))
@@ -66,52 +63,27 @@ class TimestampColumn:
 
 @record()
 class ColumnPlan:
-    """Which column is what.
+    """Which column is what."""
 
-    Attributes
-    ----------
-    duration : str
-        Column of latencies, or of when requests ended.
-    ended : TimestampColumn or None
-        What `duration` is where it is the end, and a latency the time since ``moments["start"]``.
-    kind : {"number", "span"}
-    unit : str
-        Of the numbers; ``none`` for bare ones.
-    unit_from : str
-    moments : dict of str to Moment
-        For ``start``, ``end`` and ``intended``.
-    outcomes : tuple of Reading
-        Columns of outcomes, and how each is understood.
-    failures_known : bool
-        False where a column looks like an outcome and is not understood.
-    connection, tag, series : str or None
-    notes : tuple of str
-    unit_column : str or None
-        Column of each row's unit.
-    shape : Shape or None
-        What rows are that are not requests.
-    further : tuple of str
-        Columns that are kept under their own names, if they are asked for.
-    provenance : tuple of str
-        Columns of facts about the measurement, which are the run's where every row agrees.
-    """
-
-    duration: str
+    duration: str  # column of latencies, or of when requests ended
     kind: Kind
-    unit: str
+    unit: str  # of the numbers; ``none`` for bare ones
     unit_from: UnitFrom
-    moments: dict[str, TimestampColumn]
-    outcomes: tuple[Reading, ...]
-    failures_known: bool
+    moments: dict[str, TimestampColumn]  # for ``start``, ``end`` and ``intended``
+    outcomes: tuple[Reading, ...]  # columns of outcomes, and how each is understood
+    failures_known: bool  # false where a column looks like an outcome and is not understood
     connection: str | None
     connection_kind: Kind
     tag: str | None
     series: str | None
     notes: tuple[str, ...]
-    unit_column: str | None = None
-    shape: Shape | None = None
+    unit_column: str | None = None  # column of each row's unit
+    shape: Shape | None = None  # what rows are that are not requests
+    # columns that are kept under their own names, if they are asked for
     further: tuple[str, ...] = ()
+    # columns of facts about the measurement, which are the run's where every row agrees
     provenance: tuple[str, ...] = ()
+    # what `duration` is where it is the end, and a latency the time since ``moments["start"]``
     ended: TimestampColumn | None = None
 
     @property

@@ -6,7 +6,6 @@ import csv
 import re
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from latencykit._records import record
 from latencykit._text import printable
@@ -16,18 +15,18 @@ from latencykit.io import writing as csv_out
 from latencykit.io.build import EMPTY
 from latencykit.io.raw.aggregates import looks_aggregated
 from latencykit.io.raw.build_samples import gathered
-from latencykit.io.raw.cells import kind_of, latency_columns, start_and_end, styles_of, with_point
+from latencykit.io.raw.cells import (
+    Sample,
+    Style,
+    kind_of,
+    latency_columns,
+    start_and_end,
+    styles_of,
+    with_point,
+)
 from latencykit.io.raw.columns import plan_of, refuse_twice
-from latencykit.io.rows import RowLayout, row_texts, table_chunks
-from latencykit.io.source import Confidence, Format
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from latencykit.core.columns import Cells
-    from latencykit.io.raw.cells import Sample, Style
-    from latencykit.io.rows import Table
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+from latencykit.io.rows import RowLayout, Table, row_texts, table_chunks
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 
 _SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -41,28 +40,14 @@ _SEP_LINE = re.compile(r"sep=.")
 
 @record()
 class Dialect:
-    """How a table is written.
+    """How a table is written."""
 
-    Attributes
-    ----------
-    sep : str
-        ``" "`` stands for any run of blanks.
-    columns : tuple of str
-        Names from the header; ``1``, ``2`` … where there is none.
-    header : bool
-    skip : int
-        Lines before the first row.
-    comment : str or None
-    rows : tuple of tuple of str
-        The first rows.
-    """
-
-    sep: str
-    columns: tuple[str, ...]
+    sep: str  # ``" "`` stands for any run of blanks
+    columns: tuple[str, ...]  # names from the header; ``1``, ``2`` … where there is none
     header: bool
-    skip: int
+    skip: int  # lines before the first row
     comment: str | None
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...]  # the first rows
 
     @cached_property
     def styles(self) -> tuple[dict[str, Style], list[str]]:
@@ -270,21 +255,20 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         for name in decided
         if name in local
     ]
-    frames = _pointed(table_chunks(source, options, layout, notes), local)
+
+    def usual(table: Table) -> Table:
+        """Numbers in the usual style."""
+        columns = dict(table.columns)
+        for name, style in local.items():
+            codes, words = coded(table[name])
+            columns[name] = Words.named(codes, [with_point(word, style) for word in words])
+        return replace(table, columns=columns)
+
+    frames = map(usual, table_chunks(source, options, layout, notes))
     return gathered(frames, plan, options, source, partial(row_texts, source, layout), notes)
 
 
 _MEANT = {"comma": "1,234 is taken as 1.234", "grouped": "1,234 is taken as 1234"}
-
-
-def _pointed(tables: Iterator[Table], local: dict[str, Style]) -> Iterator[Table]:
-    """Chunks whose numbers are in the usual style."""
-    for table in tables:
-        usual: dict[str, Cells] = {}
-        for name, style in local.items():
-            codes, words = coded(table[name])
-            usual[name] = Words.named(codes, [with_point(word, style) for word in words])
-        yield replace(table, columns={**table.columns, **usual})
 
 
 FORMATS = (

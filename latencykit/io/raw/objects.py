@@ -21,30 +21,13 @@ from latencykit.io.raw.cells import are_statistics, latency_columns, roles_of, s
 from latencykit.io.raw.columns import looked_at, plan_of
 from latencykit.io.raw.outcomes import candidate
 from latencykit.io.rows import Table, cells_of, line_chunks
-from latencykit.io.source import Confidence, Format, refuse_rows
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source, refuse_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
-
-class _Twice(dict[str, object]):
-    """An object in which a key occurs twice; its parser keeps only the last value."""
-
-    keys_given: list[str]
-
-
-def _noticed(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    record = dict(pairs)
-    if len(record) == len(pairs):
-        return record
-    twice = _Twice(record)
-    twice.keys_given = [key for key, _ in pairs]
-    return twice
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_noticed)
+_DECODER = json.JSONDecoder()
 _REPORT = ("statistics", "percentiles", "histogram", "histograms", "counters")
 """Keys above the results of many requests: a duration beside them is how long a run took."""
 _LIST = re.compile(
@@ -119,7 +102,6 @@ def read_lines(source: Source, options: ReadOptions) -> dict[str, Data]:
     ]
     if not records:
         raise source.corrupt(1, "it contains no object", "one JSON object per line", "")
-    _refuse_twice(records, source)
     plan = plan_of(_sample_of(records, options).columns, options, source)
     notes: list[str] = []
     frames = _frames(source, options, (*plan.numbers, *plan.words), notes)
@@ -131,18 +113,6 @@ def _sample_of(records: Sequence[Mapping[str, object]], options: ReadOptions) ->
     rows = [json_text.flat(record) for record in records]
     names = looked_at(chain.from_iterable(rows), options)
     return Table({name: cells_of([row.get(name) for row in rows]) for name in names})
-
-
-def _refuse_twice(records: Sequence[object], source: Source) -> None:
-    """Refuse objects in which a key has two values."""
-    for number, record in enumerate(records, 1):
-        if isinstance(record, _Twice):
-            keys = record.keys_given
-            second = next(k for k, key in enumerate(keys) if key in keys[:k])
-            name = printable(keys[second], 40)
-            first = keys.index(keys[second]) + 1
-            seen = f"keys {first} and {second + 1} of object {number} are both named {name!r}"
-            raise source.corrupt(None, seen, "one name for each", "rename one of them")
 
 
 def _frames(
@@ -306,8 +276,6 @@ def _lines_of(source: Source, rows: Sequence[int]) -> list[tuple[int | None, str
 def read_document(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read a list in pieces, an object of lists at once."""
     head = source.head.text.lstrip()
-    if (match := re.search(r"\[(?=\s*\{)", head[:4096])) is not None:
-        _refuse_twice([_first_value(head, _begin(head, match.end()))], source)
     if head[:1] == "[":
         pieces = json_text.list_pieces(source)
     else:

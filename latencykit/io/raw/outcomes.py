@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from latencykit._records import record
-from latencykit.core.columns import coded
+from latencykit.core.columns import Cells, coded
 from latencykit.core.samples import OUTCOMES
 from latencykit.io.build import word_set, words_in
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray
-    from latencykit.core.columns import Cells
 
 Sense = Literal["good", "bad", "late", "status", "other"]
 Style = Literal["flags", "counts", "text", "words", "http", "grpc", "exit"]
@@ -112,53 +111,30 @@ _REAL = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?")
 
 @record()
 class Candidate:
-    """A column whose name speaks of outcomes.
-
-    Attributes
-    ----------
-    column : str
-    sense : {"good", "bad", "late", "status", "other"}
-        Whether a true cell is a success, a failure or a timeout, whether cells name a status, or
-        whether the head of the name is another thing (a rate, a size).
-    family : {"http", "grpc", "exit", ""}
-        Which codes the name states.
-    strong : bool
-        Whether all words of the name are of this trade: a ``response_status``, not a
-        ``marital_status``.
-    coded : bool
-        Whether the name is one of a code: a ``status``, not a ``result``.
-    """
+    """A column whose name speaks of outcomes."""
 
     column: str
+    # whether a true cell is a success, a failure or a timeout, whether cells name a status, or
+    # whether the head of the name is another thing (a rate, a size)
     sense: Sense
-    family: Literal["http", "grpc", "exit", ""] = ""
+    family: Literal["http", "grpc", "exit", ""] = ""  # which codes the name states
+    # whether all words of the name are of this trade: a ``response_status``, not a
+    # ``marital_status``
     strong: bool = True
-    coded: bool = False
+    coded: bool = False  # whether the name is one of a code: a ``status``, not a ``result``
 
 
 @record()
 class Reading:
-    """How the cells of a column are understood.
-
-    Attributes
-    ----------
-    column : str
-    style : {"flags", "counts", "text", "words", "http", "grpc", "exit"}
-        What the cells are; ``text`` is a message of a failure, where there is one.
-    flipped : bool
-        Whether a true flag is a failure.
-    failure, empty : int
-        Position in `OUTCOMES` of a failure that is not named, and of an empty cell.
-    note : str
-        What was assumed.
-    """
+    """How the cells of a column are understood."""
 
     column: str
-    style: Style
-    flipped: bool = False
+    style: Style  # what the cells are; ``text`` is a message of a failure, where there is one
+    flipped: bool = False  # whether a true flag is a failure
+    # position in `OUTCOMES` of a failure that is not named, and of an empty cell
     failure: int = _ERROR
     empty: int = UNKNOWN
-    note: str = ""
+    note: str = ""  # what was assumed
 
 
 def words_of(name: str) -> list[str]:

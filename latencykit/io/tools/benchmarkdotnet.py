@@ -22,9 +22,9 @@ from latencykit.io.build import (
     nanoseconds_of,
     percentile_named,
 )
-from latencykit.io.raw.cells import decimal_number, decimal_style
+from latencykit.io.raw.cells import Style, decimal_number, decimal_style
 from latencykit.io.sniffing import has_json_keys
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from latencykit._typing import JSONObject
-    from latencykit.io.raw.cells import Style
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _WORDS = STATISTIC_WORDS | {"q1": 25.0, "q3": 75.0}
 _OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
@@ -63,7 +61,8 @@ def _tables(text: str) -> Iterator[_Table]:
         if "Method" in line and "Mean" in line and len(line) < _LONGEST:
             mark = max("|,;\t", key=line.count)
             heading = _cells(line, mark)
-            if _is_heading(heading):
+            names = {_UNIT.sub("", cell) for cell in heading}
+            if {"Method", "Mean"} <= names and not _OWN.isdisjoint(names):
                 if table is not None:
                     yield table
                 table = _Table(heading, [])
@@ -84,11 +83,6 @@ def _cells(line: str, mark: str) -> list[str]:
         return next(csv.reader([line], delimiter=mark), [])
     inner = line.strip().removeprefix("|").removesuffix("|")
     return [cell.strip(" *`\t") for cell in inner.split("|")] if "|" in inner else []
-
-
-def _is_heading(cells: list[str]) -> bool:
-    names = {_UNIT.sub("", cell) for cell in cells}
-    return {"Method", "Mean"} <= names and not _OWN.isdisjoint(names)
 
 
 def _mean_at(heading: list[str]) -> int:
@@ -125,9 +119,16 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
         style = decimal_style(match[1] for match in numbers if match)
         for number, cells in rows:
             try:
-                values = _values(cells, heading, columns, style)
+                if len(cells) != len(heading):
+                    seen = f"{len(cells)} cells below a heading of {len(heading)}"
+                    raise InvalidArgumentError(seen)  # noqa: TRY301 - as of a cell that is not a time
+                values = {
+                    kind: _duration(cells[k], heading[k], style)
+                    for k, kind in columns.items()
+                    if cells[k] not in _ABSENT
+                }
             except InvalidArgumentError as error:
-                refuse_line(source, options, number, str(error), "times such as 7.735 us")
+                options.refuse(source, number, str(error), "times such as 7.735 us")
                 continue
             label = distinct(" ".join(f"{prefix}{cells[k]}" for k, prefix in names), series)
             if values:
@@ -135,19 +136,6 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
             else:
                 options.report(f"{source.shown}: {label} has no result; left out")
     return series
-
-
-def _values(
-    cells: list[str], heading: list[str], columns: Mapping[int, float | str], style: Style
-) -> dict[float | str, float]:
-    """The statistics of a row (ns)."""
-    if len(cells) != len(heading):
-        raise InvalidArgumentError(f"{len(cells)} cells below a heading of {len(heading)}")
-    return {
-        kind: _duration(cells[k], heading[k], style)
-        for k, kind in columns.items()
-        if cells[k] not in _ABSENT
-    }
 
 
 def _kind(heading: str) -> float | str | None:
@@ -173,12 +161,11 @@ def _summary(values: Mapping[float | str, float], run: Run) -> Data:
     return data_from_points(points, None, stats, run)
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_json(source: Source, options: ReadOptions) -> Series:
     """Read every benchmark: each iteration's value, else the statistics of these."""
     record = json_text.load(source)
     version = (record.get("HostEnvironmentInfo") or {}).get("BenchmarkDotNetVersion")
     run = _RUN.replace(version=version, unit="ns", unit_from="format")
-    series: dict[str, Data] = {}
     failed = 0
     rows = json_text.entry(record, "Benchmarks", source, list)
     names = Counter(str(row.get("FullName")) for row in rows)
@@ -189,10 +176,10 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             continue
         name = str(row.get("FullName"))
         jobs = name == "None" or names[name] > 1  # DisplayInfo names the job, too
-        label = distinct(str(row.get("DisplayInfo")) if jobs else name, series)
+        label = str(row.get("DisplayInfo")) if jobs else name
         values = statistics.get("OriginalValues")
         if values:
-            series[label] = data_from_values(nanoseconds_of(values, "ns"), run.with_notes(_EACH))
+            yield label, data_from_values(nanoseconds_of(values, "ns"), run.with_notes(_EACH))
             continue
         found = statistics | (statistics.get("Percentiles") or {})
         found["std"] = found.get("StandardDeviation")
@@ -201,10 +188,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             for key, value in found.items()
             if (kind := _kind(key)) is not None and isinstance(value, (int, float))
         }
-        series[label] = _summary(known, run.with_notes(_NOTE))
+        yield label, _summary(known, run.with_notes(_NOTE))
     if failed:
         options.report(f"{source.shown}: {format_items(failed, 'benchmark')} without a result")
-    return series
 
 
 FORMATS = (

@@ -16,15 +16,14 @@ from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import base_unit, distinct, nanoseconds_of, unit_in
+from latencykit.io.build import base_unit, nanoseconds_of, unit_in
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _MAP = re.compile(r"^(@[\w.]*(?:\[[^\n]*\])?): *$")
 _ROW = re.compile(
@@ -121,7 +120,7 @@ def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     )  # fmt: skip
 
 
-def read_bcc(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_bcc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every table, named by the lines above it; those of one name are added up."""
     tables: dict[str, tuple[str, list[list[Row]]]] = {}
     labels: list[str] = []
@@ -137,15 +136,13 @@ def read_bcc(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
         elif line.strip():
             rows = None
             labels = [*labels, line.strip()] if _BCC_LABEL.match(line.strip()) else []
-    series: dict[str, Data] = {}
     for name, (word, parts) in tables.items():
         run = Run(tool="bcc", measure="service", corrected="none", unit=unit_in(word) or "us")
         if len(parts) > 1:
             run = run.with_notes(f"the sum of {format_items(len(parts), 'report')}")
         histogram = _histogram([row for part in parts for row in part], run)
         if histogram.count or histogram.censored:
-            series[distinct(name, series)] = histogram
-    return series
+            yield name, histogram
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:

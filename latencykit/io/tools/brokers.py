@@ -7,16 +7,12 @@ each line is a series of its own; where there is a line of the complete run, it 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
-from latencykit.io.build import data_from_points, distinct, unit_in
+from latencykit.io.build import data_from_points, unit_in
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _KAFKA = re.compile(
     r"^Avg latency: ([\d.]{1,20}) ms\s{1,9}Percentiles: 50th = (\d{1,9}), 99th = (\d{1,9}), "
@@ -41,59 +37,47 @@ _PULSAR = re.compile(
     r"((?:(?:med|[\d.]{1,9}pct|Max): *[\d.]{1,20}(?: - )?){1,20})",
     re.MULTILINE,
 )
-_PAIR = re.compile(r"(med|[\d.]{1,12}pct|Max): *([\d.]+)")
+_PAIR = re.compile(r"([\d.]{1,12}pct|Max): *([\d.]+)")
 
 
-def read_kafka(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_kafka(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the mean and the percentiles; a message is sent when the one before has come back."""
-    series: dict[str, Data] = {}
     run = Run(
         tool="Kafka EndToEndLatency", loop="closed", measure="service", corrected="none",
         unit="ms", unit_from="format", notes=(_CUT,),
     )  # fmt: skip
-    for mean, *cells in _KAFKA.findall(plain(source.text())):
-        points = dict(zip((50.0, 99.0, 99.9), map(float, cells), strict=True))
-        name = f"run {len(series) + 1}" if series else ""
-        series[name] = data_from_points(points, None, {"mean": float(mean)}, run, "ms")
-    return series
+    for number, (mean, *cells) in enumerate(_KAFKA.findall(plain(source.text())), 1):
+        points = dict(zip((50.0, 99.0, 99.9), cells, strict=True))
+        name = f"run {number}" if number > 1 else ""
+        yield name, data_from_points(points, None, {"mean": mean}, run, "ms")
 
 
-def read_rabbit(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_rabbit(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the latencies of consumers and of confirms, of the run or of every interval."""
     lines = list(_RABBIT.finditer(plain(source.text())))
     totals = [line for line in lines if line[1] is None]
-    series: dict[str, Data] = {}
     for line in totals or lines:
         for what, cells, unit in _FIVE.findall(line[0]):
-            values = map(float, re.split(r"/|, ", cells))
-            points = dict(zip(_LEVELS, values, strict=True))
-            stated = unit_in(unit) or "us"
-            run = Run(tool="RabbitMQ PerfTest", unit=stated, unit_from="file")
+            points = dict(zip(_LEVELS, re.split(r"/|, ", cells), strict=True))
+            run = Run(tool="RabbitMQ PerfTest", unit=unit_in(unit) or "us", unit_from="file")
             name = what if line[1] is None else f"{line[1]} s {what}"
-            series[distinct(name, series)] = data_from_points(points, None, {}, run, stated)
-    return series
+            yield name, data_from_points(points, None, {}, run, run.unit)
 
 
-def read_pulsar(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_pulsar(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the aggregated latencies of the run, or those of every interval."""
     text = plain(source.text())
     lines = list(_PULSAR.finditer(text))
     totals = [line for line in lines if line[2].startswith("Aggregated")]
     count = fact(text, r"Aggregated throughput stats --- (\d{1,18}) records", int)
-    series: dict[str, Data] = {}
+    run = Run(tool="pulsar-perf", unit="ms", unit_from="file")
     for line in totals or lines:
-        cells = {name: float(value) for name, value in _PAIR.findall(line[4])}
-        points = {
-            50.0 if name == "med" else float(name.removesuffix("pct")): value
-            for name, value in cells.items()
-            if name != "Max"
-        }
-        run = Run(tool="pulsar-perf", unit="ms", unit_from="file")
-        stats = {"mean": float(line[3]), "max": cells.get("Max")}
+        cells = dict(_PAIR.findall(line[4].replace("med", "50pct")))
+        stats = {"mean": line[3], "max": cells.pop("Max", None)}
+        points = {float(name.removesuffix("pct")): value for name, value in cells.items()}
         total = count if len(totals) == 1 else None
         name = "" if len(totals or lines) == 1 else line[1]
-        series[distinct(name, series)] = data_from_points(points, total, stats, run, "ms")
-    return series
+        yield name, data_from_points(points, total, stats, run, "ms")
 
 
 FORMATS = (

@@ -26,15 +26,14 @@ from latencykit.io.build import (
     log_of_payloads,
     printed_rows,
 )
-from latencykit.io.sniffing import certain, has_json_keys, has_match
-from latencykit.io.source import Format
+from latencykit.io.sniffing import either, has_json_keys, has_match
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, text_of_run
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _STRESS_LINE = re.compile(
     r"^[ \t]*(op rate|latency (?:mean|median|max|[\d.]+th percentile)|total (?:partitions|errors"
@@ -135,15 +134,7 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
     return data_from_points(points, int(count) or None, stats, run, "ms")
 
 
-def sniff_scylla(head: Head) -> Confidence:
-    """Recognise the configuration, or the closing blocks."""
-    text = head.text
-    configured = text.startswith("Configuration\n") and "Partition count:" in text
-    mode = re.search(r"^Mode:\s", text, re.MULTILINE)
-    return certain((configured and mode) or (_BLOCK.search(text) and "Total ops:" in text))
-
-
-def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_scylla(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the closing blocks."""
     text = text_of_run(source, r"^(?:Configuration|Results)[ \t]*$", "^Total ops:")
     results = text[max(text.rfind("\nResults"), 0) :]
@@ -161,7 +152,6 @@ def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         achieved=fact(results, r"^Operations/s:\s+([\d.e+]+)", float),
         failed=fact(results, r"^Total errors:\s+(\d+)", int) or 0, notes=(_SCYLLA_HINT,),
     )  # fmt: skip
-    series: dict[str, Data] = {}
     for title, body in blocks:
         name = _NAMES[title.lower()]
         rows = durations(dict(_ROW.findall(body)), source, "1.5ms")
@@ -171,11 +161,10 @@ def read_scylla(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         own = run.replace(measure="service", corrected="none")
         if name == "co-fixed":
             own = run.replace(measure="response", corrected="schedule")
-        series[name] = data_from_points(points, count, stats, own)
-    return series
+        yield name, data_from_points(points, count, stats, own)
 
 
-def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_latte(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read requests and cycles; as logs where the report holds samples."""
     record: dict[str, Any] = json_text.load(source)
     result: dict[str, Any] = json_text.entry(record, "result", source)
@@ -204,7 +193,6 @@ def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
     for name, total in functions.items() if len(functions) > 1 else ():
         each = [(sample.get("cycle_latency_by_fn") or {}).get(name) for sample in samples]
         parts.append((name, total, each))
-    series: dict[str, Data] = {}
     for name, total, each in parts:
         if not isinstance(total, dict):
             continue
@@ -212,8 +200,7 @@ def read_latte(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa
         own = run.replace(aggregate=name == "cycle" and len(functions) > 1)
         data = _latte_data(name, total, each, samples, own, source, count)
         if data is not None:
-            series[name] = data
-    return series
+            yield name, data
 
 
 def _latte_data(
@@ -260,7 +247,12 @@ FORMATS = (
         unit="ms", example="cassandra-stress write n=1000000 -rate threads=50 > out.txt",
     ),
     Format(
-        "scylla-bench", "scylla-bench (text)", "histogram", (".txt",), sniff_scylla, read_scylla,
+        "scylla-bench", "scylla-bench (text)", "histogram", (".txt",),
+        either(
+            has_match(r"\AConfiguration\n", "Partition count:", r"^Mode:\s"),
+            has_match(_BLOCK, "Total ops:"),
+        ),
+        read_scylla,
         example="scylla-bench -workload sequential -mode write -max-rate 1000 > out.txt",
     ),
     Format(

@@ -19,14 +19,13 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import base_unit, distinct, histograms_found, nanoseconds_of
 from latencykit.io.raw.cells import named
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit._typing import Ints
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Bins = tuple[Ints, Ints, Ints]  # value, exponent, count
 

@@ -17,16 +17,15 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import json_text
-from latencykit.io.build import data_from_values, distinct, nanoseconds, nanoseconds_of
+from latencykit.io.build import data_from_values, nanoseconds, nanoseconds_of
 from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
-from latencykit.io.source import Confidence, Format, Source
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from latencykit.io.source import Data, Head, ReadOptions
 
 _DEPTHS = ("new", "*/new", "*/*/new", "*/*/*/new", "*/*/*/*/new")
 _RAW = (
@@ -56,9 +55,8 @@ def sniff_directory(head: Head) -> Confidence:
     return certain(deeper or (head.path / "sample.json").exists())
 
 
-def read_directory(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_directory(source: Source, options: ReadOptions) -> Series:
     """Read the newest sample of every benchmark."""
-    series: dict[str, Data] = {}
     paths = [source.path / "sample.json"]
     if not paths[0].exists():
         paths = sorted(
@@ -66,10 +64,9 @@ def read_directory(source: Source, options: ReadOptions) -> dict[str, Data]:
         )
     for path in paths:
         try:
-            series[distinct(_name(path), series)] = _sample(Source(path))
+            yield _name(path), _sample(Source(path))
         except CorruptInputError as error:
             options.reject(error)
-    return series
 
 
 def _name(path: Path) -> str:
@@ -143,18 +140,16 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     }
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the printed estimates, one summary per benchmark; a long id is on the line before."""
     text = plain(source.text())
-    series: dict[str, Data] = {}
     for row in _TEXT.finditer(text):
         above = text[max(0, row.start() - _LONGEST) : row.start()].rstrip().rpartition("\n")[2]
         name = row["name"] or above.strip()
         interval = f"95 % confidence interval of the estimate: {row['low']} to {row['high']}"
         stats = {"mean": round(parse_duration(row["mid"]), 3)}
         run = _RUN.with_notes(_HINT, interval)
-        series[distinct(name, series)] = Summary(stats, {}, None, "ns", run)
-    return series
+        yield name, Summary(stats, {}, None, "ns", run)
 
 
 _LIBTEST = re.compile(
@@ -163,23 +158,20 @@ _LIBTEST = re.compile(
 _MEDIAN = "ns/iter of cargo bench is the median of batches of calls, each the mean of its calls"
 
 
-def read_libtest(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_libtest(source: Source, options: ReadOptions) -> Series:
     """Read the benchmarks of ``#[bench]``; Criterion.rs prints its estimate in the same form."""
     text = plain(source.text())
     estimates = re.search(r"^(?:Gnuplot|Benchmarking) |Criterion\.rs", text, re.MULTILINE)
-    series: dict[str, Data] = {}
     for name, cell, unit in _LIBTEST.findall(text):
         if unit not in NANOSECONDS:
             options.report(f"{source.shown}: {name} is in {unit}, not in a unit of time; left out")
             continue
         value = nanoseconds(cell.replace(",", ""), unit)
-        label = distinct(name.strip(), series)
         if estimates:
-            series[label] = Summary({"mean": value}, {}, None, "ns", _RUN.with_notes(_HINT))
+            yield name.strip(), Summary({"mean": value}, {}, None, "ns", _RUN.with_notes(_HINT))
         else:
             run = _RUN.replace(tool="cargo bench").with_notes(_MEDIAN)
-            series[label] = Summary({}, {50.0: value}, None, "ns", run)
-    return series
+            yield name.strip(), Summary({}, {50.0: value}, None, "ns", run)
 
 
 FORMATS = (

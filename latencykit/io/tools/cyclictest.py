@@ -16,17 +16,10 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, UnitFrom
-from latencykit.core.samples import Samples
 from latencykit.io import json_text
-from latencykit.io.build import (
-    base_unit,
-    data_from_points,
-    in_nanoseconds,
-    nanoseconds,
-    per_operation,
-)
-from latencykit.io.sniffing import certain, has_keys, has_match
-from latencykit.io.source import Format
+from latencykit.io.build import base_unit, data_from_points, in_nanoseconds, nanoseconds, samples_of
+from latencykit.io.sniffing import either, has_match
+from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
 from latencykit.units import NANOSECONDS
 
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 # blanks between numbers, or it backtracks without end
 _BUCKET = re.compile(r"^(\d{6,18})((?:[ \t]+\d{6,18})+)[ \t]*$", re.MULTILINE)
@@ -48,19 +40,6 @@ _STATUS = re.compile(
 _BEGIN = r"^# /dev/cpu_dma_latency|^policy: |^# Histogram$"
 _END = re.compile(rf"{_STATUS.pattern}|^# Max Latencies:", re.MULTILINE)
 _HINT = "run cyclictest with --histogram=N (or --json beside it) for the distribution"
-
-
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the histogram's header, or a status line."""
-    histogram = "# Histogram" in head.text and _BUCKET.search(head.text)
-    return certain(histogram or _STATUS.search(head.text))
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the keys; the suite's other tests have no histogram per thread."""
-    versions = ("rt_test_version:", "rt_test_version")
-    keyed = any(has_keys(head, version, "thread") for version in versions)
-    return certain(keyed and '"cyclictest' in head.text)
 
 
 def _run(options: ReadOptions, default: str = "us", origin: UnitFrom = "format") -> Run:
@@ -155,10 +134,9 @@ def read_verbose(source: Source, options: ReadOptions) -> dict[str, Data]:
         run, rows = run.with_notes(note), rows[~bad]
     threads, code = np.unique(rows[:, 0], return_inverse=True)
     run = run.replace(connections=threads.size)
-    samples = Samples(duration=rows[:, 2], connection=rows[:, 0], unit=run.unit, run=run)
-    names = [f"thread {name}" for name in threads.tolist()]
-    series = per_operation(samples, code.reshape(-1), names)
-    return series if len(series) > 1 else {"": samples}
+    given = {"duration": rows[:, 2], "connection": rows[:, 0]}
+    given |= {"code": code.reshape(-1)} if threads.size > 1 else {}
+    return samples_of(given, run, options, [f"thread {k}" for k in threads], unit=run.unit)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -237,8 +215,9 @@ def read_rtla(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "cyclictest", "cyclictest (histogram, status)", "histogram", (".txt",), sniff_text,
-        read_text, unit="us", example="cyclictest -q -D 60 --histogram=400 > cyclictest.txt",
+        "cyclictest", "cyclictest (histogram, status)", "histogram", (".txt",),
+        either(has_match("# Histogram", _BUCKET), has_match(_STATUS)), read_text, unit="us",
+        example="cyclictest -q -D 60 --histogram=400 > cyclictest.txt",
     ),
     Format(
         "rtla", "rtla timerlat hist", "histogram", (".txt",), has_match(_RTLA), read_rtla,
@@ -250,7 +229,9 @@ FORMATS = (
         example="cyclictest -v -l 3000 > cyclictest.txt",
     ),
     Format(
-        "cyclictest-json", "cyclictest (JSON)", "histogram", (".json",), sniff_json, read_json,
+        "cyclictest-json", "cyclictest (JSON)", "histogram", (".json",),
+        # the suite's other tests have no histogram per thread
+        has_match(r"\A\s*[{\[]", '"rt_test_version:?"', '"thread"', '"cyclictest'), read_json,
         example="cyclictest -q -D 60 --histogram=400 --json=out.json",
     ),
 )  # fmt: skip

@@ -18,14 +18,13 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit.io.build import histogram_of_sketch
 from latencykit.io.sniffing import certain
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.tools.tdigest import base64_lines, buckets_of_centroids
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats
     from latencykit.core.histogram import Histogram
     from latencykit.io.build import SketchBuckets
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
 # Preamble longs or ints, serial version, family.

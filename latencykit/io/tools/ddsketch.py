@@ -21,12 +21,11 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import base_unit, nanoseconds_of
 from latencykit.io.sniffing import certain, has_json_keys
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import Schema, decode
 
 if TYPE_CHECKING:
     from latencykit._typing import Floats, JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
 _MAPPING: Schema = {

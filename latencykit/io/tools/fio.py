@@ -16,7 +16,6 @@ import numpy as np
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
 from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
@@ -26,13 +25,22 @@ from latencykit.io.build import (
     log_of_counts,
     nanoseconds,
     nanoseconds_of,
-    per_operation,
     printed_rows,
+    samples_of,
     unit_in,
 )
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Confidence, Format, SeveralDocuments, refuse_line
+from latencykit.io.source import (
+    Confidence,
+    Data,
+    Format,
+    Head,
+    ReadOptions,
+    Series,
+    SeveralDocuments,
+    Source,
+)
 from latencykit.io.text_reports import blocks, fact, line_numbers, plain
 from latencykit.units import NANOSECONDS
 
@@ -40,7 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit._typing import Ints, JSONObject
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 
 _JSON = '"fio version"'
@@ -158,9 +165,8 @@ def bin_edges(middle: Ints) -> tuple[Ints, Ints]:
     return middle - half, middle + half - (half > 0)
 
 
-def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_terse(source: Source, options: ReadOptions) -> Series:
     """Read every terse line; its times are whole microseconds."""
-    series: dict[str, Data] = {}
     for number, line in enumerate(source.text().splitlines(), 1):
         if not _TERSE.match(line):
             continue
@@ -168,7 +174,7 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
         width = _TERSE_WIDTH[fields[0]]
         if len(fields) < 5 + 2 * width:
             seen = f"a terse line of {len(fields)} fields"
-            refuse_line(source, options, number, seen, f"at least {5 + 2 * width}")
+            options.refuse(source, number, seen, f"at least {5 + 2 * width}")
             continue
         for place, direction in enumerate(_DIRECTIONS[: 3 if fields[0] != "3" else 2]):
             side = fields[5 + place * width : 5 + (place + 1) * width]
@@ -185,13 +191,11 @@ def read_terse(source: Source, options: ReadOptions) -> dict[str, Data]:
                     notes=("the number of requests is IOPS x seconds", _CLAT, _HINT),
                 )  # fmt: skip
                 count = round(float(side[2]) * seconds)
-                series[distinct(f"{fields[2]} {direction}", series)] = data_from_points(
-                    points, count, stats, run, "us"
-                )
-    return series
+                data = data_from_points(points, count, stats, run, "us")
+                yield f"{fields[2]} {direction}", data
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the normal output: the percentiles of every group and direction.
 
     Of a copied part, what stands above the first group is a group without a name.
@@ -201,7 +205,6 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     groups = [(match[1], match[3], match.end(), end) for match, end in blocks(text, _GROUP)]
     if not groups:
         groups = [("", "0", 0, len(text))]
-    series: dict[str, Data] = {}
     for name, errors, begin, end in groups:
         body = text[begin:end].split("\nRun status group")[0]
         run = Run(
@@ -209,8 +212,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             failed=int(errors != "0"),
         )  # fmt: skip
         for direction, data in _sides(body, run):
-            series[distinct(f"{name} {direction}".strip(), series)] = data
-    return series
+            yield f"{name} {direction}".strip(), data
 
 
 def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
@@ -291,14 +293,14 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
     )
     start = frame["time"].to_numpy(np.int64) * 1_000_000 - value
-    everything = Samples(duration=value, start=start, run=run, unit=base_unit(unit))
     code = frame["direction"].to_numpy(np.int64)
-    if len(frame) and code.min() < 0:
+    if not len(frame):
+        return {}
+    if code.min() < 0:
         expected = f"0 to {len(_DIRECTIONS) - 1}"
         raise source.corrupt(None, f"direction {code.min()}", expected, "is this log fio's?")
-    if np.unique(code).size > 1:
-        return per_operation(everything, code, _DIRECTIONS)
-    return {"": everything} if len(frame) else {}
+    given = {"duration": value, "start": start} | ({"code": code} if np.ptp(code) else {})
+    return samples_of(given, run, options, _DIRECTIONS, unit=base_unit(unit))
 
 
 def sniff_histograms(head: Head) -> Confidence:
@@ -360,10 +362,10 @@ def _rows_of(
         elif len(fields) != width:
             if line.strip():
                 seen = f"a row of {len(fields)} numbers"
-                refuse_line(source, options, number, seen, str(width))
+                options.refuse(source, number, seen, str(width))
         elif fields[1] not in ("0", "1", "2") or max(map(len, fields)) > _DIGITS or "-" in line:
             seen = f"a row that fio does not write, of direction {fields[1]}"
-            refuse_line(source, options, number, seen, "direction 0, 1 or 2, then counts")
+            options.refuse(source, number, seen, "direction 0, 1 or 2, then counts")
         else:
             rows.append(np.array(fields, np.int64))
     if not rows:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from latencykit._text import format_items, printable
-from latencykit.core.run import Run
+from latencykit.core.run import Run, UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.build import (
     STATISTIC_WORDS,
@@ -21,15 +21,13 @@ from latencykit.io.build import (
     unit_in,
 )
 from latencykit.io.sniffing import certain
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from latencykit.core.run import UnitFrom
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _RULE = re.compile(r"^[\s|+\-=:─━│┃┼┌┐└┘├┤┬┴╌╭╮╰╯═║╪╬╔╗╚╝┏┓┗┛┡┩╇┳┻┣┫╋┠┨┯┷┿╀╁╂]*$")
 _BARS = re.compile(r"[|│┃║]")
@@ -119,12 +117,17 @@ def _tables(text: str) -> Iterator[_Table]:
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of each line but rules; no cells where it is none of a table."""
-    mark = _mark(text.lstrip("\ufeff\n").partition("\n")[0])
+    first = text.lstrip("\ufeff\n").partition("\n")[0]
+    mark = max(",;\t", key=first.count)
+    names = first.replace('"', "").split(mark)
+    # Rows by time are not a CSV of percentiles: they cannot be added up to one distribution.
+    is_csv = len(names) > 2 and not any(re.fullmatch(r"-?[\d.]+", name) for name in names)
+    is_csv = is_csv and not any(map(_TIME.match, names))
     for number, line in enumerate(text.split("\n"), 1):
         bare, cells = line.strip(), list[str]()
         if bare and _RULE.match(line):
             continue
-        if len(bare) <= 2000 and mark:
+        if len(bare) <= 2000 and is_csv:
             cells = [cell.strip() for cell in next(csv.reader([bare], delimiter=mark), [])]
         elif len(bare) <= 2000 and _BARS.search(bare):
             inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
@@ -148,17 +151,6 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
             if k
         ]
         yield _Table(rows[0][0], heading, [_Column("", None, None), *columns], turned)
-
-
-def _mark(first: str) -> str:
-    """What separates the cells of a CSV by its first line; empty for other text.
-
-    Rows by time are none of it: they cannot be added up to one distribution.
-    """
-    mark = max(",;\t", key=first.count)
-    cells = first.replace('"', "").split(mark)
-    heading = len(cells) > 2 and not any(re.fullmatch(r"-?[\d.]+", cell) for cell in cells)
-    return mark if heading and not any(map(_TIME.match, cells)) else ""
 
 
 def _column(cell: str) -> _Column:
@@ -207,15 +199,20 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
     return {name: data.with_run(notes=(*data.run.notes, note)) for name, data in series.items()}
 
 
-def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_table(source: Source, options: ReadOptions) -> Series:
     """Read one series per row, and per system where the headings name several."""
-    series: dict[str, Data] = {}
     for table in _tables(source.text()):
         if not table.rows:
             continue
         jmeter = any(map(_LINE.search, table.heading))
         columns = [table.columns[k] for k in _percentiles(table.columns)]
-        labels = _labels(table)
+        # Rows are named by columns of words, else by those of numbers that distinguish them.
+        others = [k for k, column in enumerate(table.columns) if column.kind is None]
+        shown = {k: [row[k] for _, row in table.rows] for k in others}
+        words = [k for k in others if not all(map(_NUMBER.fullmatch, shown[k]))]
+        first = min(_percentiles(table.columns))
+        unlike = [k for k in others if k < first and len(set(shown[k])) > 1]
+        labels = words or unlike or others[:1]
         titles = [" ".join(cells[k] for k in labels) for _, cells in table.rows]
         per_row = [_UNIT.search(title) for title in titles]  # `Request latency (ms)`
         for (number, cells), title, said in zip(table.rows, titles, per_row, strict=True):
@@ -228,18 +225,7 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
                 stated = said and unit_in(said[1] or said[2])
                 run = _run(own, cells, stated, table.line, options, source, jmeter=jmeter)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
-                series[distinct(name, series)] = _data(own, number, cells, run, source)
-    return series
-
-
-def _labels(table: _Table) -> list[int]:
-    """Which columns name the rows: those of words, else those of numbers that distinguish them."""
-    first = min(_percentiles(table.columns))
-    others = [k for k, column in enumerate(table.columns) if column.kind is None]
-    cells = {k: [row[k] for _, row in table.rows] for k in others}
-    words = [k for k in others if not all(map(_NUMBER.fullmatch, cells[k]))]
-    unlike = [k for k in others if k < first and len(set(cells[k])) > 1]
-    return words or unlike or others[:1]
+                yield name, _data(own, number, cells, run, source)
 
 
 def _run(

@@ -18,7 +18,6 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
-    distinct,
     histogram_of_both,
     in_nanoseconds,
     mixed_note,
@@ -26,30 +25,26 @@ from latencykit.io.build import (
     unanswered,
 )
 from latencykit.io.sniffing import has_json_keys, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, command_of, plain, text_of_run
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Source
 
     Buckets = list[tuple[float, float, int]]  # lower end, upper end (ns), count
 
 _NEAR = 1.0  # ns
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read a result, or each of a list of results."""
     record = json_text.load(source)
-    if not isinstance(record, list):
-        return {"": _result(record, source)}
-    series: dict[str, Data] = {}
-    for result in record:
-        label = str(result.get("Labels") or "run").strip(" ,")
-        series["" if len(record) == 1 else distinct(label, series)] = _result(result, source)
-    return series
+    results = record if isinstance(record, list) else [record]
+    for result in results:
+        label = "" if len(results) == 1 else str(result.get("Labels") or "run").strip(" ,")
+        yield label, _result(result, source)
 
 
 def _result(record: JSONObject, source: Source) -> Data:
@@ -78,12 +73,22 @@ def _result(record: JSONObject, source: Source) -> Data:
     mixed = run.with_notes(*mixed_note(failed, "failed calls"))
     good = _without(buckets, _buckets(failures)) if failed else None
     if not buckets or (failed and good is None):  # fortio -quiet prints percentiles only
-        points = points or _percentiles(buckets, calls)
+        ranks = np.cumsum([count for _, _, count in buckets])
+        points = points or {
+            100.0 * rank / calls: high for rank, (_, high, _) in zip(ranks, buckets, strict=True)
+        }
         return data_from_points(points, calls - failed, stats, mixed)
     if good is not None:
         note = "fortio's percentiles include failed calls; these are of the good ones' histogram"
         run, buckets, points = run.with_notes(note), good, {}
-        stats = _stats_without(total, failures, calls - failed)
+        stats = {}  # of all calls, those that are still valid of the good ones
+        if "Sum" in total and "Sum" in failures:
+            own = float(total["Sum"]) - float(failures["Sum"])
+            stats["mean"] = nanoseconds(own / (calls - failed), "s")
+        if float(failures.get("Max", np.inf)) < float(total["Max"]):
+            stats["max"] = nanoseconds(total["Max"], "s")
+        if float(failures.get("Min", 0.0)) > float(total["Min"]):
+            stats["min"] = nanoseconds(total["Min"], "s")
     highs: list[float] = []
     counts: list[int] = []
     for low, high, count in buckets:  # with an empty bucket wherever fortio left some out
@@ -96,29 +101,11 @@ def _result(record: JSONObject, source: Source) -> Data:
     return histogram_of_both(points, np.maximum.accumulate(highs).tolist(), counts, stats, run)
 
 
-def _stats_without(total: JSONObject, failures: JSONObject, count: int) -> dict[str, float]:
-    """The statistics of all calls that are still valid of the `count` good ones."""
-    stats = {}
-    if "Sum" in total and "Sum" in failures:
-        stats["mean"] = nanoseconds((float(total["Sum"]) - float(failures["Sum"])) / count, "s")
-    if float(failures.get("Max", np.inf)) < float(total["Max"]):
-        stats["max"] = nanoseconds(total["Max"], "s")
-    if float(failures.get("Min", 0.0)) > float(total["Min"]):
-        stats["min"] = nanoseconds(total["Min"], "s")
-    return stats
-
-
 def _buckets(histogram: JSONObject) -> Buckets:
     return [
         (nanoseconds(row["Start"], "s"), nanoseconds(row["End"], "s"), int(row["Count"]))
         for row in histogram.get("Data") or ()
     ]
-
-
-def _percentiles(buckets: Buckets, calls: int) -> dict[float, float]:
-    """The upper end of each bucket, by the share of calls up to it."""
-    ranks = np.cumsum([count for _, _, count in buckets])
-    return {100.0 * rank / calls: high for rank, (_, high, _) in zip(ranks, buckets, strict=True)}
 
 
 def _without(buckets: Buckets, failures: Buckets) -> Buckets | None:

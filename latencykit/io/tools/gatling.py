@@ -13,21 +13,14 @@ import numpy as np
 from latencykit.core.columns import Words, matching
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    outcome_codes,
-    samples_of,
-    unanswered,
-)
+from latencykit.io.build import data_from_points, outcome_codes, samples_of, unanswered
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain, text_of_run
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 # 3.4 to 3.11: REQUEST, groups, name, start, end, status, message; in older versions a user's number
 # comes second.
@@ -70,7 +63,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         if len(_ANY_REQUEST.findall(chunk)) > len(requests):
             for number, line in unmatched_lines(chunk, first, _VALID, notes):
                 due = "REQUEST, groups, name, start, end, OK or KO"
-                refuse_line(source, options, number, f"not a valid record: {line!r}", due)
+                options.refuse(source, number, f"not a valid record: {line!r}", due)
     if not rows:
         return {}
     groups, names, starts, ends, statuses, messages = zip(*rows, strict=True)
@@ -96,23 +89,21 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of(columns, run, options, operations.names.tolist())
 
 
-def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_stats(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the statistics of all requests, and of each."""
     if source.head.text.lstrip().startswith("{"):
         record = json_text.load(source)
     else:  # stats.js: keys are not quoted, and functions follow
         text = _KEY.sub(r'\1"\2":', source.text())
         record = json_text.parse(text, source, text.index("{"), whole=False)
-    series: dict[str, Data] = {}
     waiting = [record]
     while waiting:
         node = waiting.pop(0)
         waiting += list((node.get("contents") or {}).values())
         stats = node.get("stats", node)
         if node is record or node.get("type") == "REQUEST":
-            name = distinct(str(node.get("path") or stats.get("name") or "all"), series)
-            series[name] = _from_stats(stats, node is record and bool(waiting))
-    return series
+            name = str(node.get("path") or stats.get("name") or "all")
+            yield name, _from_stats(stats, node is record and bool(waiting))
 
 
 def _from_stats(record: JSONObject, aggregate: bool) -> Data:
@@ -154,7 +145,10 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     """Read the table of a run, of its good requests."""
     begin = rf"^Simulation \S+ (?:started|completed in)|{_CONSOLE}"
     text = text_of_run(source, begin, r"^[ \t]*> request count\b")
-    rows = {row[1]: [_number(cell) for cell in row.groups()[1:]] for row in _ROW.finditer(text)}
+    rows = {
+        row[1]: [None if cell == "-" else float(cell.replace(",", "")) for cell in row.groups()[1:]]
+        for row in _ROW.finditer(text)
+    }
     if "request count" not in rows:
         seen, expected = "the table has no request count", "as Gatling prints it at the end"
         raise source.corrupt(None, seen, expected, "did the simulation end?")
@@ -171,10 +165,6 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     named = {name: _PERCENTILE.fullmatch(name) for name in rows}
     points = {float(match[1]): rows[name][1] for name, match in named.items() if match}
     return {"": data_from_points(points, good, stats, run, "ms")}
-
-
-def _number(cell: str) -> float | None:
-    return None if cell == "-" else float(cell.replace(",", ""))
 
 
 FORMATS = (

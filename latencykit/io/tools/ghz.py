@@ -14,7 +14,7 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.columns import coded
 from latencykit.core.run import Run
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import (
@@ -24,11 +24,10 @@ from latencykit.io.build import (
     nanoseconds_of,
     samples_of,
     unanswered,
-    without_negative,
 )
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import has_json_keys, has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import below, text_of_run
 from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.units import parse_duration
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _KINDS = {"ok": "ok", "": "ok", "deadlineexceeded": "timeout", "canceled": "unfinished"}
 _POINT = re.compile(r"^[ \t]*([\d.]+) ?% in ([\d.]+ \S+)", re.MULTILINE)
@@ -79,13 +77,12 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         }  # fmt: skip
         if options.columns:
             given["columns"] = {"status": [str(row.get("status") or "") for row in details]}
-        columns, notes = without_negative(given, options)
-        further = columns.pop("columns", {})
-        start = float(columns["start"].min()) / 1e9 if columns["start"].size else None
-        if int(record.get("count") or 0) > len(details):
-            notes += (_FIRST.format(len(details), int(record["count"])),)
-        run = run.replace(start=start).with_notes(*notes)
-        return {"": Samples(run=run, **columns).with_columns(further)}
+        start = float((end - duration).min()) / 1e9
+        series = samples_of(given, run.replace(start=start), options)
+        if int(record.get("count") or 0) <= len(details):
+            return series
+        notes = series[""].run.with_notes(_FIRST.format(len(details), int(record["count"]))).notes
+        return {"": series[""].with_run(notes=notes)}
     codes = record.get("statusCodeDistribution") or {}
     status = {str(name): int(count) for name, count in codes.items()}
     points = {
@@ -138,7 +135,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         if len(rows) < len(chunk.splitlines()):
             for number, line in unmatched_lines(chunk, first, _ROW, notes):
                 if not line.startswith("duration (ms)"):
-                    refuse_line(source, options, number, repr(line), "duration,status,error")
+                    options.refuse(source, number, repr(line), "duration,status,error")
     if not values:
         return {}
     duration = nanoseconds_of(np.array([*map(float, values)]), "ms")

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nanoseconds
-from latencykit.io.sniffing import certain, has_json_keys
-from latencykit.io.source import Format
+from latencykit.io.sniffing import either, has_json_keys, has_match
+from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _LINE = re.compile(
     r"^(?:\[(Current|Summary)\] )?(\w[\w.-]*) +- "
@@ -28,17 +27,12 @@ _LINE = re.compile(
 )
 _FIELD = re.compile(r"([^\s:,][^:,]{0,60}+): (-?[\d.]+)")
 _TABLE = re.compile(r"^\| *operation *\| *takes\(s\) *\|", re.IGNORECASE | re.MULTILINE)
-_PERCENTILE = re.compile(r"([\d.]+)th\(([mu]s)\)")
+_TIME = re.compile(r"(?:([\d.]+)th|(avg|min|max))\(([mu]s)\)")
 _STATS = {"avg": "mean", "min": "min", "max": "max"}
 _FAILED = ("_ERR", "_ERROR")
 
 
-def sniff_text(head: Head) -> Confidence:
-    """Recognise a line of an operation, or the table of them."""
-    return certain(_LINE.search(head.text) or _TABLE.search(head.text))
-
-
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the last line of each operation."""
     text = plain(source.text())
     if (ended := text.rfind("\nRun finished")) >= 0:  # what a further run began is not of this one
@@ -66,7 +60,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return _series(found, run)
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read go-ycsb's lists of operations, of which the last one counts."""
     records = json_text.values(source.text(), source)
     lists = [record if isinstance(record, list) else [record] for record in records]
@@ -74,7 +68,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     return _series(rows, Run(tool="go-ycsb", loop="closed"))
 
 
-def _series(rows: Iterable[Mapping[str, object]], run: Run) -> dict[str, Data]:
+def _series(rows: Iterable[Mapping[str, object]], run: Run) -> Series:
     """One series per operation, of its last row; what failed is a number of the operation."""
     given: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -82,16 +76,16 @@ def _series(rows: Iterable[Mapping[str, object]], run: Run) -> dict[str, Data]:
         if "count" in facts:
             given[facts.pop("operation", "")] = facts
     failures = {name + end for name in given for end in _FAILED if name + end in given}
-    series: dict[str, Data] = {}
     for name, facts in given.items():
         if name in failures:
             continue
-        stats, points = {}, {}
-        for field, value in facts.items():
-            if match := _PERCENTILE.fullmatch(field):
-                points[float(match[1])] = nanoseconds(value, match[2])
-            elif field[:3] in _STATS and field[3:] in ("(us)", "(ms)"):
-                stats[_STATS[field[:3]]] = nanoseconds(value, field[4:-1])
+        cells = {
+            (match[1], match[2]): nanoseconds(value, match[3])
+            for field, value in facts.items()
+            if (match := _TIME.fullmatch(field))
+        }
+        points = {float(level): value for (level, _), value in cells.items() if level}
+        stats = {_STATS[word]: value for (_, word), value in cells.items() if word}
         least, most = stats.get("min", 0.0), stats.get("max", float("inf"))
         # above its last bucket, one second, go-ycsb once printed 0
         points = {p: min(value, most) for p, value in points.items() if value >= max(least, 1.0)}
@@ -101,13 +95,13 @@ def _series(rows: Iterable[Mapping[str, object]], run: Run) -> dict[str, Data]:
             achieved=count / seconds if seconds else None,
             failed=sum(int(given[name + end]["count"]) for end in _FAILED if name + end in given),
         )  # fmt: skip
-        series[name] = data_from_points(points, count, stats, own)
-    return series
+        yield name, data_from_points(points, count, stats, own)
 
 
 FORMATS = (
     Format(
-        "go-ycsb", "go-ycsb and go-tpc (text)", "histogram", (".txt",), sniff_text, read_text,
+        "go-ycsb", "go-ycsb and go-tpc (text)", "histogram", (".txt",),
+        either(has_match(_LINE), has_match(_TABLE)), read_text,
         unit="us",
         example="go-ycsb run mysql -P workloads/workloada … > ycsb.txt",
     ),

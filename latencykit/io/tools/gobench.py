@@ -13,14 +13,13 @@ from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import stated
-from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import line_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _PACKAGE = re.compile(r"^pkg: (\S+)", re.MULTILINE)
 _CPU = re.compile(r"^cpu: (.+)$", re.MULTILINE)
@@ -34,13 +33,6 @@ _HINT = (
     "go test -bench prints means only; for the distribution record each call in an HdrHistogram "
     'and write its .hlog, or report percentiles with b.ReportMetric(v, "p99-ns/op")'
 )
-
-
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the events of a test run that has benchmarks in it."""
-    first = head.text.lstrip()[:4000]
-    keyed = first.startswith("{") and '"Action":' in first and '"Package":' in first
-    return certain(keyed and "Benchmark" in head.text)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -87,7 +79,7 @@ def _by_package(
                 runs.setdefault(row[1], []).append((int(row[2]), metrics))
                 continue
             seen = f"the result of {printable(row[1], 40)} is {printable(row[3].strip(), 40)!r}"
-            refuse_line(source, options, line_at(row.start()), seen, "a number of ns/op")
+            options.refuse(source, line_at(row.start()), seen, "a number of ns/op")
         cpu = next(filter(None, (_CPU.search(text, *piece) for piece in pieces)), None)
         notes = (f"cpu: {cpu[1]}",) if cpu else ()
         for name, results in runs.items():
@@ -100,18 +92,20 @@ def _benchmark(
     label: str, results: Sequence[tuple[int, dict[str, float]]], facts: tuple[str, ...]
 ) -> dict[str, Data]:
     """The runs of one benchmark as one summary; each its own where it reports percentiles."""
+    series: dict[str, Data] = {}
     if any(map(_reported, (metrics for _, metrics in results))):
-        several = len(results) > 1
-        return {
-            name: data
-            for number, (count, metrics) in enumerate(results, 1)
-            for name, data in _with_percentiles(
-                f"{label} run {number}" if several else label,
-                count,
-                metrics,
-                _RUN.with_notes(*facts),
-            ).items()
-        }
+        for number, (count, metrics) in enumerate(results, 1):
+            whole = f"{label} run {number}" if len(results) > 1 else label
+            # what it measured within, too: ``write-p99-ns`` is of the series "… write"
+            inside: dict[str, dict[float, float]] = {"": {}}
+            for part, points in (inside | _reported(metrics)).items():
+                stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
+                stats |= {"max": points[100.0]} if 100.0 in points else {}
+                inner = {level: value for level, value in points.items() if level < 100}
+                inner, stats, run = stated(inner, stats, _RUN.with_notes(*facts))
+                own_count = None if part else count
+                series[f"{whole} {part}".rstrip()] = Summary(stats, inner, own_count, "ns", run)
+        return series
     means = [metrics["ns/op"] for _, metrics in results]
     stats = {"mean": nanoseconds(sum(means) / len(means), "ns")}
     notes = [_HINT, *facts]
@@ -136,29 +130,16 @@ def _reported(metrics: Mapping[str, float]) -> dict[str, dict[float, float]]:
     return found
 
 
-def _with_percentiles(
-    label: str, count: int, metrics: Mapping[str, float], run: Run
-) -> dict[str, Data]:
-    """One run, and what it measured within: ``write-p99-ns`` is of the series "… write"."""
-    series: dict[str, Data] = {}
-    own_points: dict[str, dict[float, float]] = {"": {}}
-    for part, points in (own_points | _reported(metrics)).items():
-        stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
-        stats |= {"max": points[100.0]} if 100.0 in points else {}
-        inner = {level: value for level, value in points.items() if level < 100}
-        inner, stats, own = stated(inner, stats, run)
-        name = f"{label} {part}".rstrip()
-        series[name] = Summary(stats, inner, None if part else count, "ns", own)
-    return series
-
-
 FORMATS = (
     Format(
         "go-bench", "go test -bench (text)", "summary", (".txt",), has_match(_RESULT), read_text,
         example="go test -bench=. -count=10 > bench.txt",
     ),
     Format(
-        "go-bench-json", "go test -bench -json", "summary", (".json", ".jsonl"), sniff_json,
+        "go-bench-json", "go test -bench -json", "summary", (".json", ".jsonl"),
+        has_match(
+            r'\A\s*\{[^\0]{0,4000}?"Action":', r'\A[^\0]{0,4000}?"Package":', "Benchmark"
+        ),
         read_json, example="go test -bench=. -json > bench.json",
     ),
 )  # fmt: skip

@@ -15,15 +15,13 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, number_in
 from latencykit.io.sniffing import has_json_keys, has_match
-from latencykit.io.source import Format, SeveralDocuments, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, line_numbers, plain
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from latencykit.io.source import Data, ReadOptions, Source
 
     _Row = dict[str, Any]
     """One object of the JSON's list ``benchmarks``."""
@@ -48,7 +46,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
 def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> dict[str, Data]:
     rows: dict[str, list[_Row]] = {}
     failed: dict[str, int] = {}
-    for row in _with_types(found):
+    names = {str(row.get("name")) for row in found}
+    for row in found:
+        match = _AGGREGATE.fullmatch(str(row.get("name")))
+        if match and "run_type" not in row:  # which older versions do not state
+            base, kind = match.groups()
+            if base in names or {f"{base}_mean", f"{base}_stddev"} <= names:
+                of = {"run_name": base, "run_type": "aggregate", "aggregate_name": kind}
+                row = row | of
         name = str(row.get("run_name") or row.get("name"))
         if row.get("error_occurred") or row.get("skipped"):
             failed[name] = failed.get(name, 0) + 1
@@ -72,21 +77,6 @@ def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> di
         seen = f"{format_items(sum(failed.values()), 'benchmark')} failed, and none gave a result"
         raise source.corrupt(None, seen, "a benchmark that ran", "see error_message in the file")
     return series
-
-
-def _with_types(rows: list[_Row]) -> list[_Row]:
-    """The rows with what older versions do not state: which of them are aggregates of others."""
-    names = {str(row.get("name")) for row in rows}
-    typed = []
-    for row in rows:
-        match = _AGGREGATE.fullmatch(str(row.get("name")))
-        if match and "run_type" not in row:
-            base, kind = match.groups()
-            if base in names or {f"{base}_mean", f"{base}_stddev"} <= names:
-                of = {"run_name": base, "run_type": "aggregate", "aggregate_name": kind}
-                row = row | of
-        typed.append(row)
-    return typed
 
 
 def _data(rows: list[_Row], run: Run, unit: str) -> Data:
@@ -122,7 +112,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         fitted = re.search("_(?:BigO|RMS)$", row["name"]) and not row["iterations"]
         if number_in(row["real_time"] or "") is None and not failed:
             line = before + reader.line_num
-            refuse_line(source, options, line, "a row without a time", "a number")
+            options.refuse(source, line, "a row without a time", "a number")
         elif not fitted:
             rows.append({**_facts(row["name"]), **row, "error_occurred": failed})
     return _series(rows, {}, source)
@@ -145,7 +135,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
         elif tables and (row := _row(line.split(), unit)) is not None:
             if row.get("real_time") is None and "error_occurred" not in row:
                 seen = f"{printable(line.strip(), 50)!r}"
-                refuse_line(source, options, number, seen, "a benchmark's times")
+                options.refuse(source, number, seen, "a benchmark's times")
             else:
                 tables[-1].append((number, row))
     names = [{row["name"] for _, row in table} for table in tables]

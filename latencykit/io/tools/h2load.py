@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import (
-    data_from_points,
-    mixed_note,
-    percentiles_in,
-    unanswered,
-    without_negative,
-)
+from latencykit.io.build import data_from_points, mixed_note, percentiles_in, samples_of, unanswered
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import durations, plain, text_of_run
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _BEGIN = "starting benchmark..."
 _RUN = rf"^(?:{re.escape(_BEGIN)}|finished in |requests: \d+ total, )"
@@ -53,19 +43,16 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     layout = RowLayout(names, names, sep="\t", largest={"start": 9e15, "duration": 9e15})
     frame, notes = read_table(source, options, layout)
     status = frame["status"].to_numpy()
-    outcome = np.where((status < 100) | (status >= 400), OUTCOMES.index("error"), 0)
     given = {
         "start": frame["start"].to_numpy(np.int64),
         "duration": frame["duration"].to_numpy(np.int64),
-        "outcome": outcome.astype(np.int8),
+        "outcome": np.where((status < 100) | (status >= 400), OUTCOMES.index("error"), 0),
     }
-    columns, left_out = without_negative(given, options)
     run = Run(
         tool="h2load", loop="closed", measure="service", corrected="none", unit="us",
-        unit_from="format", notes=(*notes, *left_out),
-        start=float(columns["start"].min()) / 1e6 if columns["start"].size else None,
+        unit_from="format", notes=notes, start=frame["start"].min() / 1e6 if len(frame) else None,
     )  # fmt: skip
-    return {"": Samples(unit="us", run=run, **columns)}
+    return samples_of(given, run, options, unit="us")
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

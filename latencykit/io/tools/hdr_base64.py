@@ -18,12 +18,11 @@ from latencykit.hdr.payload import COMPRESSED, DOUBLE, DOUBLE_COMPRESSED, V0, V1
 from latencykit.io import json_text
 from latencykit.io.build import distinct, histogram_of_payload, histograms_found, unit_in
 from latencykit.io.raw.cells import named
-from latencykit.io.source import Confidence, Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _BLOB = re.compile(r"""D?HIST(?!OG)[^\s"',;:<>=\\]{16,}=*""")  # not the word HISTOGRAM
 _MORE = re.compile(r"(?:[ \t]*\n[ \t]*[A-Za-z0-9+/]+=*)*")  # lines of 64 or 76 characters

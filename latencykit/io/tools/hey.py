@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.declared import TRUNCATED, Report, Rows, Text
 from latencykit.io.sniffing import certain, starts_with
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Format, Head
 from latencykit.io.text_reports import plain
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Head
 
 _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit="s")
 _FLAG = r" -{}[ =]?(\d+(?:\.\d+)?)"

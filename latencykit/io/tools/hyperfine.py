@@ -11,21 +11,14 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    nanoseconds_of,
-    outcome_codes,
-    unit_in,
-)
+from latencykit.io.build import data_from_points, nanoseconds_of, outcome_codes, unit_in
 from latencykit.io.sniffing import has_json_keys, has_match, starts_with
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _MD_HEADER = re.compile(
     r"^\| *Command *\| *Mean \[(\S+)\] *\| *Min \[\S+\] *\| *Max \[\S+\] *\|", re.MULTILINE
@@ -49,14 +42,13 @@ _ALL_FAILED = "every run ended with an exit code other than 0: the times are of 
 _SUMMARIZED = _RUN.with_notes("hyperfine --export-json keeps every run: the distribution")
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every run of every command; unless all did, runs with a non-zero exit code failed."""
-    series: dict[str, Data] = {}
     for result in json_text.entry(json_text.load(source), "results", source, list):
-        name = distinct(str(json_text.entry(result, "command", source, str)), series)
+        name = json_text.entry(result, "command", source, str)
         times, codes = result.get("times"), result.get("exit_codes")
         if not times:
-            series[name] = _summary(result)
+            yield name, _summary(result)
             continue
         outcome, run = None, _RUN
         if codes and len(codes) == len(times):
@@ -65,8 +57,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
                 run = run.with_notes(_ALL_FAILED)
             else:
                 outcome = outcome_codes(error=failed)
-        series[name] = Samples(duration=nanoseconds_of(times, "s"), outcome=outcome, run=run)
-    return series
+        yield name, Samples(duration=nanoseconds_of(times, "s"), outcome=outcome, run=run)
 
 
 def _summary(result: JSONObject) -> Data:
@@ -77,20 +68,18 @@ def _summary(result: JSONObject) -> Data:
     return data_from_points({50.0: cells.get("median")}, None, stats, _SUMMARIZED, "s")
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_csv(source: Source, options: ReadOptions) -> Series:
     """Read one summary per command."""
-    series: dict[str, Data] = {}
     reader = csv.DictReader(source.text().splitlines())
     for row in reader:
         try:
-            series[distinct(str(row["command"]), series)] = _summary(row)
+            yield row["command"], _summary(row)
         except ValueError:
             seen = f"a row without numbers: {row['command']!r}"
-            refuse_line(source, options, reader.line_num, seen, "seconds")
-    return series
+            options.refuse(source, reader.line_num, seen, "seconds")
 
 
-def read_markdown(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_markdown(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read one summary per command."""
     text = source.text()
     header = _MD_HEADER.search(text)
@@ -99,26 +88,20 @@ def read_markdown(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
         raise source.corrupt(1, "the table is missing", expected)
     unit = unit_in(header[1]) or header[1]
     run = _SUMMARIZED.replace(unit=unit, unit_from="file")
-    series: dict[str, Data] = {}
     for name, mean, spread, low, high in _MD_ROW.findall(text[header.end() :]):
         cells = {"mean": mean, "std": spread or None, "min": low, "max": high}
-        label = distinct(name.replace("\\|", "|"), series)
-        series[label] = data_from_points({}, None, cells, run, unit)
-    return series
+        yield name.replace("\\|", "|"), data_from_points({}, None, cells, run, unit)
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the printed benchmarks, one summary per command."""
-    series: dict[str, Data] = {}
     for name, kind, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         cells = {"mean": mean, "std": spread, "min": low, "max": high}
         stats = {key: parse_duration(cell) for key, cell in cells.items() if cell}
         unit = unit_in(mean.split()[1]) or mean.split()[1]
         run = _SUMMARIZED.replace(unit=unit, unit_from="file")
         count = int(runs) if runs else 1 if kind == "abs ≡" else None  # older ones print none
-        label = distinct(name.strip(), series) if name or series else ""
-        series[label] = data_from_points({}, count, stats, run, "ns")
-    return series
+        yield name.strip(), data_from_points({}, count, stats, run, "ns")
 
 
 FORMATS = (

@@ -13,24 +13,22 @@ from typing import TYPE_CHECKING
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    in_nanoseconds,
-    printed_rows,
-)
-from latencykit.io.sniffing import certain, has_keys, starts_with
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.build import data_from_points, in_nanoseconds, printed_rows
+from latencykit.io.sniffing import either, has_json_keys, has_match, starts_with
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _HINT = "the run's all.json contains the distribution in finer steps"
 _STATS = {
     "min": "minResponseTime", "max": "maxResponseTime", "mean": "meanResponseTime",
     "std": "stdDevResponseTime",
 }  # fmt: skip
+_COUNTERS = (
+    "connectionErrors", "requestTimeouts", "internalErrors", "invalid", "blockedTime",
+    "responseCount",
+)  # fmt: skip
 _CSV = {  # column of total.csv → key of the JSON
     "Start": "startTime", "End": "endTime", "Responses": "responseCount",
     "Min": "minResponseTime", "Max": "maxResponseTime", "Mean": "meanResponseTime",
@@ -40,42 +38,29 @@ _CSV = {  # column of total.csv → key of the JSON
 }  # fmt: skip
 
 
-def sniff_json(head: Head) -> Confidence:
-    """Recognise the schema, or a summary."""
-    schema = "hyperfoil.io/run-schema" in head.text[:4000] and has_keys(head)
-    return certain(schema or has_keys(head, "percentileResponseTime", "meanResponseTime"))
-
-
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every phase and metric."""
     record = json_text.load(source)
     version = record.get("version") if isinstance(record, dict) else None
-    series: dict[str, Data] = {}
     for row in record.get("stats") or record.get("statistics") or []:
         summary = json_text.entry(row.get("total", row), "summary", source)
         parts = (row.get("name", row.get("phase")), row.get("metric"))
-        name = distinct("/".join(str(part) for part in parts if part), series)
+        name = "/".join(str(part) for part in parts if part)
         steps = (row.get("histogram") or {}).get("percentiles") or []
-        data = _data(summary, steps)
         if summary.get("responseCount"):
-            series[name] = data.with_run(version=version)
-    return series
+            yield name, _data(summary, steps).with_run(version=version)
 
 
 def _data(summary: JSONObject, steps: list[JSONObject]) -> Data:
     """A phase: five steps per half distance, each of the values above the one before it."""
     start, end = summary.get("startTime"), summary.get("endTime")
-    errors, late, invalid, blocked, count = (
-        int(summary.get(key) or 0)
-        for key in (
-            "connectionErrors", "requestTimeouts", "invalid", "blockedTime", "responseCount",
-        )
-    )  # fmt: skip
+    numbers = {key: int(summary.get(key) or 0) for key in _COUNTERS}
+    invalid, blocked, count = (numbers[key] for key in _COUNTERS[3:])
     run = Run(
         tool="Hyperfoil", measure="service", corrected="none", unit="ns", unit_from="format",
-        start=start / 1e3 if start else None, timeouts=late,
+        start=start / 1e3 if start else None, timeouts=numbers["requestTimeouts"],
         duration=(end - start) / 1e3 if start and end else None,
-        failed=errors + int(summary.get("internalErrors") or 0),
+        failed=numbers["connectionErrors"] + numbers["internalErrors"],
         notes=(f"{invalid:,} invalid responses are among the values",) if invalid else (),
     )  # fmt: skip
     if blocked:
@@ -95,9 +80,8 @@ def _data(summary: JSONObject, steps: list[JSONObject]) -> Data:
     )  # fmt: skip
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_csv(source: Source, options: ReadOptions) -> Series:
     """Read every phase and metric of ``total.csv``."""
-    series: dict[str, Data] = {}
     reader = csv.DictReader(source.text().splitlines())
     for row in reader:
         cells = {key: value for key, value in row.items() if key not in ("Phase", "Metric")}
@@ -105,21 +89,24 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             numbers = {key: float(value) for key, value in cells.items() if value}
         except (ValueError, TypeError):
             seen = "a row that contains no numbers"
-            refuse_line(source, options, reader.line_num, seen, "nanoseconds and counts")
+            options.refuse(source, reader.line_num, seen, "nanoseconds and counts")
             continue
         summary: dict[str, object] = {key: numbers.get(column) for column, key in _CSV.items()}
         summary["percentileResponseTime"] = {
             key[1:]: value for key, value in numbers.items() if re.fullmatch(r"p[\d.]+", key)
         }
         if summary["responseCount"]:
-            name = distinct(f"{row['Phase']}/{row['Metric']}", series)
-            series[name] = _data(summary, [])
-    return series
+            yield f"{row['Phase']}/{row['Metric']}", _data(summary, [])
 
 
 FORMATS = (
     Format(
-        "hyperfoil", "Hyperfoil (JSON)", "histogram", (".json",), sniff_json, read_json, unit="ns",
+        "hyperfoil", "Hyperfoil (JSON)", "histogram", (".json",),
+        either(
+            has_match(r"\A\s*[{\[][\s\S]{0,4000}hyperfoil\.io/run-schema"),
+            has_json_keys(("percentileResponseTime", "meanResponseTime")),
+        ),
+        read_json, unit="ns",
         example="hyperfoil> export -f json -d out.json",
     ),
     Format(

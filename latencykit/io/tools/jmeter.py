@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,11 @@ from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import outcome_codes
-from latencykit.io.declared import Json, Rows, matching, report_of
+from latencykit.io.declared import Json, Report, Rows, matching, report_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.sniffing import has_json_keys, has_match
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import plain, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.declared import Report
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _RUN = Run(
     tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",
@@ -162,7 +158,7 @@ def read_xml(source: Source, options: ReadOptions) -> dict[str, Data]:
             part[name] = pd.to_numeric(part[name], errors="coerce")
             bad |= name != "allThreads" and (part[name].isna() | (part[name].abs() > 9e12))
         if bad.any():
-            refuse_line(source, options, line, "a sample without t, ts or lb", "all three")
+            options.refuse(source, line, "a sample without t, ts or lb", "all three")
         frames.append(part[~bad])
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     if not len(frame):
@@ -216,23 +212,18 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
             known.pop()  # the same run, later
         known.append(one)
     for name in intervals.keys() - runs.keys():
-        runs[name] = [_sum_of(intervals[name])]
+        parts = intervals[name]
+        total = {key: sum(one[key] for one in parts) for key in ("count", "duration", "failed")}
+        total["mean"] = sum(one["mean"] * one["count"] for one in parts) / (total["count"] or 1)
+        total["achieved"] = total["count"] / total["duration"] if total["duration"] else 0.0
+        total |= {"min": min(one["min"] for one in parts), "max": max(one["max"] for one in parts)}
+        runs[name] = [total]
     series: dict[str, Data] = {}
     for name, known in runs.items():
         for number, one in enumerate(known, 1):
             label = [name] * (len(runs) > 1) + [f"run {number}"] * (len(known) > 1)
             series[" ".join(label)] = _of_summary(one)
     return series
-
-
-def _sum_of(intervals: list[dict[str, float]]) -> dict[str, float]:
-    """What all intervals of a run have in sum."""
-    total = {key: sum(one[key] for one in intervals) for key in ("count", "duration", "failed")}
-    total["mean"] = sum(one["mean"] * one["count"] for one in intervals) / (total["count"] or 1)
-    total["achieved"] = total["count"] / total["duration"] if total["duration"] else 0.0
-    return total | {
-        key: pick(one[key] for one in intervals) for key, pick in (("min", min), ("max", max))
-    }
 
 
 def _of_summary(one: dict[str, float]) -> Data:

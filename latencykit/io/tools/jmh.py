@@ -20,19 +20,17 @@ from latencykit.io import json_text
 from latencykit.io.build import (
     added_up,
     data_from_points,
-    distinct,
     in_nanoseconds,
     nanoseconds,
     nanoseconds_of,
 )
 from latencykit.io.sniffing import has_json_keys, has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _UNITS = {
     "ns": ("ns", 1), "us": ("us", 1), "ms": ("ms", 1), "s": ("s", 1), "min": ("s", 60),
@@ -47,7 +45,7 @@ FINER = "JMH prints numbers in a finer unit (-tu ns)"
 _PERCENTILE_ROW = re.compile(r"(.+):(?:[^:]*·)?p(\d(?:\.\d+)?)$")
 
 
-def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_json(source: Source, options: ReadOptions) -> Series:
     """Read every benchmark with its parameters as a series."""
     results = json_text.load(source)
     if not isinstance(results, list):
@@ -59,20 +57,18 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     ]
     for label, result in zip(labels, results, strict=True):
         modes.setdefault(label, set()).add(str(result.get("mode")))
-    series: dict[str, Data] = {}
     for label, result in zip(labels, results, strict=True):
         name = label if len(modes[label]) == 1 else f"{label} ({result.get('mode')})"
         data = _data(result, json_text.entry(result, "primaryMetric", source))
         if data is None:
             options.report(f"{source.shown}: {name} has no score in a unit of time; left out")
             continue
-        series[distinct(name, series)] = data
+        yield name, data
         # The methods of a @Group.
         for part, metric in (result.get("secondaryMetrics") or {}).items():
             inner = _data(result, metric) if metric.get("rawDataHistogram") else None
             if inner is not None:
-                series[distinct(f"{name}:{part}", series)] = inner
-    return series
+                yield f"{name}:{part}", inner
 
 
 def _label(benchmark: str, parameters: JSONObject) -> str:
@@ -167,7 +163,7 @@ def of_rows(
         except (ValueError, AttributeError, TypeError, KeyError):
             whole = False
         if not whole:
-            refuse_line(source, options, line, "a row without a score", "numbers")
+            options.refuse(source, line, "a row without a score", "numbers")
             continue
         if kind is None or score != score or (part is None and "·" in name):  # of a profiler
             if ":" not in name:

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
 from latencykit.core import is_summary
-from latencykit.io.raw.cells import decimal_number, decimal_style
+from latencykit.io.raw.cells import Style, decimal_number, decimal_style
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format, SeveralDocuments, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, line_numbers, plain
 from latencykit.io.tools.jmh import FINER, of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from latencykit.io.raw.cells import Style
-    from latencykit.io.source import Data, ReadOptions, Source
 
     _Line = tuple[int, str, re.Match[str] | None]
     """Its number and text, and its cells if it is a row."""
@@ -73,31 +70,33 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if line.startswith("Benchmark") and (match := _HEADING.match(line))
     ]
     if len(headings) > 1:
-        ends = [_end(_table(lines, *heading), heading[0]) for heading in headings[:-1]]
+        tables = [_table(lines, *heading) for heading in headings[:-1]]
+        ends = [t[-1][0] if t else at for t, (at, _) in zip(tables, headings, strict=False)]
         parts = pairwise([0, *ends, len(lines)])
         raise SeveralDocuments([("\n".join(lines[begin:end]), begin) for begin, end in parts])
-    threads = _threads(text)
+    # of each benchmark by class and method, as a table shortens packages
+    threads = {_method(name): int(number) for number, name in _THREADS.findall(text)}
+    stated = set(re.findall(r"^# Threads: (\d+) thread", text, re.MULTILINE))
+    threads |= {"": int(*stated)} if len(stated) == 1 else {}
     if headings:
         rows = _rows(headings[0][1], _table(lines, *headings[0]), threads, source, options)
     elif re.search(_ALONE, text, re.MULTILINE):
-        rows = _rows(None, _lines_alone(lines), threads, source, options)
+        row = re.compile(rf"(\S+)()[ \t]+{_CELLS}")  # without a heading, it has no parameters
+        like = re.compile(rf"\S+[ \t]+{_MODE}[ \t][^\n]*/")
+        alone = [(k, line, row.match(line)) for k, line in enumerate(lines, 1) if like.match(line)]
+        rows = _rows(None, alone, threads, source, options)
     else:
         rows = _results(text, threads)
     series = of_rows(rows, source, options)
     if not (series or headings):
         seen = "the table of results is missing"
         raise source.corrupt(None, seen, "what JMH prints at its end", "did JMH run to its end?")
-    if series and not any(map(_is_known, series.values())):
+    if series and not any(
+        not is_summary(data) or data.stats or data.reported_percentiles for data in series.values()
+    ):
         raise source.corrupt(None, "the scores are too small to be printed", "numbers", FINER)
     version = fact(text, r"^# JMH version: (\S+)", str)
     return {name: data.with_run(version=version) for name, data in series.items()}
-
-
-def _threads(text: str) -> dict[str, int]:
-    """The threads of each benchmark by class and method, as a table shortens packages."""
-    each = {_method(name): int(number) for number, name in _THREADS.findall(text)}
-    stated = set(re.findall(r"^# Threads: (\d+) thread", text, re.MULTILINE))
-    return each | ({"": int(*stated)} if len(stated) == 1 else {})
 
 
 def _method(name: str) -> str:
@@ -106,10 +105,6 @@ def _method(name: str) -> str:
 
 def _of(name: str, threads: Mapping[str, int]) -> int | None:
     return threads.get(_method(name), threads.get(""))
-
-
-def _is_known(data: Data) -> bool:
-    return not is_summary(data) or bool(data.stats or data.reported_percentiles)
 
 
 def _parameters(heading: re.Match[str]) -> list[str]:
@@ -135,19 +130,6 @@ def _table(lines: list[str], begin: int, heading: re.Match[str]) -> list[_Line]:
     return table
 
 
-def _end(table: list[_Line], begin: int) -> int:
-    return table[-1][0] if table else begin
-
-
-def _lines_alone(lines: list[str]) -> list[_Line]:
-    """The rows of a table without a heading: they have no parameters."""
-    row = re.compile(rf"(\S+)()[ \t]+{_CELLS}")
-    like = re.compile(rf"\S+[ \t]+{_MODE}[ \t][^\n]*/")
-    return [
-        (number, line, row.match(line)) for number, line in enumerate(lines, 1) if like.match(line)
-    ]
-
-
 def _rows(
     heading: re.Match[str] | None,
     table: list[_Line],
@@ -159,19 +141,22 @@ def _rows(
     columns, names = ["Cnt"], list[str]()
     if heading is not None:
         columns, names = heading[2].split(), _parameters(heading)
-    cells = [cell for _, _, row in table if row for cell in _scores(row, columns)]
-    style = decimal_style(cells)
+    scores: list[str] = []  # and their errors, as they are printed
+    for given in filter(None, (row for _, _, row in table)):
+        scores += given["numbers"].split()[len(_numbers(given, columns)) - 1 :]
+        scores += filter(None, [given["error"]])
+    style = decimal_style(scores)
     for number, line, row in table:
         facts = _facts(row, columns, style) if row else None
         if row is None or facts is None:
             seen = f"{printable(line.strip(), 50)!r}"
-            refuse_line(source, options, number, seen, "a row of JMH's table")
+            options.refuse(source, number, seen, "a row of JMH's table")
             continue
-        given = {f"Param: {name}": v for name, v in zip(names, row[2].split(), strict=True)}
+        params = {f"Param: {name}": v for name, v in zip(names, row[2].split(), strict=True)}
         yield (
             number,
             {"Benchmark": row[1], "Mode": row["mode"], "Unit": row["unit"]}
-            | given | {"Threads": _of(row[1], threads)} | facts,
+            | params | {"Threads": _of(row[1], threads)} | facts,
         )  # fmt: skip
 
 
@@ -182,14 +167,6 @@ def _numbers(row: re.Match[str], columns: list[str]) -> list[str]:
         return numbers
     more = len(numbers) > len(columns) + 1 or not numbers[0].isdigit()
     return numbers[:-1] if more else numbers
-
-
-def _scores(row: re.Match[str], columns: list[str]) -> list[str]:
-    """The score and its error as they are printed."""
-    return [
-        *row["numbers"].split()[len(_numbers(row, columns)) - 1 :],
-        *filter(None, [row["error"]]),
-    ]
 
 
 def _facts(row: re.Match[str], columns: list[str], style: Style) -> dict[str, Any] | None:

@@ -43,7 +43,7 @@ from latencykit.io.build import (
 )
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import certain, starts_with
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import Section, plain, text_of_run
 from latencykit.io.timestamps import iso_nanoseconds
 from latencykit.io.tools.vegeta import TIMED_OUT
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
     Points = dict[str, Any]  # stamp, value and outcome of one metric
 
@@ -321,7 +318,15 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
                 records = json.loads(b"[" + b",".join(wanted.findall(chunk)) + b"]")
                 part = _points(records, metric_names, options)
         if part is None:
-            records = _valid_points(source, options, first, chunk, notes)
+            records = []  # line by line, so that corrupt lines are named
+            for number, point in json_text.numbered(source, options, first, chunk, notes):
+                try:
+                    if point["type"] == "Point":
+                        iso_nanoseconds([str(point["data"]["time"])])
+                        float(point["data"]["value"])
+                        records.append(point)
+                except (KeyError, TypeError, ValueError):
+                    options.refuse(source, number, "a point without time and value", "both")
             part = _points(records, metric_names, options)
         parts.append(part)
     metrics = {
@@ -338,22 +343,6 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             tables = [part[name]["columns"] for part in parts if name in part]
             points["columns"] = pd.concat(tables, ignore_index=True)
     return _series_of_points(metrics, notes, options, source)
-
-
-def _valid_points(
-    source: Source, options: ReadOptions, first: int, chunk: bytes, notes: list[str]
-) -> list[object]:
-    """The points of a chunk, line by line, so that corrupt lines are named."""
-    points = []
-    for number, point in json_text.numbered(source, options, first, chunk, notes):
-        try:
-            if point["type"] == "Point":
-                iso_nanoseconds([str(point["data"]["time"])])
-                float(point["data"]["value"])
-                points.append(point)
-        except (KeyError, TypeError, ValueError):
-            refuse_line(source, options, number, "a point without time and value", "both")
-    return points
 
 
 def _points(
@@ -470,9 +459,15 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             seen = printable(f"{name}: {row[2]}", 50)
             raise part.corrupt(row.start(1), seen, "numbers", "run k6 anew")
         if "avg" in cells or "med" in cells:
-            trend = _trend_row(name, cells, part, row.start(1))
-            if trend is not None:
-                trends[name] = trend, True
+            times = {key: cell for key, cell in cells.items() if key != "count"}
+            bad = next((key for key, cell in times.items() if not _TIME.fullmatch(cell)), None)
+            if bad is not None and _BUILT_IN.fullmatch(name):
+                seen = printable(f"{name}: {bad}={cells[bad]}")
+                raise part.corrupt(row.start(1), seen, "a duration, such as 5.81s", "run k6 anew")
+            if bad is None:  # else a user's own, and not of times
+                values = {key: round(parse_duration(cell), 3) for key, cell in times.items()}
+                count = {"count": float(cells["count"])} if "count" in cells else {}
+                trends[name] = values | count, True
         elif name.startswith("vus"):
             most = float(cells.get("max", numbers[0]))
         elif name == "http_req_failed" and len(numbers) > 1:
@@ -482,7 +477,18 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             rated = len(numbers) == 2 and row[2].rstrip().endswith("/s")
             rates[name] = numbers[1] if rated else 0.0
     series = _series_of_summary(_Summary(trends, counts, rates, failed, most), source, options)
-    return {name: data.with_run(**_scenarios(text, data.run)) for name, data in series.items()}
+    # The lines of scenarios, before the run, and the last line of progress have more.
+    arrivals, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
+    interrupted = re.findall(r"(?<!\d)(\d+) interrupted iterations", text)
+    facts: dict[str, object] = {"unfinished": int(interrupted[-1])} if interrupted else {}
+    if arrivals and not looping:
+        dropped = any(data.run.dropped for data in series.values())
+        facts |= {"loop": "open", "corrected": "unknown" if dropped else "schedule"}
+        facts |= {"measure": "response"}
+        facts |= {"rate": float(arrivals[0])} if len(arrivals) == 1 else {}
+    elif looping and not arrivals:
+        facts |= {"loop": "closed", "corrected": "none", "measure": "service"}
+    return {name: data.with_run(**facts) for name, data in series.items()}
 
 
 def _cells_of(text: str) -> dict[str, str]:
@@ -496,35 +502,6 @@ def _cells_of(text: str) -> dict[str, str]:
         if edge and len(cells) > 2:
             del cells[last]
     return cells
-
-
-def _trend_row(
-    name: str, cells: Mapping[str, str], part: Section, at: int
-) -> dict[str, float] | None:
-    """The statistics of a metric of type Trend; None for a user's own that is not of times."""
-    times = {key: cell for key, cell in cells.items() if key != "count"}
-    bad = next((key for key, cell in times.items() if not _TIME.fullmatch(cell)), None)
-    if bad is not None and _BUILT_IN.fullmatch(name):
-        seen, expected = f"{name}: {bad}={cells[bad]}", "a duration, such as 5.81s"
-        raise part.corrupt(at, printable(seen), expected, "run k6 anew")
-    if bad is not None:
-        return None
-    values = {key: round(parse_duration(cell), 3) for key, cell in times.items()}
-    return values | ({"count": float(cells["count"])} if "count" in cells else {})
-
-
-def _scenarios(text: str, run: Run) -> JSONObject:
-    """The facts in the lines of scenarios, before the run, and in the last line of progress."""
-    rates, looping = _ARRIVALS.findall(text), _LOOPING.search(text)
-    interrupted = re.findall(r"(?<!\d)(\d+) interrupted iterations", text)
-    facts: dict[str, object] = {"unfinished": int(interrupted[-1])} if interrupted else {}
-    if rates and not looping:
-        corrected = "unknown" if run.dropped else "schedule"
-        facts |= {"loop": "open", "corrected": corrected, "measure": "response"}
-        facts |= {"rate": float(rates[0])} if len(rates) == 1 else {}
-    elif looping and not rates:
-        facts |= {"loop": "closed", "corrected": "none", "measure": "service"}
-    return facts
 
 
 _STATS = "--summary-trend-stats 'med,max,p(90),p(99),p(99.9),count'"

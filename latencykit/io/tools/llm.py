@@ -31,7 +31,7 @@ from latencykit.io.build import (
     whole_nanoseconds,
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import blocks, line_numbers, plain
 from latencykit.io.timestamps import epoch_seconds
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latencykit._typing import AnyArray, Floats, JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
+_RUN = Run(measure="service", corrected="none", unit="s", unit_from="format")
 _OK, _ERROR, _UNFINISHED = (OUTCOMES.index(name) for name in ("ok", "error", "unfinished"))
 
 
@@ -221,13 +221,9 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
         for name, data in series.items():
             everything[distinct(label + name, everything)] = data
-    if not everything and all(_is_zero(record.get("completed")) for record in records):
+    if not everything and all(str(record.get("completed")) == "0" for record in records):
         return {"": unanswered(run)}
     return everything
-
-
-def _is_zero(number: object) -> bool:
-    return number is not None and not int(str(number))
 
 
 def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[dict[str, Data], Run]:
@@ -308,11 +304,10 @@ _GUIDE_HINT = (
 _GUIDE_NOTE = "one mean per request; GuideLLM's own percentiles weight it by the request's tokens"
 
 
-def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_guidellm(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every benchmark's latencies of successful requests; the others are counted apart."""
     record = json_text.load(source)
     benchmarks = json_text.entry(record, "benchmarks", source, list)
-    series: dict[str, Data] = {}
     for benchmark in benchmarks:
         holders = [(benchmark.get(key) or {}) for key in ("config", "args", "scheduler")]
         strategies = (holder.get("strategy") for holder in holders)
@@ -338,10 +333,8 @@ def read_guidellm(source: Source, options: ReadOptions) -> dict[str, Data]:  # n
             parts = metrics.get(metric) or {}
             if not (parts.get("successful") or {}).get("count"):
                 continue
-            name = metric.removesuffix("_ms")
-            name = distinct(f"{label} {name}" if len(benchmarks) > 1 else name, series)
-            series[name] = _guide_metric(metric, parts, totals, requests, run)
-    return series
+            name = f"{label if len(benchmarks) > 1 else ''} {metric.removesuffix('_ms')}".strip()
+            yield name, _guide_metric(metric, parts, totals, requests, run)
 
 
 def _guide_metric(
@@ -431,10 +424,7 @@ def read_aiperf(source: Source, options: ReadOptions) -> dict[str, Data]:
         values["e2el"] = np.where(failed, np.maximum(ended - start, 0), values["e2el"])
     for name in set(values) - {"e2el"}:
         values[name] = np.where(failed, np.nan, values[name])
-    run = Run(
-        tool="AIPerf", measure="service", corrected="none", unit="ms", unit_from="file",
-        notes=tuple(notes),
-    )  # fmt: skip
+    run = _RUN.replace(tool="AIPerf", unit="ms", unit_from="file", notes=tuple(notes))
     return _explained(_per_request(run, values, outcome, start, gaps, "ns"), _AIPERF_NOTE)
 
 
@@ -465,11 +455,10 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
     failed = _scalar(record, "error_request_count")
     if failed is None:
         failed = sum(int(row.get("count") or 0) for row in record.get("error_summary") or [])
-    run = Run(
+    run = _RUN.replace(
         tool="AIPerf" if own else "GenAI-Perf", version=record.get("aiperf_version"),
         command=config.get("cli_command") if isinstance(config, dict) else None,
-        measure="service", corrected="none", unit="ms",
-        unit_from="file", duration=_scalar(record, "benchmark_duration"),
+        unit="ms", unit_from="file", duration=_scalar(record, "benchmark_duration"),
         achieved=_scalar(record, "request_throughput"), failed=int(failed),
         start=epoch_seconds(record["start_time"]) if record.get("start_time") else None,
     )  # fmt: skip
@@ -499,11 +488,10 @@ def _scalar(record: JSONObject, key: str) -> float | None:
 # GenAI-Perf: what perf_analyzer recorded, with the moment of every chunk.
 
 
-def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_genai_perf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read one row per request of every experiment, from the moments of its chunks."""
     record = json_text.load(source)
     experiments = json_text.entry(record, "experiments", source, list)
-    series: dict[str, Data] = {}
     for experiment in experiments:
         about = experiment.get("experiment") or {}
         mode, level = about.get("mode"), about.get("value")
@@ -525,8 +513,8 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
             values["tpot"] = _per_token(last - first, further)
             gaps = [np.diff(np.array(row, np.int64)).tolist() for row in arrivals]
             notes = ("its tokens are counted as chunks of the stream, which may contain several",)
-        run = Run(
-            tool="GenAI-Perf", measure="service", corrected="none", unit="ns", unit_from="format",
+        run = _RUN.replace(
+            tool="GenAI-Perf", unit="ns",
             loop="closed" if mode == "concurrency" else "open" if mode == "request_rate"
             else "unknown",
             rate=float(level) if mode == "request_rate" and level else None,
@@ -534,8 +522,7 @@ def read_genai_perf(source: Source, options: ReadOptions) -> dict[str, Data]:  #
         )  # fmt: skip
         label = f"{mode} {level} " if len(experiments) > 1 else ""
         for name, data in _per_request(run, values, outcome, began, gaps, "ns").items():
-            series[distinct(label + name, series)] = data
-    return series
+            yield label + name, data
 
 
 _NO_TOKEN = re.compile(r'^(?:data:)?\s*+(?:\[DONE\]\s*+)?$|"choices":\s*\[\]|"content":\s*""')
@@ -595,34 +582,28 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
         further = np.where(streamed, tokens - 1, 0)
         values["tpot"] = _per_token(last - first, further)
         gaps = [np.diff(np.array(row, np.float64)).tolist() for row in arrivals]
-    run = Run(
-        tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format",
-        notes=tuple(notes),
-    )  # fmt: skip
+    run = _RUN.replace(tool="inference-perf", notes=tuple(notes))
     return _per_request(run, values, outcome, began, gaps)
 
 
 def read_inference_summary(
     source: Source,
     options: ReadOptions,  # noqa: ARG001
-) -> dict[str, Data]:
+) -> Series:
     """Read the statistics of every latency type, of a stage or of the entire run."""
     record = json_text.load(source)
     good = json_text.entry(record, "successes", source)
     load = record.get("load_summary") or {}
-    run = Run(
-        tool="inference-perf", measure="service", corrected="none", unit="s", unit_from="format",
-        duration=load.get("send_duration"), rate=load.get("requested_rate"),
+    run = _RUN.replace(
+        tool="inference-perf", duration=load.get("send_duration"), rate=load.get("requested_rate"),
         achieved=load.get("achieved_rate"), connections=load.get("concurrency"),
         failed=int((record.get("failures") or {}).get("count") or 0),
     )  # fmt: skip
-    series: dict[str, Data] = {}
     for key, name in _INFERENCE_PERF.items():
         metric = (good.get("latency") or {}).get(key)
         if metric:
             count = None if name == "itl" else int(good["count"])
-            series[name] = _from_statistics(metric, count, run, **_SPREAD, std="std_dev")
-    return series
+            yield name, _from_statistics(metric, count, run, **_SPREAD, std="std_dev")
 
 
 def _from_statistics(metric: JSONObject, count: float | None, run: Run, **keys: str) -> Data:
@@ -649,10 +630,7 @@ def read_llmperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         gaps = [gap if isinstance(gap, list) else [] for gap in between]
         del keys["tpot"]
     values = {name: _numbers([row.get(key) for row in rows], "s") for name, key in keys.items()}
-    run = Run(
-        tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",
-        unit_from="format",
-    )  # fmt: skip
+    run = _RUN.replace(tool="LLMPerf", loop="closed")
     return _explained(_per_request(run, values, outcome, None, gaps), _LLMPERF_NOTE)
 
 
@@ -660,9 +638,8 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
     """Read the statistics of every latency type."""
     record = json_text.load(source)
     clients = record.get("num_concurrent_requests")
-    run = Run(
-        tool="LLMPerf", loop="closed", measure="service", corrected="none", unit="s",
-        unit_from="format", connections=int(clients) if clients else None,
+    run = _RUN.replace(
+        tool="LLMPerf", loop="closed", connections=int(clients) if clients else None,
         failed=int(record.get("results_number_errors") or 0),
     )  # fmt: skip
     count = record.get("results_num_completed_requests")

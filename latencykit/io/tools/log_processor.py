@@ -8,17 +8,13 @@ ms, unless it is given), which the output does not state. Source: HistogramLogPr
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _LEGEND = re.compile(
     r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"
@@ -46,9 +42,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         row = _TEXT_ROW.fullmatch(line) or _CSV_ROW.fullmatch(line)
         if row is None or (last and int(row[6]) < int(last[5])):
             seen = f"{printable(line.strip(), 50)!r}"
-            refuse_line(
-                source, options, number, seen, "percentiles of an interval and of all so far"
-            )
+            options.refuse(source, number, seen, "percentiles of an interval and of all so far")
             continue
         first = first or float(row[1])
         before, last = float(row[1]), list(row.groups())

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,18 +29,14 @@ from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
     data_from_values,
-    distinct,
     nanoseconds,
     nanoseconds_of,
     without_negative,
 )
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, has_match
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import blocks, durations, line_numbers, plain, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _CLOCK = r"^(?:\d\d:\d\d:\d\d )?"
 _NATS_POINT = re.compile(_CLOCK + r"([\d.]+): +(\S+)\s*$", re.MULTILINE)
@@ -138,32 +134,32 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     frame, notes = read_table(source, options, layout)
     if not len(frame):
         return {}
-    given = {"duration": nanoseconds_of(frame["value"].to_numpy(np.float64), unit)}
-    columns, left_out = without_negative(given, options)
+    values = nanoseconds_of(frame["value"].to_numpy(np.float64), unit)
+    columns, left_out = without_negative({"duration": values}, options)
     run = _NATS_RUN.replace(unit=unit, unit_from=unit_from, notes=(*notes, *left_out))
     return {"": data_from_values(columns["duration"], run)}
 
 
-def read_bench(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_bench(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the mean latency of versions that print one."""
     text = plain(source.text())
     line_at = line_numbers(text)
-    series: dict[str, Data] = {}
+    none = True
     anywhere = _MEANS.search(text)
     for begin, end in blocks(text, _NATS_BENCH):
         means = _MEANS.search(text[begin.end() : end]) or anywhere
         cell = means[1] if means else begin[3]
         if cell:
-            line = line_at(begin.start())
-            stats = durations({"mean": cell}, source, "29.35us", line=line)
-            achieved = float(begin[2].replace(",", ""))
-            run = Run(tool="nats bench", measure="service", corrected="none", achieved=achieved)
-            name = distinct(begin[1].removesuffix(" stats"), series)
-            series[name] = Summary(stats, {}, None, "ns", run.with_notes(_NATS_HINT))
-    if not series:
+            none = False
+            stats = durations({"mean": cell}, source, "29.35us", line=line_at(begin.start()))
+            run = Run(
+                tool="nats bench", measure="service", corrected="none", notes=(_NATS_HINT,),
+                achieved=float(begin[2].replace(",", "")),
+            )  # fmt: skip
+            yield begin[1].removesuffix(" stats"), Summary(stats, {}, None, "ns", run)
+    if none:
         seen = "this version of nats bench prints throughput only"
         raise source.corrupt(None, seen, "a latency", _NATS_HINT)
-    return series
 
 
 def sniff_distribution(head: Head, *, nats: bool = False) -> Confidence:
@@ -216,7 +212,7 @@ def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, D
             notes.append(CUT_LINE)
         elif row is None or float(row[2]) > 1 or float(row[1]) < value:
             expected = "value, percentile, count, 1/(1-percentile), ascending"
-            refuse_line(source, options, number, f"{printable(line.strip(), 50)!r}", expected)
+            options.refuse(source, number, f"{printable(line.strip(), 50)!r}", expected)
         else:
             value, share, total = float(row[1]), float(row[2]), int(row[3])
             points[round(share * 100, 6)] = nanoseconds(value, unit)
@@ -233,19 +229,16 @@ def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, D
     return {"": data_from_points(points, count or None, {}, run)}
 
 
-def read_openmessaging(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_openmessaging(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read publish, publish delay and end-to-end latencies of the whole run."""
     record: dict[str, Any] = json_text.load(source)
     errors = record.get("publishErrorRate") or []
-    series: dict[str, Data] = {}
     for name, kind, unit, rate in _SERIES:
         key, rates = f"aggregated{kind}Latency", record.get(rate) or []
         points = {float(p): value for p, value in (record.get(f"{key}Quantiles") or {}).items()}
-        points |= {
-            p: record[f"{key}{end}"] for end, p in _POINTS.items() if record.get(f"{key}{end}")
-        }
+        points |= {p: v for end, p in _POINTS.items() if (v := record.get(f"{key}{end}"))}
         ends = {"mean": "Avg", "max": "Max"}
-        stats = {kind: record.get(f"{key}{end}") or None for kind, end in ends.items()}
+        stats = {stat: record.get(f"{key}{end}") or None for stat, end in ends.items()}
         if not any(stats.values()):
             continue
         run = Run(
@@ -258,8 +251,7 @@ def read_openmessaging(source: Source, options: ReadOptions) -> dict[str, Data]:
         count = round(sum(rates) * _PERIOD) or None
         data = data_from_points(points, count, stats, run, unit)
         notes = (_NOTES[name],) if name in _NOTES else ()
-        series[name] = data.with_run(notes=(*data.run.notes, *notes))
-    return series
+        yield name, data.with_run(notes=(*data.run.notes, *notes))
 
 
 FORMATS = (

@@ -7,16 +7,14 @@ many samples there were: ``min_query_count`` is only how many it asked for at le
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from typing import Any
 
 from latencykit.core.run import Run
-from latencykit.io.build import data_from_points, distinct
+from latencykit.io.build import data_from_points
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, section_runs
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _BEGIN = re.compile(r"^MLPerf Results Summary[ \t]*$", re.MULTILINE)
 _ROW = re.compile(
@@ -32,35 +30,30 @@ _LOOPS: dict[str, dict[str, Any]] = {
 _HINT = "mlperf_log_detail.txt has more of the run; mlperf_log_trace.json has every sample"
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the statistics of every kind of latency, of every run."""
-    series: dict[str, Data] = {}
     for label, part in section_runs(source, _BEGIN).items():
         text = part.text
         scenario = fact(text, r"^Scenario : (\w+)", str) or ""
         rate = fact(text, r"^target_qps : ([\d.]+)", float)
+        verdict = fact(text, r"^Result is : (INVALID)", "LoadGen says that the result is {}".format)
         run = Run(
             tool="MLPerf LoadGen", unit="ns", unit_from="file", **_LOOPS.get(scenario, {}),
             rate=rate if scenario == "Server" else None,
             achieved=fact(text, r"^(?:Completed s|S)amples per second *: ([\d.]+)", float),
-        ).with_notes(_HINT)  # fmt: skip
-        if (verdict := fact(text, r"^Result is : (INVALID)", str)) is not None:
-            run = run.with_notes(f"LoadGen says that the result is {verdict}")
-        stats: dict[str, dict[str, float]] = {}
-        points: dict[str, dict[float, float]] = {}
+            notes=(_HINT, *filter(None, [verdict])),
+        )  # fmt: skip
+        stats: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        points: defaultdict[str, dict[float, str]] = defaultdict(dict)
         for word, level, what, value in _ROW.findall(text):
             name = _NAMES.get(what.lower(), what.lower())
-            stats.setdefault(name, {})
             if level:
-                points.setdefault(name, {})[float(level)] = float(value)
+                points[name][float(level)] = value
             else:
-                stats[name][word.lower()] = float(value)
+                stats[name][word.lower()] = value
         for name, values in stats.items():
             own = f"{label} {name if len(stats) > 1 else ''}".strip()
-            series[distinct(own, series)] = data_from_points(
-                points.get(name, {}), None, values, run
-            )
-    return series
+            yield own, data_from_points(points[name], None, values, run, "ns")
 
 
 FORMATS = (

@@ -14,19 +14,17 @@ from latencykit.io import json_text
 from latencykit.io.build import (
     STATISTIC_WORDS,
     data_from_points,
-    distinct,
     percentile_named,
     unit_in,
     word_set,
 )
 from latencykit.io.sanity_checks import whole_count
 from latencykit.io.sniffing import certain
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Format, Head, ReadOptions, Series, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _NAMES = ("name", "benchmark", "test", "title")
 _UNITS = ("unit", "units")
@@ -76,18 +74,10 @@ def _level(word: str) -> float | str | None:
     return STATISTIC_WORDS.get(word) if level is None else level
 
 
-def _kind(name: str) -> float | str | None:
-    """The statistic that a name states, such as "GET p99" and "max latency"."""
-    words = re.findall(r"[a-z0-9.]+", name.lower())
-    levels = {level for word in words if (level := _level(word)) not in (None, "count")}
-    sure = any(isinstance(level, float) for level in levels) or not _TIMES.isdisjoint(words)
-    return levels.pop() if sure and len(levels) == 1 else None
-
-
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read(source: Source, options: ReadOptions) -> Series:
     """Read one summary per name; what is not in a unit of time is left out."""
-    series: dict[str, Data] = {}
     others: list[str] = []
+    known = False
     for row in json_text.load(source):
         name, unit = _text(row, _NAMES), _text(row, _UNITS)
         time = unit_in(unit.partition("/")[0])  # ns/iter
@@ -100,18 +90,22 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         values = _values(row)
         run = Run(unit=time)
         if "value" in values:
-            kind = _kind(name)
+            # the statistic that the name states, such as "GET p99" and "max latency"
+            words = re.findall(r"[a-z0-9.]+", name.lower())
+            levels = {level for word in words if (level := _level(word)) not in (None, "count")}
+            sure = any(isinstance(level, float) for level in levels) or not _TIMES.isdisjoint(words)
+            kind = levels.pop() if sure and len(levels) == 1 else None
             run = run if kind else run.with_notes(_ONE)
             values.setdefault(kind or "mean", values.pop("value"))
         count = values.pop("count", None)
         points = {level: value for level, value in values.items() if isinstance(level, float)}
         stats = {level: value for level, value in values.items() if isinstance(level, str)}
         number = None if count is None else whole_count(count)
-        series[distinct(name, series)] = data_from_points(points, number, stats, run, time)
-    if not series:
+        known = True
+        yield name, data_from_points(points, number, stats, run, time)
+    if not known:
         seen = f"no result is in a unit of time, but in {', '.join(dict.fromkeys(others))}"
         raise source.corrupt(None, seen, "ns, us, ms or s", "")
-    return series
 
 
 FORMATS = (

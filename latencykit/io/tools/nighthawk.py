@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, distinct, mixed_note, unanswered
-from latencykit.io.sniffing import certain, has_keys, has_match
-from latencykit.io.source import Format
+from latencykit.io.build import data_from_points, mixed_note, unanswered
+from latencykit.io.sniffing import either, has_json_keys, has_match
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import blocks, line_numbers, plain
 from latencykit.io.timestamps import epoch_seconds
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _RUN = Run(tool="Nighthawk", measure="service", corrected="none", unit="s", unit_from="format")
 _MAIN = "request_to_response"
@@ -44,12 +43,6 @@ _TITLES = {
         "sequencer.blocking"
     ),
 }
-
-
-def sniff(head: Head) -> Confidence:
-    """Recognise the statistics of a result, in JSON and in YAML."""
-    keys = has_keys(head, "results", "statistics", "pstdev")
-    return certain(keys or _YAML.search(head.text))
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -74,7 +67,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         counters = {row.get("name"): row.get("value") for row in result.get("counters") or ()}
         own = _counted(run.replace(duration=_seconds(result.get("execution_duration"))), counters)
         label = f"{result.get('name')} " if len(total or results) > 1 else ""
-        found: dict[str, Data] = {}
+        found: list[tuple[str, Data]] = []
         for row in result.get("statistics") or ():
             name, count = str(row.get("id")).removeprefix(_CLIENT), int(row.get("count") or 0)
             if not count or _seconds(row.get("mean")) is None:
@@ -82,21 +75,19 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             levels = row.get("percentiles") or ()
             points = {100 * float(p["percentile"]): _seconds(p["duration"]) for p in levels}
             stats = {name: _seconds(row.get(key)) for key, name in _STATS.items()}
-            found[name] = _statistic(name, points, count, stats, own, counters)
-        series |= {label + name: data for name, data in _first(found).items()}
+            found.append((name, _statistic(name, points, count, stats, own, counters)))
+        series |= {label + name: data for name, data in _first(found)}
         run = own
-    if not series:
-        return {"": unanswered(run)}
-    return series
+    return series or {"": unanswered(run)}
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every block of times, of whole microseconds."""
     text = plain(source.text())
     counters = dict(_COUNTER.findall(text))
     run = _counted(_RUN.replace(unit="us"), counters)
     line_at = line_numbers(text)
-    series: dict[str, Data] = {}
+    series: list[tuple[str, Data]] = []
     for title, end in blocks(text, _TITLE):
         body, count = text[title.end() : end], int(title[2])
         cells = re.findall(rf"\b(min|mean|max|pstdev): ({_SPAN.pattern})", body)
@@ -108,16 +99,13 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             raise source.corrupt(line_at(title.start()), "this block is cut", expected)
         points = {100 * float(row[0]): _span(row[1]) for row in _ROW.findall(body)}
         name = _TITLES.get(title[1], title[1].removeprefix(_CLIENT))
-        name = distinct(name, series)
-        series[name] = _statistic(name, points, count, stats, run, counters)
-    if not series:
-        return {"": unanswered(run)}
-    return _first(series)
+        series.append((name, _statistic(name, points, count, stats, run, counters)))
+    return _first(series or [("", unanswered(run))])
 
 
-def _first(series: dict[str, Data]) -> dict[str, Data]:
+def _first(series: list[tuple[str, Data]]) -> Series:
     """The times of replies before the others."""
-    return dict(sorted(series.items(), key=lambda item: item[0] != _MAIN))
+    return iter(sorted(series, key=lambda item: item[0] != _MAIN))
 
 
 def _seconds(text: object) -> float | None:
@@ -160,7 +148,8 @@ def _statistic(
 FORMATS = (
     Format(
         "nighthawk", "Nighthawk (JSON)", "histogram", (".json",),
-        sniff, read_json, unit="s",
+        either(has_json_keys(("results", "statistics", "pstdev")), has_match(_YAML)), read_json,
+        unit="s",
         example="nighthawk_client --rps 1000 --output-format json http://127.0.0.1:8080/ "
         "> nighthawk.json",
     ),

@@ -17,7 +17,6 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io.build import (
     base_unit,
-    distinct,
     in_nanoseconds,
     nanoseconds,
     percentile_named,
@@ -26,13 +25,12 @@ from latencykit.io.build import (
 )
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "
@@ -91,11 +89,10 @@ def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, f
         raise source.corrupt(line, seen, "count=…, min=…") from None
 
 
-def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_console(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read each timer of the summary."""
     text = plain(source.text()) + "\n"
-    line_at = line_numbers(text)
-    series: dict[str, Data] = {}
+    line_at, none = line_numbers(text), True
     for block in _CONSOLE.finditer(text):
         values: dict[str, float] = {}
         for number, line in enumerate(block[2].split("\n"), line_at(block.start(2))):
@@ -111,11 +108,11 @@ def read_console(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
                 shown, due = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
                 raise source.corrupt(number, shown, due, "run it again")
         if values.get("count") and "max" in values:
-            series[distinct(block[1].strip(), series)] = _timer(values, "ns")
-    if not series:
+            none = False
+            yield block[1].strip(), _timer(values, "ns")
+    if none:
         seen, expected = "no timer in it counted anything", "blocks of count, min, max, mean, …"
         raise source.corrupt(None, seen, expected, "did the run end?")
-    return series
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -131,7 +128,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             notes = (CUT_LINE,)
         elif row:
             seen = f"{printable(lines[number - 1])!r}"
-            refuse_line(source, options, number, seen, f"{len(names)} fields")
+            options.refuse(source, number, seen, f"{len(names)} fields")
     if not last:
         return {}
     unit = unit_in(last["duration_unit"]) or "ns"
@@ -161,7 +158,7 @@ def read_histostats(source: Source, options: ReadOptions) -> dict[str, Data]:
             notes.append(CUT_LINE)
         else:
             expected = "Tag=…,start,length,count,min,percentiles,max"
-            refuse_line(source, options, number, f"{printable(line)!r}", expected)
+            options.refuse(source, number, f"{printable(line)!r}", expected)
     facts: dict[str, object] = {
         "tool": "NoSQLBench", "unit": unit, "unit_from": unit_from, "notes": tuple(notes),
         "duration": max(ends, default=0.0) or None,

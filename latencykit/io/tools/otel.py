@@ -24,7 +24,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, log_of_counts, nanoseconds, nanoseconds_of
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from latencykit._typing import Floats, Ints, JSONObject
     from latencykit.core.run import Run
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Labels = tuple[tuple[str, str], ...]
 

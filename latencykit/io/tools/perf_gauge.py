@@ -11,7 +11,6 @@ import itertools
 import re
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
@@ -24,13 +23,10 @@ from latencykit.io.build import (
     percentiles_in,
     unanswered,
 )
-from latencykit.io.sniffing import certain
-from latencykit.io.source import Format
+from latencykit.io.sniffing import either, has_match
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, blocks, durations, fact, line_numbers, plain
 from latencykit.io.tools import prometheus
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _BEGIN = re.compile(r"^Test: (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^(Min|p[\d.]+|Max|Mean|StdDev|tm[\d.]+) *: *(\S+) *$", re.MULTILINE)
@@ -42,22 +38,7 @@ _GAUGE = re.compile(
 _ZEROED = "perf-gauge sets its metrics to zero at its end; --continuous keeps them"
 
 
-def sniff_text(head: Head) -> Confidence:
-    """Recognise the block of latencies."""
-    text = plain(head.text)
-    block = _BEGIN.search(text) and re.search(r"^Request rate: \S+ per second", text, re.MULTILINE)
-    done = re.search(r"^Done gauging performance", text, re.MULTILINE)
-    return certain(block or done or "perf_gauge::" in text)
-
-
-def sniff_metrics(head: Head) -> Confidence:
-    """Recognise its gauges of trimmed means."""
-    gauge = re.search(r"^# TYPE \w*latency_tm9\d(?:_9)? gauge", head.text, re.MULTILINE)
-    pushed = re.search(r"^# HELP error_latency Latency of failed requests", head.text, re.MULTILINE)
-    return certain(gauge or (pushed and "success_latency" in head.text))
-
-
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every block."""
     text = plain(source.text())
     parts = list(blocks(text, _BEGIN))
@@ -65,14 +46,11 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         expected = "one per run"
         raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
     line_at = line_numbers(text)
-    series: dict[str, Data] = {}
     for begin, end in parts:
         line = line_at(begin.start())
         run, good, data = _block(text[begin.end() : end], line, source)
         label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
-        label = "" if len(parts) == 1 else label
-        series[distinct(label, series) if label else ""] = data if good > 0 else unanswered(run)
-    return series
+        yield "" if len(parts) == 1 else label, data if good > 0 else unanswered(run)
 
 
 def _block(body: str, line: int, source: Source) -> tuple[Run, int, Data]:
@@ -165,12 +143,22 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
 
 FORMATS = (
     Format(
-        "perf-gauge", "perf-gauge (text)", "histogram", (".txt",), sniff_text, read_text,
+        "perf-gauge", "perf-gauge (text)", "histogram", (".txt",),
+        either(
+            has_match(_BEGIN, r"^Request rate: \S+ per second", plain=plain),
+            has_match(r"^Done gauging performance|perf_gauge::", plain=plain),
+        ),
+        read_text,
         example="perf-gauge -c 4 -r 100 -d 60s http URL > out.txt",
     ),
     Format(
         "perf-gauge-prometheus", "perf-gauge (Prometheus metrics)", "histogram",
-        (".txt", ".prom"), sniff_metrics, read_metrics, unit="us",
+        (".txt", ".prom"),
+        either(
+            has_match(r"^# TYPE \w*latency_tm9\d(?:_9)? gauge"),
+            has_match(r"^# HELP error_latency Latency of failed requests", "success_latency"),
+        ),
+        read_metrics, unit="us",
         example="perf-gauge --continuous --prometheus GATEWAY … ; "
         "curl -s GATEWAY/metrics > metrics.txt",
     ),

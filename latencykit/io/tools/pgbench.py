@@ -8,26 +8,17 @@ transaction was due, and the column behind the stamp is how much later it began.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from latencykit._text import format_items
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
-from latencykit.io.build import (
-    data_from_points,
-    outcome_codes,
-    per_operation,
-    without_negative,
-)
+from latencykit.io.build import data_from_points, outcome_codes, samples_of
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _FAILED = ("failed", "serialization", "deadlock")
 _ROW = re.compile(
@@ -87,29 +78,23 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         words, _ = read_table(source, options, RowLayout(names, (), ("time",), " "))
         skipped = (words["time"] == "skipped").to_numpy()[: missing.size]
         outcome = outcome_codes(error=missing, dropped=missing & skipped)
+    scripts, code = np.unique(frame["script"].to_numpy(np.int64), return_inverse=True)
     columns: dict[str, Any] = {
         "duration": duration, "start": end - duration, "intended": intended, "outcome": outcome,
         "connection": frame["client"].to_numpy(np.int64),
-        "script": frame["script"].to_numpy(np.int64),
+        "code": code.reshape(-1) if scripts.size > 1 else None,
     }  # fmt: skip
-    columns, left_out = without_negative(columns, options)
-    scripts, code = np.unique(columns.pop("script"), return_inverse=True)
-    clients = np.unique(columns["connection"]).size or None
     spans = frame.groupby("client")["transaction"].agg(["min", "max"])
     expected = int((spans["max"] - spans["min"] + 1).sum())
     share = len(frame) / expected if expected else 1.0
-    notes = (*notes, *left_out)
     if share <= 0.98:  # transaction numbers have gaps
         note = f"the log is a sample of about {share:.0%} of the transactions (--sampling-rate)"
         notes += (f"{note}: a stall may be missing from it",)
     run = Run(
-        tool="pgbench", connections=clients, unit="us", unit_from="format", notes=notes, **facts
-    )
-    everything = Samples(run=run, **columns)
-    if scripts.size < 2:
-        return {"": everything}
-    labels = [f"script {number}" for number in scripts.tolist()]
-    return per_operation(everything, code.reshape(-1), labels)
+        tool="pgbench", connections=frame["client"].nunique() or None, unit="us",
+        unit_from="format", notes=notes, **facts,
+    )  # fmt: skip
+    return samples_of(columns, run, options, [f"script {number}" for number in scripts])
 
 
 def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -126,7 +111,7 @@ def read_intervals(source: Source, options: ReadOptions) -> dict[str, Data]:
         elif last:
             notes.append(CUT_LINE)
         elif line.strip():
-            refuse_line(source, options, number, "not an interval", "6 to 15 whole numbers")
+            options.refuse(source, number, "not an interval", "6 to 15 whole numbers")
     width = min((len(row) for row in rows), default=0)
     if not width:
         return {}

@@ -17,13 +17,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
-from latencykit.io.build import (
-    nanoseconds,
-    nanoseconds_of,
-    samples_of,
-    unit_in,
-    whole_nanoseconds,
-)
+from latencykit.io.build import nanoseconds, nanoseconds_of, samples_of, unit_in, whole_nanoseconds
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact, plain

@@ -7,23 +7,15 @@ pytest-benchmark every round where it was saved, else the quartiles.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    data_from_values,
-    distinct,
-    nanoseconds_of,
-)
+from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of
 from latencykit.io.sniffing import has_json_keys, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, line_numbers, plain
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")
@@ -50,11 +42,10 @@ def _mean_note(calls: int) -> tuple[str, ...]:
     return (f"each value is the mean of {calls:,} calls",) if calls > 1 else ()
 
 
-def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_pyperf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every benchmark but calibration runs and warm-ups, as pyperf does."""
     record = json_text.load(source)
     common: dict[str, object] = record.get("metadata") or {}
-    series: dict[str, Data] = {}
     for benchmark in json_text.entry(record, "benchmarks", source, list):
         facts: dict[str, Any] = common | (benchmark.get("metadata") or {})
         unit = _PYPERF_UNITS.get(str(facts.get("unit", "second")), "none")
@@ -71,17 +62,14 @@ def read_pyperf(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
             loop="closed", measure="service", corrected="none", connections=1, unit=unit,
             notes=_mean_note(loops),
         )  # fmt: skip
-        name = distinct(str(facts.get("name") or ""), series)
-        series[name] = data_from_values(nanoseconds_of(values, unit), run)
-    return series
+        yield str(facts.get("name") or ""), data_from_values(nanoseconds_of(values, unit), run)
 
 
-def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_pytest(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every benchmark: one value per round, in seconds per call."""
     record = json_text.load(source)
     benchmarks: list[dict[str, object]] = json_text.entry(record, "benchmarks", source, list)
     names = [str(benchmark.get("name")) for benchmark in benchmarks]
-    series: dict[str, Data] = {}
     for name, benchmark in zip(names, benchmarks, strict=True):
         stats = json_text.entry(benchmark, "stats", source)
         iterations = int(stats.get("iterations") or 1)
@@ -92,20 +80,18 @@ def read_pytest(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         )  # fmt: skip
         label = name if names.count(name) == 1 else str(benchmark.get("fullname", name))
         if stats.get("data"):
-            series[label] = data_from_values(nanoseconds_of(stats["data"], "s"), run)
+            yield label, data_from_values(nanoseconds_of(stats["data"], "s"), run)
             continue
         reported = {kind: stats.get(key) for kind, key in _STATS.items()}
         points = {p: stats.get(key) for p, key in _QUARTILES.items()}
         run = run.with_notes(_HINT)
-        series[label] = data_from_points(points, stats.get("rounds"), reported, run, "s")
-    return series
+        yield label, data_from_points(points, stats.get("rounds"), reported, run, "s")
 
 
-def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_pyperf_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the mean of every benchmark, and what ``--stats`` prints above it."""
     text = plain(source.text())
     line_at = line_numbers(text)
-    series: dict[str, Data] = {}
     begin = 0
     means = [*_PYPERF_MEAN.finditer(text)]
     ends = [*(mean.start() for mean in means[1:]), len(text)]
@@ -132,14 +118,11 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
             tool="pyperf", loop="closed", measure="service", corrected="none", connections=1,
             unit="ns", notes=("pyperf -o out.json keeps every value: the distribution",),
         )  # fmt: skip
-        name = distinct(name or "", series) if name or series else ""
-        series[name] = data_from_points(points, count, stats, run)
-    return series
+        yield name or "", data_from_points(points, count, stats, run)
 
 
-def read_pytest_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every row of every table that pytest-benchmark prints."""
-    series: dict[str, Data] = {}
     columns: list[str] = []
     unit, cells = "s", re.compile("")
     for number, line in enumerate(plain(source.text()).split("\n"), 1):
@@ -170,9 +153,7 @@ def read_pytest_text(source: Source, options: ReadOptions) -> dict[str, Data]:  
             stats = {names[k]: v for k, v in times.items() if k in names}
             points = {50.0: times.get("Median")}
             count = int(row["Rounds"]) if row.get("Rounds", "").isdigit() else None
-            name = distinct(match["name"] if match else "", series)
-            series[name] = data_from_points(points, count, stats, run, unit)
-    return series
+            yield match["name"] if match else "", data_from_points(points, count, stats, run, unit)
 
 
 FORMATS = (

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _BEGIN = r"^[ \t]{0,9}(?:\|[ \t]{0,99})?"
 _NEXT = r"[ \t]{0,99}[|,]"
@@ -33,30 +29,26 @@ _LATENCY = (
 )
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every task's latency, service time and processing time."""
-    points: defaultdict[tuple[str, str], dict[float, float]] = defaultdict(dict)
+    points: defaultdict[tuple[str, str, str], dict[float, str]] = defaultdict(dict)
     errors: dict[str, str] = {}
-    units: dict[tuple[str, str], str] = {}
     for level, what, cell, value, unit in _ROW.findall(text_of_run(source, _HEADING)):
         task = cell.strip()
         if not level:
             errors[task] = value
-        elif unit_in(unit):
-            points[task, what][float(level)] = float(value)
-            units[task, what] = unit_in(unit) or ""
-    series: dict[str, Data] = {}
-    for (task, what), values in points.items():
+        elif time := unit_in(unit):
+            points[task, what, time][float(level)] = value
+    for (task, what, unit), values in points.items():
         response = what == "latency"
         run = Run(
-            tool="Rally", measure="response" if response else "service", unit=units[task, what],
+            tool="Rally", measure="response" if response else "service", unit=unit,
             corrected="schedule" if response else "none", unit_from="file",
         )  # fmt: skip
         if float(errors.get(task, 0)):
             run = run.replace(failures_known=False)
             run = run.with_notes(f"{errors[task]} % of its requests failed, of a number not stated")
-        series[f"{task} {what}".strip()] = data_from_points(values, None, {}, run, run.unit)
-    return series
+        yield f"{task} {what}".strip(), data_from_points(values, None, {}, run, unit)
 
 
 FORMATS = (

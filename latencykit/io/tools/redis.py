@@ -28,7 +28,6 @@ from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
-    distinct,
     histogram_of_both,
     histogram_of_payload,
     in_nanoseconds,
@@ -39,14 +38,13 @@ from latencykit.io.build import (
     printed_rows,
 )
 from latencykit.io.sniffing import certain, has_json_keys, has_match
-from latencykit.io.source import Confidence, Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from latencykit._typing import JSONObject
-    from latencykit.io.source import Data, Head, ReadOptions, Source
 
 _TOTALS = "Totals"
 _MEMTIER_HINT = "--json-out-file contains the full distribution"
@@ -202,17 +200,16 @@ def sniff_text(head: Head) -> Confidence:
     )
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_text(source: Source, options: ReadOptions) -> Series:
     """Read one series per test."""
-    series: dict[str, Data] = {}
+    none = True
     for test in _tests(plain(source.text()).split("\n"), source, options):
-        data = _test_data(test, source)
-        if data is not None:
-            series[distinct(test.name, series)] = data
-    if not series:
+        if (data := _test_data(test, source)) is not None:
+            none = False
+            yield test.name, data
+    if none:
         expected = "a distribution, a summary or a p50"
         raise source.corrupt(None, "it contains no latencies", expected, _HINT)
-    return series
 
 
 def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_Test]:
@@ -253,7 +250,7 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
         elif _IMPORTANT.search(line):
             expected = "a line that redis-benchmark prints"
         if expected and number < len(lines):
-            refuse_line(source, options, number, f"{printable(line.strip())!r}", expected)
+            options.refuse(source, number, f"{printable(line.strip())!r}", expected)
     yield test
 
 
@@ -344,11 +341,10 @@ def sniff_csv(head: Head) -> Confidence:
     return Confidence.LIKELY if lines and all(map(old.fullmatch, lines)) else Confidence.NO
 
 
-def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
+def read_csv(source: Source, options: ReadOptions) -> Series:
     """Read one summary per test."""
-    series: dict[str, Data] = {}
     columns: list[str] = []
-    lines = source.text().split("\n")
+    lines, none = source.text().split("\n"), True
     for number, line in enumerate(lines, 1):
         if not line.startswith('"'):
             continue  # warnings of the tool
@@ -361,18 +357,18 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         if not line.rstrip().endswith('"') or unlike or len(values) < len(row) - 1:
             if number < len(lines):
                 seen, expected = f"{printable(line)!r}", "a test and its numbers"
-                refuse_line(source, options, number, seen, expected)
+                options.refuse(source, number, seen, expected)
             continue
         stats = dict(zip(columns[2:], values[1:], strict=False))
         data = _test_data(_Test(row[0], rate=values[0], stats=stats), source)
         if data is not None:
-            series[distinct(row[0], series)] = data
-    if not series:
+            none = False
+            yield row[0], data
+    if none:
         seen = "this version's --csv prints throughput only"
         if columns:
             seen = "it has no test below the heading"
         raise source.corrupt(None, seen, "latencies", _HINT)
-    return series
 
 
 FORMATS = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +16,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, in_nanoseconds, nanoseconds_of, printed_rows
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
 
 _ROW = re.compile(r"^[ \t]*(\d+\.\d+)\s+\|[* ]*\s(\d+)\s*$", re.MULTILINE)
 _STEP = math.log(100_000 / 0.001) / 1023

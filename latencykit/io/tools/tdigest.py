@@ -20,7 +20,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import histogram_of_sketch
 from latencykit.io.sniffing import certain
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import varints
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from latencykit._typing import JSONObject
     from latencykit.core.histogram import Histogram
     from latencykit.io.build import SketchBuckets
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 
 _MAGIC = (b"\0\0\0\1", b"\0\0\0\2")

@@ -21,14 +21,13 @@ from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import Schema, messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from latencykit._typing import AnyArray, JSONObject
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
 _MOST = 64  # attributes that become columns: those of most spans
 _SHOWN = 8  # operations that a note names

@@ -8,17 +8,13 @@ clock: it never falls and its steps differ, as those of the values of a printed 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.io.build import base_unit, nanoseconds_of, samples_of, whole_nanoseconds
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.source import Confidence, Format
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 
 _HEADER = re.compile(
     r"#?\s*(?P<time>S?TIME|END|START|TS)(?:\s?\(?(?P<clock>ns|us|ms|s)\)?)?\s+"

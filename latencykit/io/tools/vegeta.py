@@ -18,27 +18,24 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.core.samples import Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
 from latencykit.io.build import (
     data_from_points,
-    distinct,
     further_columns,
     histogram_of_both,
     mixed_note,
     nanoseconds_of,
     outcome_codes,
-    per_operation,
     percentiles_in,
+    samples_of,
     unanswered,
-    without_negative,
 )
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format, refuse_line
+from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, plain, sections, text_of_run
 from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
 from latencykit.units import format_duration, parse_duration
@@ -47,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
 
     Columns = dict[str, Any]
 
@@ -215,7 +210,7 @@ def _parsed(
             valid = None
         if not valid:
             seen = "an object without a proper timestamp, latency and code"
-            refuse_line(source, options, number, seen, "a result of vegeta")
+            options.refuse(source, number, seen, "a result of vegeta")
             continue
         stamps.append(stamp)
         rows.append((latency, code, error, attack))
@@ -248,11 +243,10 @@ def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[
         timeouts = [TIMED_OUT.search(text) is not None for text in errors]
         late = bad & np.array(timeouts or [False], np.bool_)[error]
     given["outcome"] = outcome_codes(error=bad, timeout=late)
-    columns, left_out = without_negative(given, options)
-    code, further = columns.pop("attack", None), columns.pop("columns", {})
-    run = _paced(columns["start"], columns["duration"]).with_notes(*notes, *left_out)
-    samples = Samples(run=run, **columns).with_columns(further)
-    return {"": samples} if code is None else per_operation(samples, code, attacks)
+    good = given["duration"] >= 0
+    run = _paced(given["start"][good], given["duration"][good]).with_notes(*notes)
+    given["code"] = given.pop("attack", None)
+    return samples_of(given, run, options, attacks)
 
 
 def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
@@ -294,13 +288,12 @@ _ANEW = "run vegeta report anew"
 _REPORT_KEYS = ("latencies", "bytes_in", "status_codes", "success", "requests")
 
 
-def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read each report; of those that ``-every`` made of one attack, the last."""
     documents, notes = json_text.documents(source)
     last = {str(record.get("earliest")): record for record in documents}
-    series: dict[str, Data] = {}
+    name = "" if len(last) == 1 else "attack"
     for record in last.values():
-        name = "" if len(last) == 1 else distinct("attack", series)
         latencies = json_text.entry(record, "latencies", source)
         total = json_text.entry(record, "requests", source, int)
         stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
@@ -321,10 +314,9 @@ def read_report_json(source: Source, options: ReadOptions) -> dict[str, Data]:  
         if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
             edges, counts = zip(*sorted(buckets.items()), strict=True)
             highs = [*edges[1:], max(stats["max"], edges[-1])]
-            series[name] = histogram_of_both(points, highs, counts, stats, run)
+            yield name, histogram_of_both(points, highs, counts, stats, run)
         else:
-            series[name] = _of_points(points, good, stats, run)
-    return series
+            yield name, _of_points(points, good, stats, run)
 
 
 def _of_points(points: dict[float, float], good: int, stats: dict[str, float], run: Run) -> Data:
@@ -360,12 +352,11 @@ def _with_failures(
     return run, max(total - failed, 0)
 
 
-def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every report; of those that ``-every`` draws over each other, the last."""
     parts = sections(source, _REQUESTS)
     if _CLEARED in source.text():
         parts = parts[-1:]
-    series: dict[str, Data] = {}
     for part in parts:
         rows: dict[str, dict[str, float]] = {}
         for row in _REPORT_ROW.finditer(part.text):
@@ -393,10 +384,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         texts = [line for _, line in below(part.text, "Error Set:")]
         run, good = _with_failures(run, int(requests["total"]), codes, share, texts)
         stats, points = _stats_and_points(rows["Latencies"])
-        series["" if len(parts) == 1 else distinct("attack", series)] = _of_points(
-            points, good, stats, run
-        )
-    return series
+        yield "" if len(parts) == 1 else "attack", _of_points(points, good, stats, run)
 
 
 def _numbers_of(row: re.Match[str]) -> dict[str, float]:
@@ -445,7 +433,7 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
         if number == lines[-1][0] and not part.text.endswith("\n"):
             notes.append(CUT_LINE)
         else:
-            refuse_line(source, options, number, seen, expected)
+            options.refuse(source, number, seen, expected)
 
     spectrum = parse_spectrum(lines, fail)
     if not spectrum.counts or not spectrum.counts[-1]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io.build import (
     data_from_points,
-    distinct,
     histogram_of_both,
     in_nanoseconds,
     mixed_note,
@@ -31,13 +30,9 @@ from latencykit.io.build import (
 )
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.sniffing import has_match
-from latencykit.io.source import Format
-from latencykit.io.text_reports import blocks, command_of, fact, plain, sections
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
+from latencykit.io.text_reports import Section, blocks, command_of, fact, plain, sections
 from latencykit.units import parse_duration
-
-if TYPE_CHECKING:
-    from latencykit.io.source import Data, ReadOptions, Source
-    from latencykit.io.text_reports import Section
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
 _DURATION = r"(-?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)(?:us|ms|s|m|h))"
@@ -115,9 +110,8 @@ def _report_of(part: Section) -> tuple[Run, dict[str, float], int | None, int]:
     return run, stats, int(closing[1]) if closing else None, mixed
 
 
-def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the distribution of every run; replies that came too late are censored."""
-    series: dict[str, Data] = {}
     for part, name in _named_runs(source):
         run, stats, requests, mixed = _report_of(part)
         run = run.replace(tool="wrk", loop="closed", measure="response", corrected="tool")
@@ -128,7 +122,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         count = None if requests is None else requests - mixed - run.timeouts
         if count is not None and count <= 0:
             if not mixed:
-                series[distinct(name, series)] = unanswered(run)
+                yield name, unanswered(run)
                 continue
             count = 0  # the values are those of the failed ones
         title, points = _TITLE.search(part.text), dict[float, float]()
@@ -142,17 +136,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
         if points and run.timeouts and isinstance(data, Histogram):
             bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
             data = replace(data, censored=run.timeouts, censored_at=bound)
-        series[distinct(name, series)] = data
-    return series
+        yield name, data
 
 
-def read_wrk2(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_wrk2(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the spectra of every run: ``corrected``, then ``uncorrected``."""
-    series: dict[str, Data] = {}
     for part, name in _named_runs(source):
         for kind, data in _spectra(part).items():
-            series[distinct(f"{name} {kind}".strip(), series)] = data
-    return series
+            yield f"{name} {kind}".strip(), data
 
 
 def _spectra(part: Section) -> dict[str, Data]:

@@ -21,12 +21,7 @@ from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    nanoseconds,
-    printed_rows,
-    samples_of,
-)
+from latencykit.io.build import data_from_points, nanoseconds, printed_rows, samples_of
 from latencykit.io.rows import line_chunks
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
