@@ -139,12 +139,13 @@ class LimitEvidence:
         if not blocks:
             return None
         self.sides[0].extend(blocks)
-        self._beyond.append(float(np.mean(np.concatenate(blocks) > self.limit)))
+        sizes, beyond = np.array([b.size for b in blocks]), np.concatenate(blocks) > self.limit
+        self._beyond.append(float(beyond.mean()))
         # A batch counts at most twofold, so that a dozen of them is needed.
         bets = np.array(RULES.stakes) / self.share * (self._beyond[-1] - self.share)
         self._over += np.log1p(np.minimum(bets, 1.0))
-        beyond = np.array([np.mean(block > self.limit) for block in blocks]) - self.share
-        self._under += np.log1p(-np.outer(RULES.stakes, beyond) / (1 - self.share)).sum(axis=1)
+        parts = np.bincount(ragged(sizes)[0], beyond) / sizes - self.share
+        self._under += np.log1p(-np.outer(RULES.stakes, parts) / (1 - self.share)).sum(axis=1)
         if _log_mean(self._over) > RULES.failing:
             return "failed"
         return "passed" if _log_mean(self._under) > RULES.passing else None

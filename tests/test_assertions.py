@@ -28,7 +28,7 @@ from latencykit.assertions import (
     UndecidedWarning,
 )
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
-from tests.benchmarks.assertions import WORLDS, compared, limited
+from tests.benchmarks.assertions import WORLDS, busy, compared, flaky, limited
 
 ROOT = Path(__file__).parents[1]
 MODULE = "latencykit.pytest_plugin"
@@ -407,3 +407,15 @@ def test_waiting_for_threads_of_its_own_is_not_the_machine():
         assert ["threads of their own?" in str(w.message) for w in caught] == [True] * (
             waits == [0, 1e6]
         )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::latencykit.assertions.UndecidedWarning")
+@pytest.mark.parametrize("name", [*flaky(Latency(), 1.0)])
+def test_flaky_assertions_as_they_should_have_been(name):
+    """`python -m tests.benchmarks.assertions --only rebuilt` runs each 200 times."""
+    results = []
+    with busy(2):
+        for _ in range(3):
+            flaky(Latency(on_result=results.append), 1.0)[name]()
+    assert len(results) == 3
