@@ -61,6 +61,22 @@ def test_a_stall_at_the_end_of_the_run() -> None:
     assert len(timed) == pytest.approx(1200, abs=2), "no slot lies behind the run's end"
 
 
+@pytest.mark.parametrize("connections", [1, 8])
+def test_a_backlog_that_outlives_the_run_owes_no_more_requests(connections: int) -> None:
+    frozen = Server("1ms", stalls=[Stall(100, 100)], ideal=True)  # to the end of the run
+    naive = catch_up_loop(frozen, rate=100, duration=200, connections=connections)
+    timed = lk.retime(naive, rate=100)
+    assert len(timed) == len(naive) == 20_000
+    assert timed.intended is not None
+    assert timed.intended.max() < 200e9
+    drains = lk.simulate.open_loop(Server("1ms", stalls=[Stall(100, 100)]), fixed(100, 200))
+    p50, p75 = timed.histogram().percentile([50, 75]) / 1e9
+    assert p50 == pytest.approx(0.001, rel=1e-3)
+    if connections == 1:  # one after the other, as a server with one worker drains its queue
+        assert p75 == pytest.approx(np.percentile(drains.response, 75) / 1e9, rel=1e-3)
+        assert round(p75, 1) == 55.0
+
+
 def test_pacing_that_drifts_is_not_lateness() -> None:
     start = np.cumsum(np.full(3000, 10.2e6))
     timed = lk.retime(lk.Samples(start=start, duration=np.full(3000, 1e6)), rate=100)
