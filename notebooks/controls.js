@@ -34,8 +34,8 @@ function curveOf(sorted, nines) {
   return points;
 }
 
-// The highest percentile whose two-sided 95 % interval has an upper end.
-export const highestSupported = (n) => 100 * 0.025 ** (1 / n);
+// The highest percentile that ten requests lie above.
+export const highestSupported = (n) => 100 * Math.max(0, 1 - 10 / n);
 const ninesOf = (p) => -Math.log10(1 - p / 100);
 
 export function ranksOfInterval(n, q) {
@@ -94,20 +94,20 @@ export function connected(connections) {
   return times.sort();
 }
 
-// Service and response times (s) at the till, one customer after the other (Lindley's recursion).
-export function till(busy, slow, customers = 20000) {
-  const draw = once("till", () => {
-    const next = random(3);
-    return Array.from({ length: 3 }, () => Float64Array.from({ length: 40000 }, next));
-  });
-  const work = 30 + 1.5 * slow, service = new Float64Array(customers), response = new Float64Array(customers);
-  let wait = 0;
-  for (let k = 0; k < customers; k++) {
-    service[k] = draw[0][k] < slow / 100 ? 180 : 30;
-    response[k] = wait + service[k];
-    wait = Math.max(0, response[k] + (work / busy) * Math.log(1 - draw[1][k]));
+// Percentiles (s) of service and response time at the till, exact to half a second: the wait is a geometric sum of
+// residual service times (Pollaczek and Khinchine), summed up by Panjer's recursion.
+export function till(busy, slow, step = 0.5) {
+  const share = slow / 100, unit = step / (30 + 150 * share), n = 20000, first = 30 / step, last = 180 / step;
+  const wait = new Float64Array(n), below = new Float64Array(n);
+  const sum = (from, to) => (to < 0 ? 0 : below[to]) - (from <= 0 ? 0 : below[from - 1]);  // of wait[from … to]
+  for (let k = 0; k < n; k++) {
+    const near = sum(k - first, k - 1) + sum(k - first + 1, k - 1), far = sum(k - last, k - first - 1) + sum(k - last + 1, k - first);
+    wait[k] = ((k ? 0 : 1 - busy) + (busy * unit * (near + share * far)) / 2) / (1 - (busy * unit) / 2);
+    below[k] = (k ? below[k - 1] : 0) + wait[k];
   }
-  return { service: service.sort(), response: response.sort() };
+  const at = (k) => (k < 0 ? 0 : below[k]), of = (k) => (1 - share) * at(k - first) + share * at(k - last);
+  const response = (p) => { let low = 0, high = n - 1; while (low < high) { const mid = (low + high) >> 1; if (of(mid) < p / 100 - 1e-12) low = mid + 1; else high = mid; } return low * step; };
+  return { service: (p) => (p <= 100 - slow ? 30 : 180), response };
 }
 
 // Sorted latencies (ms) with mean 10 and standard deviation 5: `slow` % take one long time, and the others spread evenly around
@@ -243,8 +243,9 @@ export const PICTURES = {
     x: "nines", nines: 3, y: [20, 5000], unit: seconds, label: "percentile of customers", names: { busy: "share of the time that she is busy", slow: "slow customers, %" },
     draw({ busy, slow }) {
       const { service, response } = till(busy, slow);
-      return { lines: [{ points: curveOf(service, 3), colour: GREY, name: "service time" }, { points: curveOf(response, 3), colour: BLUE, name: "response time" }],
-        text: `p99 of the service time ${thousands(percentile(service, 99))} s, p99 of the response time ${thousands(percentile(response, 99))} s.` };
+      const curve = (of) => Array.from({ length: 301 }, (_, k) => [k / 100, of(100 * (1 - 10 ** (-k / 100)))]);
+      return { lines: [{ points: curve(service), colour: GREY, name: "service time" }, { points: curve(response), colour: BLUE, name: "response time" }],
+        text: `p99 of the service time ${thousands(service(99))} s, p99 of the response time ${thousands(response(99))} s.` };
     },
   },
 };

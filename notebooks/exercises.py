@@ -625,4 +625,50 @@ EXERCISES = {
         "count": "The mean follows from the counts, but for the width of the buckets.",
         "another word": "Everything that is a place in the sorted list, or a sum over it, follows from the counts. One of the four words does not.",
     }),
+    "13.1": Exercise(1000 / 3, 4, "/s", (
+        "While every request fails, each of them is sent as often as its client tries.",
+        "The queue gets shorter if fewer requests arrive than the service answers: new requests × tries < 1,000 per second.",
+        "1000 / 3",
+    ), {
+        1000: "That is what the service answers. A request that fails arrives more than once.",
+        250: "That is for four tries: one request and three retries. Here it is three in all.",
+        500: "That is for two tries. Here it is three in all.",
+        666.7: "That is how many of 1,000 places the retries take. Asked is how many new requests there may be.",
+        3000: "That multiplies. More arrive than are new, so there must be fewer new ones than are answered.",
+        700: "That is the load of the lesson, at which it is trapped.",
+    }, (
+        "The queue gets shorter from more on: three times so many are fewer than 1,000.",
+        "Three times so many are more than the service answers, so the queue grows.",
+    )),
+    "13.2": Exercise(1.5, 0.03, "", (
+        "The function returns two things: the response times, and the sends per request.",
+        "At half the load the hedge has more to do than 5 %: requests that wait in a queue are hedged, too.",
+        "hedge(0.5, P95)[1]",
+    ), {
+        1.05: "That is with the budget of 5 %, or if nobody had to wait in a queue.",
+        1.07: "That is at a tenth of the load.",
+        1.99: "That is at 70 % of the load, where nearly every request is sent twice.",
+        1.16: "That is at 30 % of the load.",
+        0.5: "Those are the second requests. Each request is also sent a first time.",
+        2: "That would be every request sent twice. At half the load some are answered in time.",
+    }, (
+        "Too few: a queue makes more requests late than the 5 % of an idle replica.",
+        "Too many: at half the load about half of the requests are answered before their hedge.",
+    )),
+    "13.3": Exercise(42.9, 0.5, "%", (
+        "A budget of b lets each request be followed by b retries on average, at most.",
+        "700 requests per second and their retries are 700 × (1 + b). When is that 1,000?",
+        "100 * (1000 / 700 - 1)",
+    ), {
+        30: "That is the room that is left, as a share of 1,000. A budget is a share of the requests, which are 700.",
+        70: "That is the load. Asked is how much the retries may add to it.",
+        300: "That is how many retries per second fit. Asked is their share of the 700 requests, in per cent.",
+        142.9: "That is all that arrives, as a share of the 700. Asked are the retries alone.",
+        10: "That is the budget of the lesson, with which 770 per second arrive.",
+        100: "Then 1,400 per second arrive.",
+        400: "That is without a budget: four tries.",
+    }, (
+        "With that budget fewer than 1,000 per second arrive.",
+        "With less more than 1,000 per second arrive already.",
+    )),
 }  # fmt: skip

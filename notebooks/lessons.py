@@ -41,17 +41,24 @@ MODEL_ANSWERS = {
     "9.4": "Requests of one run share its conditions, so they are not independent of each other. A "
     "hundred thousand requests from five runs are five observations of what varies between runs. A "
     "test that treats them as independent finds differences between equal sides.",
-    "10.4": "The two runs differ in rate and there is one run per side, so the difference of the "
-    "medians has three possible causes: the system, the load, or chance. I would measure both at the "
-    "same rate, five times each and in turn, with an open loop.",
+    "10.4": "'Better' is a word about two systems, and the files are about two runs. They differ in rate, "
+    "and there is one run per side, so the difference of the medians has three possible causes: the "
+    "system, the load, or chance. A tool that prints 'worse' says so of these requests. I would measure "
+    "both at the same rate, five times each and in turn, with an open loop.",
     "11.4": "One pause is one piece of evidence, however many requests it delayed. Somebody was "
     "active in those ten seconds, and that user has nearly all of the slow requests. I would "
     "wait until several pauses, at different times, hit this user far more often than the user's "
     "share of the requests at those times.",
     "12.4": "For example: 'We recorded how late a Java program woke up, 10,217 times in 11 s. The "
-    "median was 0.05 ms. p99 was 38 ms, but four stalls of up to 70 ms caused nearly all of the tail: "
-    "p99 is based on three moments, and nothing above the median is certain. We do not know how often "
-    "such stalls occur in an hour.'",
+    "median was 0.05 ms. p99 was 38 ms. The tail comes from pauses of up to 70 ms: the four stalls that "
+    "the log shows contain 57 % of what lies above p99, and pauses in the seconds beside the first of "
+    "them the rest. So p99 is based on few moments, and nothing above the median is certain. We do not "
+    "know how often such pauses occur in an hour.'",
+    "13.4": "It can be a metastable failure: something overloaded the service for a moment, the clients timed "
+    "out and tried again, and these retries kept it overloaded after the load was back to normal. It "
+    "answered all the time, but always requests that were given up. The restart emptied the queue. I would "
+    "give retries a budget and jitter, drop requests whose deadline has passed, refuse what would wait too "
+    "long, and test that the service recovers from a stall at the load of its worst hour.",
 }
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

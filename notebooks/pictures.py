@@ -151,12 +151,11 @@ def dashboard_line(windows):
 
 
 def layout_widths():
-    """How far a value can be from what each layout says of it, as a share of the value."""
+    """How wide the widest range is in which each layout leaves a value, as a share of the value."""
     found = {f"HDR, {d} digits": 2.0 / 2 ** np.ceil(np.log2(2 * 10**d)) for d in (1, 2, 3, 4)}
-    for scale in (3, 4, 5, 6):
-        base = 2 ** (2.0**-scale)
-        found[f"OpenTelemetry scale {scale}"] = (base - 1) / (base + 1)
-    return found | {"DDSketch, 1 %": 0.01}
+    found |= {f"OpenTelemetry, scale {scale}": 2 ** (2.0**-scale) - 1 for scale in (3, 4, 5, 6)}
+    schema = max(s for s in range(9) if 2 ** (2.0**-s) >= 1.1 - 0.01)  # the finest with this factor or more
+    return found | {"Prometheus native, factor 1.1": 2 ** (2.0**-schema) - 1, "DDSketch, 1 %": 1.01 / 0.99 - 1}
 
 
 def kept_by_layouts(times):
@@ -164,14 +163,14 @@ def kept_by_layouts(times):
     p99 = nearest_rank(times, 99)
     ranges = {"Prometheus, default": _around(np.array([5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000.0]), p99)}
     ranges["t-digest, 100 clusters"] = _digest_cluster(np.sort(times), 0.99, 100)
-    growth = {"OpenTelemetry, scale 3": 2 ** (1 / 8), "DDSketch, 1 %": 1.01 / 0.99, "HDR, 2 digits": None, "HDR, 3 digits": None}
-    for k, (name, base) in enumerate(growth.items()):
+    growth = {"Prometheus, native": 2 ** (1 / 8), "OpenTelemetry, scale 3": 2 ** (1 / 8), "DDSketch, 1 %": 1.01 / 0.99, "HDR, 2 digits": None, "HDR, 3 digits": None}
+    for name, base in growth.items():
         if base:
             ranges[name] = tuple(base ** (np.floor(np.log(p99) / np.log(base)) + np.array([0, 1])))
         else:
-            h = lk.Histogram.of([p99], digits=k, unit="ms")
+            h = lk.Histogram.of([p99], digits=int(name[5]), unit="ms")
             ranges[name] = h.to_frame()[["low", "high"]].iloc[0]
-    _, ax = plt.subplots(figsize=(7.6, 2.9), layout="constrained")
+    _, ax = plt.subplots(figsize=(7.6, 3.2), layout="constrained")
     for place, (name, (low, high)) in enumerate(ranges.items()):
         ax.barh(place, max(high - low, 1.5), left=low, height=0.5, color=GREY)
         ax.text(high + 6, place, f"{low:.1f} to {high:.1f} ms: {(high - low) / p99:.1%}", va="center", fontsize=8.5)
@@ -257,17 +256,36 @@ def sharing_panel(ax, together):
     ax.set_ylim(0, 105)
 
 
+def page_panel(by_length, lengths):
+    """Return a picture of the share of users who meet a slow request, per log, for a page of some seconds."""
+
+    def draw(ax, seconds):
+        shares = [of[list(lengths).index(seconds)] for of in by_length.values()]
+        bars = ax.barh(list(by_length), shares, color=BLUE, height=0.5)
+        ax.bar_label(bars, [f"{share:.0f} %" for share in shares], padding=3)
+        ax.axvline(63, color=GREY, linestyle=(0, (5, 3)))
+        tidy(ax, f"a page that takes {seconds} s", "% of users (dashed: independent)")
+        ax.set_xlim(0, 80)
+        ax.invert_yaxis()
+
+    return draw
+
+
 def met_by_users(log, n):
     """Share (%) of users with `n` requests of whom one lies above the log's p99: independent, and by its intervals."""
     p99 = log.histogram().percentile(99)
     return [100 * lk.fan_out(log, n, independent=alone).share_above(p99) for alone in (True, False)]
 
 
-def _lognormal(n=200_000):
+def lognormal_quantiles(n):
+    """Return the quantiles of a lognormal distribution (median 1, sigma 1), in ascending order."""
     from scipy import special
 
-    ordered = np.exp(special.ndtri((np.arange(n) + 0.5) / n))
-    return ordered, 1 - np.arange(1, n + 1) / n
+    return np.exp(special.ndtri((np.arange(n) + 0.5) / n))
+
+
+def _lognormal(n=200_000):
+    return lognormal_quantiles(n), 1 - np.arange(1, n + 1) / n
 
 
 def hedging(shared):
@@ -500,10 +518,30 @@ def answered_only(samples):
 
 
 def till_at(busy, customers=200_000, slow=0.01):
-    """Response times (s) at a till that is busy for a share of the time."""
+    """Simulated response times (s) at a till that is busy for a share of the time."""
     work = 30 + 150 * slow
     server = lk.simulate.Server(lk.simulate.mixture((1 - slow, "30s"), (slow, "180s")))
     return lk.simulate.open_loop(server, lk.simulate.poisson(busy / work, customers * work / busy, seed=5)).values / 1e9
+
+
+class till_curve:
+    """The response time (s) at a till that is busy for a share of the time: mean and percentiles, exact to half a second.
+
+    The wait is a geometric sum of residual service times (Pollaczek and Khinchine), here on a grid.
+    """
+
+    def __init__(self, busy, slow=0.01, step=0.5, n=1 << 16):
+        left = np.where(np.arange(n) * step < 30, 1.0, np.where(np.arange(n) * step < 180, slow, 0.0))
+        residual = (left + np.roll(left, 1)) / 2 * step / (30 + 150 * slow)  # each cell to its two ends
+        residual[0] = 0.5 * step / (30 + 150 * slow)
+        wait = np.fft.irfft((1 - busy) / (1 - busy * np.fft.rfft(residual)), n)
+        response = (1 - slow) * np.roll(wait, round(30 / step)) + slow * np.roll(wait, round(180 / step))
+        self._step, self._below = step, np.cumsum(response)
+        self.mean = float(response @ (np.arange(n) * step))
+
+    def percentile(self, p):
+        """Return the response time at percentile p, a number or an array."""
+        return self._step * np.searchsorted(self._below, np.asarray(p) / 100 - 1e-12)
 
 
 def cashier_service(n=10_000):
@@ -516,8 +554,8 @@ def pole(times, limit):
     _, ax = plt.subplots(figsize=(7.6, 3.6), layout="constrained")
     share = 100 * np.array(list(times))
     for values, colour, name in (
-        ([nearest_rank(t, 99) for t in times.values()], AMBER, "p99"),
-        ([t.mean() for t in times.values()], BLUE, "mean"),
+        ([t.percentile(99) for t in times.values()], AMBER, "p99"),
+        ([t.mean for t in times.values()], BLUE, "mean"),
     ):
         ax.plot(share, values, color=colour, marker=".", label=name)
         ax.text(share[-1] - 2, values[-1], name, color=colour, va="center", ha="right", weight="bold")
@@ -532,12 +570,10 @@ def pole(times, limit):
 
 def queue_panel(ax, busy, slow):
     """Percentile curves of service and response time at the till."""
-    times = till_at(busy, 20_000, slow / 100)
-    work = lk.simulate.mixture((1 - slow / 100, "30s"), (slow / 100, "180s"))(np.random.default_rng(0), 20_000)
     p = 100 * (1 - 10.0 ** -np.linspace(0, 3, 300))
     ax.set_xscale("percentile", nines=3)
-    for values, colour, name in ((times, BLUE, "response time"), (work / 1e9, GREY, "service time")):
-        ax.plot(p, nearest_rank(values, p), color=colour, linewidth=2, label=name)
+    ax.plot(p, till_curve(busy, slow / 100).percentile(p), color=BLUE, linewidth=2, label="response time")
+    ax.plot(p, np.where(p <= 100 - slow, 30, 180), color=GREY, linewidth=2, label="service time")
     tidy(ax, f"{busy:.0%} busy, {slow} % slow customers", "percentile of customers", "seconds")
     ax.set_yscale("log")
     ax.set_ylim(20, 5000)
@@ -665,6 +701,17 @@ def nights(values, changes):
     tidy(ax, "Sixty nightly runs", "night", "p99, ms")
     ax.set_ylim(0.85, 1.82)
     plt.show()
+
+
+def exact_size(runs, sides, level=0.05):
+    """How often (0..1) an exact test of ranks fires at `level` where the sides are equal: less, for its p-values have steps."""
+    from itertools import combinations
+
+    sums = np.array([sum(chosen) for chosen in combinations(range(1, 2 * runs + 1), runs)])
+    away = sums - runs * (2 * runs + 1) / 2
+    away = np.abs(away) if sides == 2 else away
+    p = (away[None, :] >= away[:, None] - 1e-9).mean(axis=1)
+    return float((p <= level + 1e-12).mean())
 
 
 def detection(runs, change, trials=300, noise=0.041, seed=21):
@@ -831,4 +878,46 @@ def chart_crimes():
         "B: 505 and 505": lk.Histogram.of(np.linspace(400, 507, 2000), unit="ms"),
     }
     lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Better: merge, then ask", subtitle="")
+    plt.show()
+
+
+# ------------------------------------------------------------------ lesson 13
+
+
+def hedge_over_load(hedges):
+    """Draw the p99 over the load of the replicas: without a hedge, with one, and with a budget for it."""
+    p99 = hedges["p99, ms"].unstack()
+    _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
+    for name, colour, dash, label in (("none", INK, "-", "no hedge"), ("hedge", AMBER, "-", "hedge"), ("budget", BLUE, (0, (5, 3)), "hedge, budget of 5 %")):
+        ax.plot(100 * p99.index, p99[name], color=colour, linestyle=dash, marker="o", markersize=4, label=label)
+    ax.set_yscale("log")
+    ax.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
+    tidy(ax, "The p99 of ten replicas", "load without hedges, % of what the replicas can do", "milliseconds")
+    ax.legend(frameon=False, loc="upper left")
+    plt.show()
+
+
+def answered_over_time(worlds):
+    """Draw the share of each second's requests that is answered in time, a panel per (due times, answered)."""
+    rows = -(-len(worlds) // 2)
+    _, axes = plt.subplots(rows, 2, figsize=(7.6, 0.6 + 1.7 * rows), sharex=True, sharey=True, layout="constrained", squeeze=False)
+    for ax, (name, (due, done)) in zip(axes.ravel(), worlds.items(), strict=True):
+        second = due.astype(int)
+        share = 100 * np.bincount(second, done) / np.bincount(second)
+        ax.stairs(share, np.arange(share.size + 1), baseline=None, color=BLUE, linewidth=1.8)
+        tidy(ax, name)
+        ax.set(xlim=(0, share.size), ylim=(-4, 104))
+    for ax in axes[-1]:
+        ax.set_xlabel("seconds")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("answered, %")
+    plt.show()
+
+
+def sends_over_time(worlds):
+    """Draw how many requests are sent in each tenth of a second, a panel per way to wait."""
+    for ax, (name, sent), colour in zip(panels(len(worlds), 2.8, sharey=True), worlds.items(), (AMBER, BLUE), strict=True):
+        tenths = np.bincount((10 * sent).astype(int), minlength=150)[40:150]
+        ax.stairs(tenths, np.arange(40, 151) / 10, color=colour, fill=True)
+        tidy(ax, name, "seconds", "sent per tenth of a second")
     plt.show()

@@ -238,7 +238,7 @@ def test_a_lesson_shows_nothing_below_a_question_before_its_answer(
     site: Path, address: str, browser: Any, width: int, scheme: str
 ):
     lessons = sorted(path.name for path in (site / "lessons").glob("[0-9]*.html"))
-    assert len(lessons) == 12
+    assert len(lessons) == 13
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     errors: list[str] = []

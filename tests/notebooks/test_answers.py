@@ -144,6 +144,9 @@ USUAL = {
     "12.1": [(10_000, "average"), (36_887, "upper end"), (1_000, "p99"), (100_100, "exact")],
     "12.2": [(0.00104, "omits"), (6.0, "maximum"), (4.02, "p90"), (5.8e-3, "unit")],
     "12.3": [("p99", "percentile"), ("mean", "follows"), ("maximum", "highest"), ("times", "One of the four")],
+    "13.1": [(1000, "more than once"), (250, "four tries"), (3000, "multiplies"), (2000 / 3, "places")],
+    "13.2": [(1.05, "budget"), (2, "sent twice"), (0.5, "first time"), (1.99, "70 %")],
+    "13.3": [(30, "share of 1,000"), (1000 / 7, "retries alone"), (300, "how many"), (400, "four tries")],
 }  # fmt: skip
 """Four wrong answers per exercise, from the mistakes that lead to them; None where no misconception is behind one."""
 
@@ -164,12 +167,12 @@ def test_usual_wrong_answers_are_named(fresh: Any, capsys: pytest.CaptureFixture
                 named[exercise] = named.get(exercise, 0) + 1
             fresh._hints.clear()
     assert min(named.values()) >= 3
-    assert len(USUAL) == 36
+    assert len(USUAL) == 39
 
 
 def test_every_other_wrong_number_gets_its_reason_and_a_hint(fresh: Any, capsys: pytest.CaptureFixture[str]) -> None:
     numeric = {name: one for name, one in fresh.EXERCISES.items() if isinstance(one.answer, int | float)}
-    assert len(numeric) == 33
+    assert len(numeric) == 36
     for exercise, one in numeric.items():
         for factor, reason in zip((0.63, 1.83), one.too, strict=True):
             given = round(one.answer * factor) if one.unit == "whole" else one.answer * factor

@@ -45,7 +45,7 @@ def test_a_committed_lesson_reads_well_without_being_run(name: str):
     cells = nbformat.read(ROOT / "notebooks" / name, 4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
-    assert max(len(cell.source.splitlines()) for cell in code) <= 8
+    assert max(len(cell.source.splitlines()) for cell in code) <= 14  # a simulation that is read as a whole
     assert all(len(line) <= 98 for cell in code for line in cell.source.splitlines())
     for cell, after in zip(cells, [*cells[1:], None], strict=True):
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
