@@ -158,7 +158,7 @@ def _lay(start: Ints, took: Ints, chain: Ints, interval: float, until: float) ->
     # What a later send makes up for is lateness; the rest was omitted, or less than an interval.
     excess = np.where(first, 0.0, np.diff(sent, prepend=sent[:1]) - interval)
     lag = _lindley(excess, first)
-    # Nothing is due after the end of the run: how far the sends outlast it is backlog, not omission.
+    # Nothing is due after the end of the run: what the sends outlast it by is backlog.
     final = np.append(first[1:], True)
     lag[final] = np.maximum(lag[final] - np.maximum(sent[final] - until, 0.0), 0.0)
     # The smallest lag from each send to the last of its connection.
