@@ -1,8 +1,15 @@
-"""Text for people: untrusted text made safe, URLs without secrets, plurals, and hints."""
+"""Text for people: URLs without secrets, plurals, hints; and the one writer of untrusted text.
+
+Names, tags and messages of files reach a terminal, Markdown, HTML, a script, CSV or a chart
+through a function of this module only: `printable`, `on_terminal`, `markdown_text`, `esc`,
+`script_json`, `guarded`, `plain`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import html
+import json
 import os
 import re
 import unicodedata
@@ -196,6 +203,43 @@ def guarded(text: str) -> str:
     ("'=cmd()", "a;'-1", 'a\\x1b[31m')
     """
     return re.sub(r"(^|;)(?=[=+\-@＝＋－＠])", r"\1'", printable(text, len(text)))
+
+
+def on_terminal(text: str) -> str:
+    r"""Return lines that no terminal takes for commands, whatever names are in them.
+
+    Examples
+    --------
+    >>> on_terminal("a\x1b[31m\nb")
+    'a\\x1b[31m\nb'
+    """
+    return "\n".join(printable(line, len(line)) for line in text.split("\n"))
+
+
+def prose(text: str, style: str, *, listed: bool = False) -> str:
+    """Return a sentence as it is written beside a table of this style, or as one of a list."""
+    return f"{'- ' * listed}{markdown_text(text)}" if style == "markdown" else text
+
+
+def esc(text: object, limit: int = 300) -> str:
+    r"""Return foreign text as HTML text, or as the value of a quoted attribute."""
+    return html.escape(printable(str(text), limit), quote=True)
+
+
+def attribute(document: str) -> str:
+    """Return a page of our own as an attribute in single quotes, of which it has the fewest."""
+    return document.replace("&", "&amp;").replace("'", "&#39;")
+
+
+def script_json(value: object) -> str:
+    r"""Return JSON for an inline script: ASCII without the characters that HTML interprets."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def plain(text: str, limit: int = 60) -> str:
+    r"""Return untrusted text that matplotlib draws literally: printable, without $ … $."""
+    return printable(text, limit).replace("$", r"\$")
 
 
 # ------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from latencykit._text import prose
 from latencykit.cli.options import (
     chart_option,
     format_option,
@@ -107,7 +108,7 @@ def command(
     else:
         if style != "csv":
             words = ctrlz_words(result, verdict=not test["check"])
-            click.echo("\n".join(words) + "\n")
+            print_text("\n".join(prose(word, style) for word in words) + "\n", style)
         print_text(ctrlz_text(result, style), style)
     return 0 if result.verdict in ("honest", "unknown") else 1
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from latencykit._text import brief_list, for_stream, markdown_text, printable, without_secrets
+from latencykit._text import brief_list, for_stream, on_terminal, printable, prose, without_secrets
 from latencykit.cli.inputs import expand
 from latencykit.cli.options import is_terminal, note, progress
 from latencykit.errors import InvalidArgumentError
@@ -42,6 +42,7 @@ def print_json(record: object) -> None:
 
 def print_text(text: str, style: str = "table") -> None:
     """Print a text for people; sentences are broken into lines where a terminal shows them."""
+    text = on_terminal(text)
     click.echo(for_stream(text, sys.stdout) if style == "table" else text)
 
 
@@ -70,10 +71,8 @@ def print_assumed_units(runs: Mapping[str, Run], style: str = "") -> None:
         text = f"{of}unit: {unit} (assumed; --unit states another)"
         if unit == "none":
             text = f"{of}unit: not stated (plain numbers; --unit ms makes them times)"
-        if style == "table":
-            print_text(text)
-        elif style == "markdown":
-            click.echo(f"{markdown_text(text)}\n")
+        if style in ("table", "markdown"):
+            print_text(prose(text, style) + "\n" * (style == "markdown"), style)
         else:
             note(text)
 
@@ -82,7 +81,7 @@ def print_sentences(texts: Iterable[str], style: str) -> None:
     """Print what follows from a table below it; with other outputs, as notes."""
     for text in texts:
         if style in ("table", "markdown"):
-            print_text(markdown_text(text) if style == "markdown" else text, style)
+            print_text(prose(text, style), style)
         else:
             note(text)
 
@@ -99,7 +98,7 @@ def print_written(record: JSONObject, style: str, text: str | None = None) -> No
 
         table = Table(style)
         table.add(record)
-        click.echo(table.render())
+        print_text(table.render(), style)
     elif text is not None:
         note(text)
     else:

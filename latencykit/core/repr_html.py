@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import math
 from typing import TYPE_CHECKING
 
-from latencykit._text import printable
+from latencykit._text import esc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,14 +38,14 @@ def data_html(
 ) -> str:
     """Return a table of statistics beside a small curve, with the source above and notes below."""
     cells = "".join(
-        f"<tr><td style='text-align:left;{_FADED}'>{_safe(name)}</td>"
-        f"<td style='text-align:right'>{_safe(value)}</td></tr>"
+        f"<tr><td style='text-align:left;{_FADED}'>{esc(name, 80)}</td>"
+        f"<td style='text-align:right'>{esc(value, 80)}</td></tr>"
         for name, value in rows
     )
-    below = "".join(f"<div {_QUIET}>{_safe(note, 200)}</div>" for note in notes)
+    below = "".join(f"<div {_QUIET}>{esc(note, 200)}</div>" for note in notes)
     return (
-        f"<div style='font-family:sans-serif;max-width:560px'><b>{_safe(title)}</b>"
-        f"<div {_QUIET}>{_safe(source, 200)}</div>"
+        f"<div style='font-family:sans-serif;max-width:560px'><b>{esc(title, 80)}</b>"
+        f"<div {_QUIET}>{esc(source, 200)}</div>"
         f"<div style='display:flex;gap:24px;align-items:center'><table>{cells}</table>{picture}"
         f"</div>{below}</div>"
     )
@@ -62,18 +61,18 @@ def verdict_html(
     """Return a diagnosis: verdict, percentiles as measured and corrected, and evidence."""
     colour = _COLOURS.get(verdict, _GREY)
     cells = "".join(
-        f"<tr><td {_QUIET}>{_safe(name)}</td><td style='text-align:right'>{_safe(raw)}</td>"
-        f"<td style='text-align:right'>{_safe(corrected)}</td></tr>"
+        f"<tr><td {_QUIET}>{esc(name, 80)}</td><td style='text-align:right'>{esc(raw, 80)}</td>"
+        f"<td style='text-align:right'>{esc(corrected, 80)}</td></tr>"
         for name, raw, corrected in rows
     )
     head = ""
     if any(corrected for *_, corrected in rows):
         head = f"<tr {_QUIET}><td></td><td>as measured</td><td>corrected</td></tr>"
-    below = "".join(f"<div {_QUIET}>{_safe(line, 400)}</div>" for line in lines if line)
+    below = "".join(f"<div {_QUIET}>{esc(line, 400)}</div>" for line in lines if line)
     return (
-        f"<div style='font-family:sans-serif;max-width:640px'><b>{_safe(title)}: "
-        f"<span style='color:{colour}'>\u25cf</span> {_safe(verdict)}</b>"
-        f"<div>{_safe(summary, 300)}</div><table>{head}{cells}</table>{below}</div>"
+        f"<div style='font-family:sans-serif;max-width:640px'><b>{esc(title, 80)}: "
+        f"<span style='color:{colour}'>\u25cf</span> {esc(verdict, 80)}</b>"
+        f"<div>{esc(summary, 300)}</div><table>{head}{cells}</table>{below}</div>"
     )
 
 
@@ -82,15 +81,15 @@ def listing_html(
 ) -> str:
     """Return a title, sentences, and a table whose first column names the rows."""
     cells = "".join(
-        f"<tr><td style='text-align:left'>{_safe(first)}</td>"
-        + "".join(f"<td style='text-align:right'>{_safe(cell)}</td>" for cell in others)
+        f"<tr><td style='text-align:left'>{esc(first, 80)}</td>"
+        + "".join(f"<td style='text-align:right'>{esc(cell, 80)}</td>" for cell in others)
         + "</tr>"
         for first, *others in rows
     )
-    head = "".join(f"<th style='text-align:right'>{_safe(name)}</th>" for name in header)
+    head = "".join(f"<th style='text-align:right'>{esc(name, 80)}</th>" for name in header)
     table = f"<table><tr>{head}</tr>{cells}</table>" if rows else ""
-    below = "".join(f"<div {_QUIET}>{_safe(line, 400)}</div>" for line in lines if line)
-    return f"<div style='font-family:sans-serif'><b>{_safe(title)}</b>{table}{below}</div>"
+    below = "".join(f"<div {_QUIET}>{esc(line, 400)}</div>" for line in lines if line)
+    return f"<div style='font-family:sans-serif'><b>{esc(title, 80)}</b>{table}{below}</div>"
 
 
 def curve_svg(
@@ -127,7 +126,7 @@ def curve_svg(
         f"fill='currentColor' opacity='0.75' text-anchor='middle'>{text}</text>"
         for nines, text in ((0.301, "50"), (1, "90"), (2, "99"), (3, "99.9"), (4, "99.99"))
     )
-    top_text = html.escape(maximum if maximum.startswith("≥") else f"max {maximum}")
+    top_text = esc(maximum if maximum.startswith("≥") else f"max {maximum}")
     return (
         f"<svg width='{_WIDTH}' height='{_HEIGHT}' viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' "
         f"aria-label='percentile curve, {top_text}'>"
@@ -136,7 +135,3 @@ def curve_svg(
         f"<text x='{_WIDTH - 8}' y='10' font-size='10' fill='currentColor' "
         f"text-anchor='end'>{top_text}</text></svg>"
     )
-
-
-def _safe(text: str, limit: int = 80) -> str:
-    return html.escape(printable(text, limit))

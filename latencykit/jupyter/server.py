@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import tempfile
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from latencykit._processes import own_command
+from latencykit._text import esc
 
 _SECONDS = 300
 """A report that takes longer is given up."""
@@ -121,14 +121,14 @@ async def _render(path: Path, target: Path) -> None:
         raise _RefusedError(
             lines[-1].removeprefix("latencykit: ") if lines else f"{path.name}: no report"
         )
-    target.write_bytes(target.read_bytes().replace(os.fsencode(escape(folder)), b""))
+    target.write_bytes(target.read_bytes().replace(os.fsencode(esc(folder, len(folder))), b""))
 
 
 def _message(text: str, theme: str) -> str:
     return (
         f"<!doctype html><meta charset='utf-8'><meta name='color-scheme' content='{theme}'>"
         "<body style='font: 15px/1.5 system-ui, sans-serif; padding: 1em'>"
-        f"<p role='alert'>{escape(text)}</p>"
+        f"<p role='alert'>{esc(text, len(text))}</p>"
     )
 
 

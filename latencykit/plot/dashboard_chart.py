@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from latencykit._text import plain
 from latencykit.analysis.slow_times import incident_of
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -38,7 +39,6 @@ from latencykit.plot.style import (
     MUTED,
     RED,
     current_axes,
-    plain,
     series_styles,
     shorten,
     size_in_points,

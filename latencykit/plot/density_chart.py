@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import plain
 from latencykit.analysis.modes import find_modes
 from latencykit.core.distribution import Distribution
 from latencykit.core.quantiles import is_resolved, statistic_text
@@ -19,16 +20,7 @@ from latencykit.plot.series import (
     joined,
     slo_pairs,
 )
-from latencykit.plot.style import (
-    FEW,
-    INK,
-    MUTED,
-    current_axes,
-    plain,
-    series_styles,
-    shorten,
-    tidy,
-)
+from latencykit.plot.style import FEW, INK, MUTED, current_axes, series_styles, shorten, tidy
 from latencykit.units import format_value, percentile_name
 
 if TYPE_CHECKING:

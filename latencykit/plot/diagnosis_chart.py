@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._text import format_items
+from latencykit._text import format_items, plain
 from latencykit.core.summary import Summary
 from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
 from latencykit.plot.series import joined
-from latencykit.plot.style import INK, RED, current_axes, plain, shorten, size_in_points
+from latencykit.plot.style import INK, RED, current_axes, shorten, size_in_points
 from latencykit.plot.timeline_chart import timeline
 from latencykit.units import NANOSECONDS, format_duration
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.collections import PolyCollection
 
-from latencykit._text import format_items
+from latencykit._text import format_items, plain
 from latencykit.analysis.explain import Explanation, condition_text
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
@@ -26,7 +26,6 @@ from latencykit.plot.style import (
     INK,
     MUTED,
     current_axes,
-    plain,
     shorten,
     size_in_points,
     tidy,

@@ -8,20 +8,11 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from latencykit._text import plain
 from latencykit.analysis.judge import SETTINGS
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import head
-from latencykit.plot.style import (
-    AMBER,
-    BLUE,
-    COLOURS,
-    INK,
-    MUTED,
-    current_axes,
-    plain,
-    shorten,
-    tidy,
-)
+from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, shorten, tidy
 from latencykit.units import format_value
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox, IdentityTransform
 
 from latencykit._records import record
+from latencykit._text import plain
 from latencykit.plot.series import named_count
-from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, plain, shorten
+from latencykit.plot.style import FEW, INK, MUTED, is_dark, lighten, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

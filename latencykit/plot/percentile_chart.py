@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from latencykit._text import plain
 from latencykit.core import is_summary
 from latencykit.core.quantiles import Doubt
 from latencykit.plot.axes import fit_values, share_text
@@ -51,7 +52,6 @@ from latencykit.plot.style import (
     INK,
     current_axes,
     marked,
-    plain,
     series_styles,
     size_in_points,
     tidy,

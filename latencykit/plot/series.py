@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from latencykit._limits import check_series
-from latencykit._text import cause_text, option
+from latencykit._text import cause_text, option, plain
 from latencykit.core import is_samples, is_summary
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, expect
@@ -19,7 +19,7 @@ from latencykit.errors import (
     IncompatibleDataError,
     InvalidArgumentError,
 )
-from latencykit.plot.style import plain, role_of, shorten
+from latencykit.plot.style import role_of, shorten
 from latencykit.units import (
     NANOSECONDS,
     format_count,

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from latencykit._text import printable
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Literal, TypedDict
@@ -122,11 +120,6 @@ def role_of(label: str, data: Any) -> str | None:
     if words & _RAW:
         return "raw"
     return "honest" if words & _HONEST else None
-
-
-def plain(text: str, limit: int = 60) -> str:
-    r"""Return untrusted text that matplotlib draws literally: printable, without $ … $."""
-    return printable(text, limit).replace("$", r"\$")
 
 
 def shorten(text: str, limit: int) -> str:

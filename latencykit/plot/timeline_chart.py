@@ -14,6 +14,7 @@ from matplotlib import patheffects
 from matplotlib.collections import LineCollection
 
 from latencykit._records import record
+from latencykit._text import plain
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.quantiles import is_resolved
 from latencykit.core.samples import Samples
@@ -37,7 +38,6 @@ from latencykit.plot.style import (
     RED,
     current_axes,
     marked,
-    plain,
     series_styles,
     shorten,
     size_in_points,

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
-from latencykit._text import brief_list, markdown_text, printable
+from latencykit._text import brief_list, esc, printable, prose
 from latencykit.analysis.compare import significance
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.quantiles import is_resolved
 from latencykit.errors import LatencyKitError
 from latencykit.units import format_change, format_range, format_share, format_value
-from latencykit.views.markup import as_sentence, badge, bullets, esc, section, table
+from latencykit.views.markup import as_sentence, badge, bullets, section, table
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import bare_value, number, percent, value_text
@@ -194,22 +194,22 @@ def comparisons_text(
                     **(tolerates if alone else {}),
                 }
             )
-        title = f"{printable(name)}\n" if several else ""
-        title = f"### {markdown_text(title)}" if title and style == "markdown" else title
-        title += f"not alike: {comparison.unfair}\n" if comparison.unfair else ""
-        texts.append(
-            f"{title}{headline(comparison, out_unit)}\n\n{table.render(optional=('tolerates',))}"
-        )
+        head = [f"not alike: {comparison.unfair}"] if comparison.unfair else []
+        head = [prose(text, style) for text in (*head, headline(comparison, out_unit))]
+        if several:
+            head.insert(0, f"{'### ' * (style == 'markdown')}{prose(printable(name), style)}")
+        texts += ["\n".join(head), table.render(optional=("tolerates",))]
         caveats += comparison.reasons[:1] if brief else comparison.reasons
     if others:
-        lines = [f"{brief_list(names)}: {text}" for text, names in others.items()]
+        lines = [prose(f"{brief_list(names)}: {text}", style) for text, names in others.items()]
         if len(lines) > _BRIEFLY:
             rest = sum(map(len, [*others.values()][_BRIEFLY - 1 :]))
             lines[_BRIEFLY - 1 :] = [f"and {rest:,} more series: --notes or --series NAME"]
         texts.append("\n".join(lines))
     if picture and style == "markdown":
-        texts.append(f"![{markdown_text('percentiles before and after')}](<{picture}>)")
-    return "\n\n".join([*texts, "\n".join(dict.fromkeys(caveats))]).rstrip()
+        texts.append(f"![percentiles before and after](<{picture}>)")
+    caveats = [prose(text, style) for text in dict.fromkeys(caveats)]
+    return "\n\n".join([*texts, "\n".join(caveats)]).rstrip()
 
 
 _BRIEFLY, _MANY = 4, 10

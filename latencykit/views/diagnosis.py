@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from latencykit._text import brief_list, printable
+from latencykit._text import brief_list, esc, printable
 from latencykit.analysis.diagnosis import TITLES
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import UNSTATED
@@ -16,7 +16,7 @@ from latencykit.units import (
     format_value,
     percentile_name,
 )
-from latencykit.views.markup import as_sentence, badge, bullets, esc, section, table
+from latencykit.views.markup import as_sentence, badge, bullets, section, table
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import Span, UnitFrom, number, percent, plain

@@ -10,8 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from latencykit.views.markup import esc
-from latencykit.views.page_data import script_json
+from latencykit._text import attribute, esc, script_json
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject
@@ -64,8 +63,7 @@ def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
     words = esc(alt or "Latency report", max(len(alt), 20))
     picture = f"<img alt='{words}' src='data:image/png;base64,{png}'>" if png else ""
-    # Of the characters that end an attribute, a page has fewer of these than of the other quotes.
-    content = document.replace("&", "&amp;").replace("'", "&#39;")
+    content = attribute(document)
     return (
         f"<iframe title='{words}' sandbox='allow-scripts allow-downloads' width='100%' "
         f"height='{height}' "

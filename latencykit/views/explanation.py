@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
-from latencykit._text import markdown_text
+from latencykit._text import esc, prose
 from latencykit.analysis.explain import Explanation, condition_text
-from latencykit.views.markup import bullets, esc, section, table
+from latencykit.views.markup import bullets, section, table
 from latencykit.views.records import record_from
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, percent
@@ -180,11 +180,9 @@ def _explanation_text(
 ) -> tuple[str, str]:
     """What is explained, and how."""
     rows = _attribute_table(record, style, out_unit)
-    lines, name = record["findings"], record["name"]
-    if style == "markdown":
-        lines, name = [f"- {markdown_text(text)}" for text in lines], markdown_text(name)
+    lines = [prose(text, style, listed=True) for text in record["findings"]]
     limit = rows.value(record["threshold"], "ns")
-    head = f"{name}: requests above {record['above']} ({limit})"
+    head = prose(f"{record['name']}: requests above {record['above']} ({limit})", style)
     parts = ["\n".join(lines)]
     if record["attributes"]:
         most = max(_FEWEST_ROWS, MOST_ROWS + 1 - 3 * len(lines))  # a finding takes three lines

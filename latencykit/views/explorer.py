@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._text import esc
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.key_statistics import small_curve
 from latencykit.core.run import TOTAL
@@ -14,7 +15,7 @@ from latencykit.core.summary import Summary
 from latencykit.plot.series import conditions, measured, requests_of, requests_together
 from latencykit.units import format_count, format_duration
 from latencykit.views.diagnosis import stalls_model, verdict_badge
-from latencykit.views.markup import as_sentence, esc
+from latencykit.views.markup import as_sentence
 from latencykit.views.page_data import DIGITS
 from latencykit.views.page_numbers import numbers_table
 from latencykit.views.page_series import (

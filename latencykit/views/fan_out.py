@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, NamedTuple, NotRequired, TypedDict
 
+from latencykit._text import esc
 from latencykit.analysis.fan_out import samples_needed
 from latencykit.core.quantiles import is_resolved
 from latencykit.units import format_count, format_percentile
-from latencykit.views.markup import esc, section, table
+from latencykit.views.markup import section, table
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import UnitFrom, UserPercentileRecord, number, percent
 

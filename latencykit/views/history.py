@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from latencykit._text import format_items, markdown_text, printable
+from latencykit._text import format_items, printable, prose
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
 from latencykit.views.values import number, percent
@@ -148,14 +148,14 @@ def check_text(judged: HistoryVerdict, style: str = "table", out_unit: str | Non
     text = table.render(left=2, optional=("level since",))
     if style == "csv":
         return text
-    above = [f"**{markdown_text(sentence(judged))}**", ""] if style == "markdown" else []
+    above = [f"**{prose(sentence(judged), style)}**", ""] if style == "markdown" else []
     lines = [*above, text]
     if hidden:
         words = [row.verdict for row in hidden]
         counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
         lines += ["", f"{len(hidden)} further rows: {counts}."]
     if style == "markdown" and judged.notes:
-        lines += ["", *(f"- {markdown_text(printable(note, 300))}" for note in judged.notes)]
+        lines += ["", *(prose(printable(note, 300), style, listed=True) for note in judged.notes)]
     return "\n".join(lines)
 
 
@@ -250,8 +250,9 @@ def show_text(trends: Sequence[Trend], style: str = "table") -> str:
     changes = changes_texts(shown)
     if len(changes) > _COMMENT_ROWS:
         changes = [f"{len(changes) - _COMMENT_ROWS} earlier changes", *changes[-_COMMENT_ROWS:]]
-    bullet = "- " if style == "markdown" else ""
-    lines = [text, "", *(f"{bullet}{line}" for line in changes)] if changes else [text]
+    lines = [text]
+    if changes:
+        lines += ["", *(prose(line, style, listed=True) for line in changes)]
     if len(shown) < len(trends):
         lines += ["", f"{len(trends) - len(shown)} further rows"]
     return "\n".join(lines)

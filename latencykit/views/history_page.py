@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from latencykit._text import esc
 from latencykit.core.histogram import Histogram
 from latencykit.core.repr_html import CURVE_PERCENTILES
 from latencykit.errors import CorruptInputError
 from latencykit.units import format_percentile
 from latencykit.views.document import document
 from latencykit.views.history import changes_texts, run_record, trend_cells
-from latencykit.views.markup import bullets, esc, section, table
+from latencykit.views.markup import bullets, section, table
 from latencykit.views.tables import Table
 
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import re
 from typing import TYPE_CHECKING
 
-from latencykit._text import printable
+from latencykit._text import esc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,11 +25,6 @@ BADGES = {
     "unknown": "unsure",
 }
 """Verdict → how a page colours it."""
-
-
-def esc(text: object, limit: int = 300) -> str:
-    r"""Return foreign text as HTML text, or as the value of a quoted attribute."""
-    return html.escape(printable(str(text), limit), quote=True)
 
 
 def table(

@@ -13,6 +13,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from latencykit._text import esc, script_json
 from latencykit.errors import InvalidArgumentError
 from latencykit.plot.series import as_series
 from latencykit.views.compare import comparison_section
@@ -21,8 +22,7 @@ from latencykit.views.document import asset, document, script_of
 from latencykit.views.explanation import explanation_section
 from latencykit.views.explorer import explorer_html, header_html, page_model, page_title
 from latencykit.views.fan_out import fan_out_model, fan_out_section
-from latencykit.views.markup import bullets, esc, section
-from latencykit.views.page_data import script_json
+from latencykit.views.markup import bullets, section
 from latencykit.views.page_numbers import key_table, shown_percentiles
 from latencykit.views.page_results import (
     as_raw,

@@ -10,7 +10,6 @@ at most 0.8 % above that of the log.
 from __future__ import annotations
 
 import base64
-import json
 import zlib
 from collections import Counter
 from dataclasses import replace
@@ -295,12 +294,6 @@ def _summed(row: Ints, index: Ints, counts: Ints, rows: int) -> tuple[Ints, Ints
 
 # ------------------------------------------------------------
 # Data as text that is safe inside a page: JSON that ends no script, and bytes that deflate well.
-
-
-def script_json(value: object) -> str:
-    r"""Return JSON for an inline script: ASCII without the characters that HTML interprets."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def numbers(values: ArrayLike) -> list[float | int | None]:

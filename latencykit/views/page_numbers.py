@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit._text import esc
 from latencykit.core.distribution import Distribution
 from latencykit.units import (
     format_count,
@@ -16,7 +17,7 @@ from latencykit.units import (
     format_value,
     percentile_name,
 )
-from latencykit.views.markup import esc, table
+from latencykit.views.markup import table
 from latencykit.views.summary import TRIMMED
 from latencykit.views.values import causes_text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import cause_text
+from latencykit._text import cause_text, script_json
 from latencykit.core.distribution import Distribution
 from latencykit.core.histogram import STANDARD_PERCENTILES, Histogram
 from latencykit.core.histogram_log import HistogramLog, slot_edges, slot_numbers
@@ -28,7 +28,6 @@ from latencykit.views.page_data import (
     numbers,
     packed,
     page_bins,
-    script_json,
     started,
 )
 from latencykit.views.summary import SeriesRecord, model_record, series_record

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit import __version__
 from latencykit._records import record
-from latencykit._text import without_secrets
+from latencykit._text import esc, without_secrets
 from latencykit.units import format_count
-from latencykit.views.markup import esc, table
+from latencykit.views.markup import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from latencykit import __version__
 from latencykit._files import whole
 from latencykit._records import record
+from latencykit._text import esc
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.views.document import allowed
-from latencykit.views.markup import esc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,10 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from latencykit._text import brief_list, format_items, markdown_text, printable
+from latencykit._text import brief_list, esc, format_items, printable, prose
 from latencykit.analysis.slo import SLOResult, cannot_show, passed
 from latencykit.units import NANOSECONDS, format_range
-from latencykit.views.markup import badge, esc, section, table
+from latencykit.views.markup import badge, section, table
 from latencykit.views.tables import MOST_ROWS, Table
 from latencykit.views.values import number, plain, value_text
 
@@ -132,9 +132,9 @@ def check_text(
         verdicts: dict[str, list[str]] = {}
         for name, results in checked.items():
             verdicts.setdefault(SLOResult(results).headline, []).append(printable(name))
-        heads = [markdown_text(f"{brief_list(names)}: {said}") for said, names in verdicts.items()]
+        heads = [prose(f"{brief_list(names)}: {said}", style) for said, names in verdicts.items()]
         text = "\n\n".join([*(f"**{head}**" for head in heads[:_REASONS]), text])
-    lines = list(filter(None, [*stated, cannot_show(seconds)]))
+    lines = [prose(line, style) for line in (*stated, cannot_show(seconds)) if line]
     return "\n".join([text, "", *lines]) if lines else text
 
 

@@ -10,7 +10,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import latencykit as lk
-from latencykit.plot.style import BLUE, COLOURS, RED, plain, series_styles, shorten
+from latencykit._text import plain
+from latencykit.plot.style import BLUE, COLOURS, RED, series_styles, shorten
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0
 SIGHT = {

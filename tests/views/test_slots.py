@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit._text import script_json
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
-from latencykit.views.page_data import packed, page_bins, script_json, started
+from latencykit.views.page_data import packed, page_bins, started
 
 
 def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:

@@ -1,0 +1,96 @@
+"""Names of files and their words reach no surface as commands, images, links or formulas."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import latencykit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HOSTILE = (
+    "\x1b[31mred\x1b]0;x\x07", "\u202eevil\u2066", "a\x9b2Jb\x7f", "![x](http://a.example/x.png)",
+    "[a](javascript:alert(1))", "<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>",
+    "=cmd|'/C calc'!A0", "@SUM(1+1)", "a|b", "`c`", "$\\frac{1}{0}$", "x\r\ny", "\ud83d", "~~s~~",
+)  # fmt: skip
+
+
+def _table(path: Path, slow: int, factor: float = 1.0) -> Path:
+    """Calls of operations with hostile names, of which one is slow."""
+    rows = ["start_ns,latency_ns,operation"]
+    for k in range(3000):
+        place = k % len(HOSTILE)
+        name = HOSTILE[place].encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        value = int(1_000_000 * factor) + 1000 * (k % 7) + 40_000_000 * (place == slow)
+        rows.append(f'{k * 2_000_000},{value},"{name}"')
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8", newline="")
+    return path
+
+
+def _unsafe(text: str) -> list[str]:
+    """Characters that a terminal takes for commands, or that reorder what it shows."""
+    bad = (c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co"))
+    return [repr(c) for c in dict.fromkeys(bad)]
+
+
+COMMANDS = (
+    ("summary",),
+    ("summary", "--interval", "1s"),
+    ("summary", "--by", "operation", "--notes"),
+    ("explain", "--by", "operation"),
+    ("explain", "--by", "operation", "--above", "p90"),
+    ("check", "--slo", "99=20ms,max=1s"),
+    ("check", "--slo", "99=20ms", "--by", "operation"),
+    ("fanout", "-n", "1,10"),
+    ("diagnose", "--notes"),
+    ("compare",),
+    ("compare", "--by", "operation", "--notes"),
+    ("load",),
+)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("style", ["table", "markdown", "csv", "json"])
+def test_no_name_is_a_command(words: tuple[str, ...], style: str, run: Any, tmp_path: Path) -> None:
+    files = [_table(tmp_path / "a.csv", 3)]
+    if words[0] in ("compare", "load"):
+        files.append(_table(tmp_path / "b.csv", 5, 1.5))
+    status, out, err = run(*words[:1], *files, *words[1:], "--format", style)
+    assert status in (0, 1, 2)
+    assert not _unsafe(out + err)
+    if style == "json" and out:
+        json.loads(out)
+    if style == "markdown":
+        assert not re.search(r"(?<!\\)\[|<[a-z/]|(?<!\\)`c|(?<!\\)~~s", out)
+    if style == "csv":
+        assert not re.search(r'(?m)(^|,|;|")[=@]', out)
+
+
+def test_a_page_has_no_foreign_markup(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    assert run("report", _table(tmp_path / "a.csv", 3), "-o", path)[0] == 0
+    text = path.read_text(encoding="utf-8")
+    assert not _unsafe(text)
+    assert "<img src=x" not in text
+    assert "<script>alert" not in text
+
+
+def _sources() -> Iterable[tuple[str, str]]:
+    for path in Path(latencykit.__file__).parent.rglob("*.py"):
+        yield path.name, path.read_text(encoding="utf-8")
+
+
+def test_one_module_escapes() -> None:
+    """What makes a text safe for a surface is in `latencykit._text`, and nowhere else."""
+    own = re.compile(
+        r"html\.escape|from html import escape|xml\.sax\.saxutils|unicode_escape"
+        r"|replace\(.&., *.&amp|replace\(.<., |replace\(.\|., |replace\(.\$., "
+    )
+    assert [name for name, text in _sources() if own.search(text)] == ["_text.py"]
