@@ -3,7 +3,7 @@
 numpy is the definition and the fallback: every function here has a twin in numpy, the compiled one
 refuses whatever is not plain, and the twin then words the error.
 ``LATENCYKIT_KERNEL=no`` turns the compiled loops off, ``=yes`` makes it an error that they are
-missing; `in_use` says which are used.
+missing, as does the path of a library built for a test; `in_use` says which are used.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _load() -> ctypes.CDLL | None:
     if choice == "no":
         return None
     try:
-        library = ctypes.CDLL(str(Path(__file__).parent / FILE))
+        library = ctypes.CDLL(choice if os.sep in choice else str(Path(__file__).parent / FILE))
         signatures = {
             "lk_version": "",
             "lk_rows": "siaaiaiaaai",
@@ -70,9 +70,9 @@ def _load() -> ctypes.CDLL | None:
         reason = "it was built from another version of kernel.c"
     except (OSError, AttributeError) as error:
         reason = str(error)
-    if choice == "yes":
+    if choice:
         raise LatencyKitError(
-            f"LATENCYKIT_KERNEL=yes, but the compiled kernel cannot be used: {reason}"
+            f"LATENCYKIT_KERNEL={choice}, but the compiled kernel cannot be used: {reason}"
         )
     return None
 

@@ -123,7 +123,8 @@ def _command(buffer: bytearray, at: int) -> tuple[list[bytes], int] | None:
 
 
 def _number(line: bytes, mark: bytes, most: int) -> int:
-    if not line.startswith(mark) or not line[1:].isdigit() or int(line[1:]) > most:
+    known = line.startswith(mark) and line[1:].isdigit() and len(line) < 20
+    if not known or int(line[1:]) > most:
         raise ProtocolError(f"{mark.decode()} and a number were expected, not {line[:60]!r}")
     return int(line[1:])
 

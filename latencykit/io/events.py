@@ -20,7 +20,7 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.errors import InvalidArgumentError, UnknownFormatError
+from latencykit.errors import InvalidArgumentError, LatencyKitError, UnknownFormatError
 from latencykit.io import json_text, registry
 from latencykit.io.source import Confidence, Source
 from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
@@ -98,7 +98,13 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     else:
         known = (reader for mark, reader in _MARKS if mark.search(source.head.text))
         reader = next(known, _table)
-    events = reader(source)
+    try:
+        events = reader(source)
+    except LatencyKitError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        seen = f"a value in it cannot be read ({printable(str(error), 80)})"
+        raise source.corrupt(None, seen, _EXPECTED) from error
     if offset is None:
         return events
     moment = epoch_seconds(offset) if re.match(r"\d{4}-", str(offset)) else None

@@ -15,8 +15,8 @@ million times the seed.
 
     python -m tests.fuzz kernel --runs 10000000 --seed 1
 
-makes wild calls of the C loops under AddressSanitizer and UBSan, and compares their answers with
-numpy's on mutated payloads.
+makes wild calls of the C loops under AddressSanitizer and UBSan, reads the corpus with them, and
+compares their answers with numpy's on mutated payloads.
 """
 
 from __future__ import annotations

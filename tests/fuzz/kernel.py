@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,12 +40,38 @@ def run(runs: int, seed: int) -> str:
             done = subprocess.run(
                 [program, str(runs), str(seed)], check=True, capture_output=True, text=True
             )
-            calls = done.stdout.strip()
+            calls = f"{done.stdout.strip()}; {_replayed(compiler, Path(folder) / 'kernel.so')}"
     if kernel.in_use() == "numpy":
         return f"{calls}; no compiled kernel to compare with numpy"
     rng = np.random.default_rng(seed)
     accepted = sum(same(*_payload(rng)) for _ in range(runs // 30))
     return f"{calls}; {runs // 30} mutated payloads alike in C and numpy, {accepted} accepted"
+
+
+def _replayed(compiler: str, library: Path) -> str:
+    """Read the kept corpus and the seeds with a kernel that is under the sanitizers; report that."""
+    source = Path(kernel.__file__).with_name("kernel.c")
+    subprocess.run([compiler, *_SANITIZERS, "-shared", "-fPIC", "-o", library, source], check=True)
+    found = [  # with C++'s library, for Arrow throws exceptions
+        subprocess.run(
+            [compiler, f"-print-file-name={name}"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so.6")
+    ]
+    given = {"LATENCYKIT_KERNEL": str(library), "LD_PRELOAD": " ".join(found)}
+    code = (
+        "from tests.fuzz.targets import CORPUS, TARGETS, seeds\n"
+        "kept = [(TARGETS[p.parent.name], p.read_bytes()) for p in CORPUS.glob('*/*')"
+        " if p.parent.name in TARGETS]\n"
+        "kept += [(target, data) for name, target in TARGETS.items() for data in seeds(name)]\n"
+        "for target, data in kept: target(data)\n"
+        "print(len(kept), 'inputs read with it')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
+        env=os.environ | given | {"ASAN_OPTIONS": "detect_leaks=0"},
+    )  # fmt: skip
+    return done.stdout.strip()
 
 
 @contextmanager

@@ -1,0 +1,214 @@
+"""What small hostile files take, command by command: ``python -m tests.benchmarks.hostile``.
+
+Each file is one of ten siblings of a mechanism that once hung, exhausted memory, crashed or wrote
+to the terminal. With ``--mutants N``, N random mutants of each of 60 real outputs instead, each
+read and analysed in at most 1 GiB and 10 s of processor time: ``--mutants 500`` is the whole run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from pathlib import Path
+
+from tests.conftest import DATA
+from tests.untrusted.test_long_words import TABLES
+
+LOG = DATA / "hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
+LONG, MANY = "9" * 5000, 1 << 16
+SECONDS, MEBIBYTES = 2.0, 400
+"""What a command may take of a quiet machine's processor and memory."""
+
+
+def _rows(values: str, head: str = "start_ns,latency_ns,operation") -> str:
+    rows = (f"{k * 1000},{1000 + k % 7},{'ab'[k % 2]}" for k in range(500))
+    return "\n".join([head, *rows, values, *rows]) + "\n"
+
+
+def _bomb(path: Path) -> None:
+    rows = "".join(f"{k},{1000 + k % 7},a\n" for k in range(20_000))
+    text = f"start_ns,latency_ns,operation\n{rows}1,1,{'y' * 100_000}\n"
+    path.write_bytes(gzip.compress(text.encode()))
+
+
+BLANKS = {
+    "spaces.txt": " " * MANY,
+    "tabs.txt": "\t" * MANY,
+    "mixed.txt": " \t" * MANY,
+    "ends.txt": " \n" * MANY,
+    "numbers.txt": "1 " * MANY,
+    "words.txt": "a " * MANY,
+    "hey.txt": "Summary:\n  Total:\t1.0 secs\n" + " \n" * MANY + "Response time histogram:\n",
+    "wrk.txt": "Running 10s test @ http://a/\n" + " " * MANY + "Requests/sec: 1\n",
+    "cassandra.txt": "Results:\nOp rate : 1 op/s" + " " * MANY + "x\nLatency mean : 1 ms\n",
+    "quotes.csv": '"' * MANY + "," + "(" * MANY,
+}
+DIGITS = {
+    "value.csv": _rows(f"1,{LONG},a"),
+    "start.csv": _rows(f"{LONG},5,a"),
+    "name.csv": _rows(f"1,5,{LONG}"),
+    "names.csv": _rows(f"1,5,s{LONG}\n2,5,s{LONG}1"),
+    "head.csv": _rows("1,5,a", f"start_ns,latency_ns,p{LONG}"),
+    "list.json": f"[1.5, {LONG}, 2.5]",
+    "lines.jsonl": f'{{"latency_ms": 1}}\n{{"latency_ms": {LONG}}}\n',
+    "log.hlog": f"{LONG}.0,1.0,1.0,HISTFAAAACV42pNpmSzMwMDAwgABzFCaEYh5f7hHMNh/gAicX8bIBABjHQWa\n",
+    "bench.txt": f"BenchmarkA-8 {LONG} {LONG} ns/op\n",
+    "ping.txt": f"64 bytes from 1.1.1.1: icmp_seq={LONG} ttl=57 time=1.5 ms\n" * 5,
+}
+NAMES = {
+    f"name-{k}.csv": _rows(f"1,90000,{name}\n" * 200)
+    for k, name in enumerate(
+        ("\x1b[31mred", "\x1b]0;t\x07", "\x9b2J", "\u202eevil\u2066", "\ufeffb\u200b",
+         "![x](http://a/b.png)", "<img src=x>", "=cmd()", "a\x08\x08b", "\x7f\u2028")
+    )
+}  # fmt: skip
+_PAUSE = "[0.100s][info][gc] GC(0) Pause Young 9M->2M(64M) 1.0ms\n"
+EVENTS = {
+    "pauses.log": _PAUSE + "[0.1s] Pause " * MANY,
+    "stops.log": _PAUSE + 'Safepoint "' * MANY,
+    "threads.log": _PAUSE + "[1s] Total time for which " * (MANY // 4),
+    "jdk8.log": "1.0: [GC 1K->1K(1K), 0.1 secs]\n" + "1.0: [GC " * MANY,
+    "blanks.log": _PAUSE + " " * MANY,
+    "digits.log": _PAUSE + f"[{LONG}s] GC(1) Pause Young {LONG}ms\n",
+    "gctrace.log": f"gc 1 @{LONG}.0s 1%: {'1+' * MANY}1 ms clock, 1 ms cpu\n",
+    "journal.json": f'{{"__REALTIME_TIMESTAMP": "{LONG}", "MESSAGE": "CMD ({"(" * MANY}"}}\n',
+    "cluster.json": f'{{"kind": "Event", "count": "{LONG}", "eventTime": "2026-01-01T00:00:00Z"}}',
+    "times.csv": f"time,what\n1.5,{'x' * MANY}\n{LONG},\x1b[2J\n",
+}
+
+
+def siblings(folder: Path) -> list[Path]:
+    """Write all files; return their paths, sorted by mechanism."""
+    texts = {"blanks": BLANKS, "digits": DIGITS, "names": NAMES, "events": EVENTS}
+    paths = []
+    for kind in ("words", *texts):
+        (folder / kind).mkdir()
+    for write in TABLES:
+        paths.append(folder / "words" / f"calls.{write.__name__}")
+        write(paths[-1])
+    paths.append(folder / "words" / "bomb.csv.gz")
+    _bomb(paths[-1])
+    for kind, files in texts.items():
+        for name, text in files.items():
+            paths.append(folder / kind / name)
+            paths[-1].write_text(text, encoding="utf-8", newline="")
+    return paths
+
+
+def commands(path: Path, folder: Path) -> list[list[str]]:
+    """Return the commands that a file is given to."""
+    if path.parent.name == "events":
+        return [["explain", str(LOG), "--events", str(path)]]
+    given = [str(path)]
+    return [
+        ["summary", *given],
+        ["report", *given, "-o", str(folder / "a.html")],
+        ["convert", *given, str(folder / "a.csv")],
+        ["explain", *given],
+        ["explain", *given, "--by", "operation", "--format", "markdown"],
+        ["compare", *given, *given],
+        ["merge", *given, "-o", str(folder / "a.hlog")],
+    ]
+
+
+_CHILD = """
+import contextlib, io, json, resource, sys, time
+from latencykit.cli import main
+for words in json.loads(sys.argv[1]):
+    out, status, begin = io.StringIO(), 0, time.process_time()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main(words)
+        except SystemExit as end:
+            status = end.code
+    took = time.process_time() - begin
+    lines = open("/proc/self/status").read().splitlines()
+    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    print(json.dumps([words[0], status, took, peak / 1024, out.getvalue()]), flush=True)
+"""
+
+
+def measure(path: Path) -> list[tuple[str, int | None, float, float, str]]:
+    """Return command, status, seconds of the processor, MiB at the peak and output of each.
+
+    All run in one process that may take a minute of the processor; the first one's time contains
+    the imports.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        words = commands(path, Path(folder))
+        done = subprocess.run(
+            [sys.executable, "-c", _CHILD, json.dumps(words)], capture_output=True, text=True,
+            check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),
+        )  # fmt: skip
+    rows = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+    if len(rows) < len(words):
+        rows.append((words[len(rows)][0], None, 60.0, 0.0, done.stderr[-300:]))
+    return rows
+
+
+def unsafe(text: str) -> list[str]:
+    """Return the characters that a terminal takes for commands, or that reorder what it shows."""
+    bad = (c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co"))
+    return [repr(c) for c in dict.fromkeys(bad)]
+
+
+def mutants(each: int, fixtures: int = 60, seed: int = 0) -> tuple[int, list[str]]:
+    """Read and analyse mutants of real outputs; return how many, and what fell."""
+    from tests.fuzz import mutations
+
+    def late(*_: object) -> None:
+        raise AssertionError("more than 10 s of processor time")
+
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    signal.signal(signal.SIGPROF, late)
+    sources = mutations.samples()
+    chosen = sources[:: max(len(sources) // fixtures, 1)][:fixtures]
+    fallen, number = list[str](), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(each * len(chosen)):
+            source = chosen[number % len(chosen)]
+            name, suffix, data = mutations.mutated(seed * 10**6 + number, [source])
+            path = Path(folder, f"input{suffix}")
+            path.write_bytes(data)
+            signal.setitimer(signal.ITIMER_PROF, 10.0)
+            try:
+                mutations.library(path, number)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                fallen.append(f"{number} {name}: {type(error).__name__}: {str(error)[:200]}")
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    return each * len(chosen), fallen
+
+
+def main() -> None:
+    """Print a line per file and command, and what exceeds the bounds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--mutants", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if options.mutants:
+        number, fallen = mutants(options.mutants, seed=options.seed)
+        print(*fallen, f"{number:,} mutants, {len(fallen)} fell", sep="\n")
+        return
+    over = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for path in siblings(Path(folder)):
+            for command, status, seconds, mebibytes, text in measure(path):
+                good = status in (0, 2) and seconds <= SECONDS and mebibytes <= MEBIBYTES
+                over += not good or bool(unsafe(text))
+                print(
+                    f"{path.parent.name}/{path.name:16} {command:8} {status} {seconds:5.2f} s "
+                    f"{mebibytes:4.0f} MiB {'' if good else 'OVER'} {' '.join(unsafe(text))}",
+                    flush=True,
+                )
+    print(f"{over} beyond {SECONDS} s, {MEBIBYTES} MiB, exit status 0 or 2, or unsafe")
+
+
+if __name__ == "__main__":
+    main()
