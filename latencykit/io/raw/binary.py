@@ -97,7 +97,17 @@ def _data_of_batches(
     names = [name for name in schema.names if name not in index]
     refuse_twice(names, source)
     kinds, notes = {name: schema.field(name).type for name in names}, list[str]()
-    looked = _plain_columns(kinds, options, notes)
+    import pyarrow as pa
+
+    looked = looked_at(kinds, options, notes)
+    nested = [name for name in looked if pa.types.is_nested(kinds[name])]
+    notes += [
+        f"column {name!r} holds {printable(str(kinds[name]), 40)}; it is left out"
+        for name in nested[:_NAMED]
+    ]
+    if len(nested) > _NAMED:
+        notes.append(f"{len(nested) - _NAMED:,} more columns of nested values are left out")
+    looked = [name for name in looked if name not in nested]
     begin = next((batch for batch in batches(looked, (), _SAMPLE) if batch.num_rows), None)
     if begin is None:
         raise source.corrupt(None, "the table has no rows", "one row per request", "")
@@ -134,23 +144,6 @@ def read_parquet(source: Source, options: ReadOptions) -> dict[str, Data]:
 
         schema = metadata.schema.to_arrow_schema()
         return _data_of_batches(batches, schema, metadata.num_rows, source, options)
-
-
-def _plain_columns(
-    kinds: Mapping[str, object], options: ReadOptions, notes: list[str]
-) -> list[str]:
-    """The columns to look at; lists, maps and structures are left out, with a note."""
-    import pyarrow as pa
-
-    names = looked_at(kinds, options, notes)
-    nested = [name for name in names if pa.types.is_nested(kinds[name])]
-    notes += [
-        f"column {name!r} holds {printable(str(kinds[name]), 40)}; it is left out"
-        for name in nested[:_NAMED]
-    ]
-    if len(nested) > _NAMED:
-        notes.append(f"{len(nested) - _NAMED:,} more columns of nested values are left out")
-    return [name for name in names if name not in nested]
 
 
 def sniff_feather(head: Head) -> Confidence:

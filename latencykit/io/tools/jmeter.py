@@ -222,18 +222,12 @@ def read_summary(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
     for name, known in runs.items():
         for number, one in enumerate(known, 1):
             label = [name] * (len(runs) > 1) + [f"run {number}"] * (len(known) > 1)
-            series[" ".join(label)] = _of_summary(one)
+            facts: dict[str, Any] = one | {key: one[key] * 1e6 for key in ("min", "max", "mean")}
+            facts |= {key: one[key] or None for key in ("achieved", "duration")}
+            facts["failed"] = int(one["failed"])
+            run = _RUN.with_notes(_SUMMED_UP)
+            series[" ".join(label)] = report_of(facts, run, with_failures)
     return series
-
-
-def _of_summary(one: dict[str, float]) -> Data:
-    facts: dict[str, Any] = one | {key: one[key] * 1e6 for key in ("min", "max", "mean")}
-    facts |= {
-        "failed": int(one["failed"]),
-        "achieved": one["achieved"] or None,
-        "duration": one["duration"] or None,
-    }
-    return report_of(facts, _RUN.with_notes(_SUMMED_UP), with_failures)
 
 
 STATISTICS = Json(

@@ -47,49 +47,40 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         raise source.corrupt(None, "it has no block of latencies", expected, "run the tool anew")
     line_at = line_numbers(text)
     for begin, end in parts:
-        line = line_at(begin.start())
-        run, good, data = _block(text[begin.end() : end], line, source)
+        line, body = line_at(begin.start()), text[begin.end() : end]
+        total = fact(body, r"^Requests: (\d+)", int)
+        at = body.find("\nLatency:")
+        rows = dict(_ROW.findall(body[at:])) if at >= 0 else {}
+        for number, row in below(body, "Latency:"):
+            if _ROW.match(row) is None:
+                seen, expected = f"{printable(row.strip())!r}", "such as p99 : 6.22ms"
+                raise source.corrupt(line + number - 1, seen, expected, "run it again")
+        share = fact(body, r"^Success rate: ([\d.]+)%", float)
+        if total is None or share is None or not {"Max", "p50"} <= set(rows):
+            seen, expected = "this block is corrupt, or cut", "Requests, Latency with percentiles"
+            raise source.corrupt(line, seen, expected, "run it again")
+        values = durations(rows, source, "1.42ms", line=line)
+        stats = {_STATS[k]: v for key, v in values.items() if (k := key.lower()) in _STATS}
+        codes = _CODE.findall(body[body.find("\nSummary:") : at])
+        bad = total - round(total * share / 100)
+        late = min(sum(int(number) for name, number in codes if "time" in name.lower()), bad)
+        notes = [*mixed_note(bad)]
+        if bad:
+            notes += [f"{int(number):,} × {printable(name, 80)}" for name, number in codes]
+        trimmed = ", ".join(f"{name} {v}" for name, v in rows.items() if name.startswith("tm"))
+        if trimmed:
+            notes.append(f"perf-gauge prints {trimmed}")
+        run = Run(
+            tool="perf-gauge", loop="closed", measure="service", corrected="none",
+            failed=bad - late, timeouts=late, notes=tuple(notes),
+            duration=fact(body, r"^Duration:? +([\d.]+)", float),
+            achieved=fact(body, r"^Request rate:? +([\d.]+)", float),
+        )  # fmt: skip
         label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
-        yield "" if len(parts) == 1 else label, data if good > 0 else unanswered(run)
-
-
-def _block(body: str, line: int, source: Source) -> tuple[Run, int, Data]:
-    """One run, its good requests, and its latencies."""
-    total = fact(body, r"^Requests: (\d+)", int)
-    at = body.find("\nLatency:")
-    rows = dict(_ROW.findall(body[at:])) if at >= 0 else {}
-    for number, row in below(body, "Latency:"):
-        if _ROW.match(row) is None:
-            seen, expected = f"{printable(row.strip())!r}", "such as p99 : 6.22ms"
-            raise source.corrupt(line + number - 1, seen, expected, "run it again")
-    share = fact(body, r"^Success rate: ([\d.]+)%", float)
-    if total is None or share is None or not {"Max", "p50"} <= set(rows):
-        seen, expected = (
-            "this block is corrupt, or cut",
-            "Requests, and Latency with percentiles",
-        )
-        raise source.corrupt(line, seen, expected, "run it again")
-    values = durations(rows, source, "1.42ms", line=line)
-    points = percentiles_in(values)
-    stats = {
-        _STATS[name.lower()]: value for name, value in values.items() if name.lower() in _STATS
-    }
-    codes = _CODE.findall(body[body.find("\nSummary:") : at])
-    bad = total - round(total * share / 100)
-    late = min(sum(int(number) for name, number in codes if "time" in name.lower()), bad)
-    notes = [*mixed_note(bad)]
-    if bad:
-        notes += [f"{int(number):,} × {printable(name, 80)}" for name, number in codes]
-    trimmed = ", ".join(f"{name} {cell}" for name, cell in rows.items() if name.startswith("tm"))
-    if trimmed:
-        notes.append(f"perf-gauge prints {trimmed}")
-    run = Run(
-        tool="perf-gauge", loop="closed", measure="service", corrected="none", failed=bad - late,
-        timeouts=late, duration=fact(body, r"^Duration:? +([\d.]+)", float),
-        achieved=fact(body, r"^Request rate:? +([\d.]+)", float), notes=tuple(notes),
-    )  # fmt: skip
-    good = total - bad
-    return run, good, data_from_points(points, max(good, 0), stats, run)
+        data: Data = unanswered(run)
+        if total > bad:
+            data = data_from_points(percentiles_in(values), total - bad, stats, run)
+        yield "" if len(parts) == 1 else label, data
 
 
 def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
