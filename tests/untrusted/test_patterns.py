@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import time
 from pathlib import Path
@@ -158,13 +157,12 @@ def compiled(value: object, depth: int = 0) -> list[re.Pattern]:
         inner = [*value.values(), *value]
     elif isinstance(value, tuple | list | frozenset):
         inner = list(value)
-    elif isinstance(value, functools.partial):  # of `has_match`
-        texts = [one for part in value.args if isinstance(part, tuple) for one in part]
-        return [
-            re.compile(one, re.MULTILINE) if isinstance(one, str) else one
-            for one in texts
-            if isinstance(one, str | re.Pattern)
-        ]
+    elif getattr(value, "__module__", "") == "latencykit.io.sniffing" and hasattr(
+        value, "__code__"
+    ):
+        held = [cell.cell_contents for cell in value.__closure__ or ()]  # of `has_match`, `either`
+        texts = [one for part in held if isinstance(part, tuple) for one in part]
+        inner = [re.compile(one, re.MULTILINE) if isinstance(one, str) else one for one in texts]
     elif type(value).__module__.startswith("latencykit"):
         inner = [getattr(value, name, None) for name in getattr(type(value), "__slots__", ())]
         inner += list(getattr(value, "__dict__", {}).values())
