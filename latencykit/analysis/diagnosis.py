@@ -12,7 +12,7 @@ import numpy as np
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items, option
-from latencykit.analysis.explanations import EXPLANATIONS, OMISSION
+from latencykit.analysis.explanations import EXPLANATIONS, MODEL, OMISSION
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.summary import Summary
@@ -173,7 +173,7 @@ class Diagnosis(Value):
         if self.explained is None:
             return ()
         return tuple(
-            Evidence(name, sum(terms.values()), -2.5, _terms_text(name, terms))
+            Evidence(name, sum(terms.values()), -MODEL.none_decades, _terms_text(name, terms))
             for name, terms in self.explained.terms.items()
         )
 
@@ -218,7 +218,7 @@ class Diagnosis(Value):
         if not self.raw.count + self.raw.censored:
             return []
         limit = self.raw.sample_limit()
-        chosen = [p for p in STANDARD_PERCENTILES if p <= limit or p in (99.0, 99.9, 100.0)]
+        chosen = [p for p in STANDARD_PERCENTILES if p <= limit or p in TEXT.usual]
         before = np.asarray(self.raw.percentile(chosen)).tolist()
         after: list[float | None] = [None] * len(chosen)
         if self.corrected is not None:
@@ -282,6 +282,30 @@ class Diagnosis(Value):
 
 # ------------------------------------------------------------
 # Its sentences.
+
+
+@record()
+class TextRules:
+    """What sentences name, and how exactly; chosen on the eight cases of the how-to."""
+
+    # percentiles that a table always has
+    usual: tuple[float, ...] = (99.0, 99.9, 100.0)
+    # of the longest stall: others are about as long
+    alike: float = 0.95
+    # that are named beside the verdict, from which probability on,
+    alternatives: int = 3
+    min_named: float = 1e-4
+    # and of an open one
+    min_possible: float = 0.01
+    # shown as "more than"
+    nearly_sure: float = 0.999
+    # decades by which an observation speaks against an explanation
+    against: float = 0.3
+    # from which on numbers have no fraction, and estimates three digits
+    whole: int = 1000
+
+
+TEXT = TextRules()
 
 
 def _sentences(result: Diagnosis) -> tuple[str, ...]:
@@ -360,17 +384,21 @@ def _finding_text(result: Diagnosis, code: str) -> str:
 def _contradiction_text(result: Diagnosis) -> str:
     run, raw = result.run, result.raw
     stats = raw.stats if isinstance(raw, Summary) else raw.reported_stats
-    longest = stats.get("max", 0.0) / 1e9
-    if run.duration and longest > 1.1 * run.duration + 1:
+    longest, mean, duration = (
+        stats.get("max", 0.0) / 1e9,
+        stats.get("mean", 0.0),
+        run.duration or 0.0,
+    )
+    if (raw.count or 0) * mean / 1e9 <= (run.connections or math.inf) * duration:
         return (
             f"the report contradicts itself: a request of {seconds_text(longest)} in a run of "
-            f"{seconds_text(run.duration)}"
+            f"{seconds_text(duration)}"
         )
     return (
         f"the report contradicts itself: {format_count(raw.count or 0)} requests of "
-        f"{format_duration(stats.get('mean', 0.0))} on average are more than "
+        f"{format_duration(mean)} on average are more than "
         f"{format_items(run.connections or 0, 'connection')} can send in "
-        f"{seconds_text(run.duration or 0.0)}"
+        f"{seconds_text(duration)}"
     )
 
 
@@ -381,7 +409,7 @@ def _stall_text(result: Diagnosis) -> str:
         return ""
     k, number = result.explained.decisive, left.length.size
     longest = seconds_text(float(left.length.max()))
-    if left.length.min() < 0.95 * left.length.max():
+    if left.length.min() < TEXT.alike * left.length.max():
         longest = f"{seconds_text(float(left.length.min()))} to {longest}"
     if not left.timed or not len(stalls):
         return _slowest_text(result, int(max(np.rint(left.throughout[k]), 1)))
@@ -485,7 +513,7 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
         )
     texts = [f"{loop}; a schedule to compare with is missing"]
     rows = () if bound is None else bound.percentiles
-    p, _, high = next((row for row in reversed(rows) if row[0] <= 99), (0.0, 0.0, 0.0))
+    p, _, high = next((row for row in reversed(rows) if row[0] <= TEXT.usual[0]), (0.0, 0.0, 0.0))
     if p:
         texts.append(
             f"users who arrive on their own{at} may see more: {percentile_name(p)} up to "
@@ -514,9 +542,11 @@ def _how_sure(result: Diagnosis) -> str:
     rest = [
         f"{EXPLANATIONS[name]} ({_percent(p)})"
         for name, p in result.explanations
-        if name not in names and p >= _NAMED
+        if name not in names and p >= TEXT.min_named
     ]
-    rest = sorted(rest[:3], key=lambda text: text.startswith(EXPLANATIONS["none of these"]))
+    rest = sorted(
+        rest[: TEXT.alternatives], key=lambda text: text.startswith(EXPLANATIONS["none of these"])
+    )
     word = "sure" if result.sure else "likely"
     left = f"; not excluded: {', '.join(rest)}" if rest else ""
     return f"{word} ({_percent(probability)}){left}"
@@ -543,8 +573,12 @@ def _why_unknown(result: Diagnosis) -> str:
         pairs = [("omission", omission)] + [
             (EXPLANATIONS[name], p) for name, p in result.explanations if name not in OMISSION
         ]
-        shown = sorted((pair for pair in pairs if pair[1] >= 0.01), key=lambda pair: -pair[1])
-        return "possible: " + ", ".join(f"{name} {_percent(p)}" for name, p in shown[:4])
+        shown = sorted(
+            (pair for pair in pairs if pair[1] >= TEXT.min_possible), key=lambda pair: -pair[1]
+        )
+        return "possible: " + ", ".join(
+            f"{name} {_percent(p)}" for name, p in shown[: TEXT.alternatives + 1]
+        )
     pause = result.detected_stalls.pause
     if pause is not None:
         return (
@@ -558,9 +592,6 @@ def _why_unknown(result: Diagnosis) -> str:
         "waits for replies is not known"
     )
 
-
-_NAMED = 1e-4
-"""Probability from which on an explanation is named."""
 
 _DECIDING = (
     "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
@@ -600,7 +631,7 @@ def _advice(result: Diagnosis) -> str:
 
 def _terms_text(name: str, terms: dict[str, float]) -> str:
     """What speaks against an explanation, the strongest first."""
-    against = sorted((value, test) for test, value in terms.items() if value <= -0.3)
+    against = sorted((value, test) for test, value in terms.items() if value <= -TEXT.against)
     text = EXPLANATIONS[name]
     if not against:
         return f"{text}: as predicted"
@@ -608,13 +639,13 @@ def _terms_text(name: str, terms: dict[str, float]) -> str:
 
 
 def _percent(p: float) -> str:
-    if p > 0.999:
+    if p > TEXT.nearly_sure:
         return "> 99.9 %"
-    return f"{100 * p:.3g} %" if p >= 0.01 else f"{100 * p:.1g} %"
+    return f"{100 * p:.3g} %" if p >= TEXT.min_possible else f"{100 * p:.1g} %"
 
 
 def _speed(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.3g}"
+    return f"{rate:,.0f}" if rate >= TEXT.whole else f"{rate:.3g}"
 
 
 def _moment(seconds: float) -> str:
@@ -626,7 +657,7 @@ def _is_samples(result: Diagnosis) -> bool:
 
 
 def _rounded(number: float, exact: bool) -> str:
-    return format_count(number if exact or number < 1000 else float(f"{number:.3g}"))
+    return format_count(number if exact or number < TEXT.whole else float(f"{number:.3g}"))
 
 
 def seconds_text(seconds: float) -> str:
