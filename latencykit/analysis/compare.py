@@ -396,7 +396,18 @@ def compare(
             f"values in {' and '.join(sorted(units))} cannot be compared; name the unit of the "
             f"former with {option('unit')}"
         )
-    if evidence is not None:
+    numbers = len(sides[0]), len(sides[1])
+    asked = percentiles is not None or set(also) - {"mean"}
+    if evidence is not None and not asked and all(map(_has_runs, evidence)):
+        before, after = (
+            np.repeat(side.whole.counted.middle, side.whole.counted.counts)[:, None]
+            for side in evidence
+        )
+        result = compare_runs(
+            before, after, ["mean"], confidence=confidence, margin=margin, run_noise=run_noise
+        )
+        numbers = len(before), len(after)
+    elif evidence is not None:
         chosen = _default(evidence, confidence) if percentiles is None else list(percentiles)
         chosen += [p for name in also if name[0] == "p" and (p := float(name[1:])) not in chosen]
         named = dict.fromkeys([*means, *(name for name in also if name[0] != "p")])
@@ -426,7 +437,6 @@ def compare(
                 tables[0], tables[1], names, confidence=confidence, margin=margin,
                 stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
-    numbers = len(sides[0]), len(sides[1])
     unfair = _unfair(sides[0][0], sides[1][0])
     warnings = _warnings(sides)
     return replace(result, warnings=warnings, unit=units.pop(), runs=numbers, unfair=unfair)
@@ -434,9 +444,10 @@ def compare(
 
 def _listed(side: object, name: str) -> list[object]:
     if hasattr(side, "run"):
-        return [side]
+        return list(getattr(side, "runs", ()) or (side,))
     runs = side.values() if hasattr(side, "values") else side
     series = list(runs) if hasattr(runs, "__iter__") else [runs]
+    series = [run for data in series for run in getattr(data, "runs", ()) or (data,)]
     if not series:
         raise InvalidArgumentError(f"the {name} side is empty; name at least one run")
     for data in series:
@@ -458,6 +469,10 @@ def evidence_of(data: Any) -> Evidence:
     if evidence.jackknife is not None and not evidence.jackknife.known:
         evidence = replace(evidence.whole).evidence()  # its course over time shows too little
     return evidence
+
+
+def _has_runs(side: Evidence) -> bool:
+    return bool(side.whole.run.values_are_runs and side.whole.count >= RUNS.least)
 
 
 def _default(pair: tuple[Evidence, Evidence], confidence: float) -> list[float]:
@@ -520,8 +535,8 @@ def _of_summaries(
     run_noise: float | None,
 ) -> Comparison:
     """Reported numbers have no intervals of their own; percentiles show what runs may tolerate."""
-    sides = [[statistic_of(side, name) for name in names] for side in (first, second)]
-    points = [[_Point(value, value, value, value, value) for value in side] for side in sides]
+    points = [[_reported_point(side, name, confidence) for name in names]
+              for side in (first, second)]  # fmt: skip
     notes = [_MAXIMUM if name == "p100" else "" for name in names]
     rows = [
         _change_of(name, base, new, confidence, run_noise)
@@ -536,6 +551,18 @@ def _of_summaries(
     unknown: dict[str, Any] = {
         "low": -1.0, "high": math.inf, "difference_low": -math.inf, "difference_high": math.inf,
     }  # fmt: skip
+    if any(point.low < point.high for side in points for point in side):
+        # Of a mean with its spread there is an interval; other numbers have none.
+        rows = [
+            replace(row, significant=row.tolerates >= SINGLE.usual_noise, p_value=math.nan)
+            if base.low < base.high and new.low < new.high
+            else replace(row, tolerates=math.nan, p_value=math.nan, **unknown)
+            for row, base, new in zip(rows, *points, strict=True)
+        ]
+        result = _direction([row for row in rows if row.significant])
+        most = max((row.tolerates for row in rows if row.significant), default=None)
+        reason = (_single_reason(rows, result),)
+        return Comparison(tuple(rows), "requests", result, reason, tolerates=most)
     if "p50" not in percentiles or len(percentiles) < SINGLE.min_reported:
         rows = [replace(row, tolerates=math.nan, p_value=math.nan, **unknown) for row in rows]
         alone = f"{why}, or several runs per side"
@@ -546,6 +573,16 @@ def _of_summaries(
     reasons = (_single_reason(rows, result), why)
     rows = [replace(row, **unknown) for row in rows]
     return Comparison(tuple(rows), "requests", result, reasons, tolerates=max(known, default=None))
+
+
+def _reported_point(side: Side, name: str, confidence: float) -> _Point:
+    """A reported number; a mean has the interval of its error, or else of the values' spread."""
+    value, reach = statistic_of(side, name), 0.0
+    if name == "mean" and isinstance(side, Summary):
+        error = side.stats.get("standard error", side.stats.get("std", 0.0))
+        count = side.count or math.inf
+        reach = error * student_quantile(confidence, max(count - 1, 1))
+    return _Point(value, value, value, max(value - reach, 0.0), value + reach)
 
 
 def _of_requests(

@@ -7,6 +7,7 @@ import functools
 import glob
 import math
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import field, replace
@@ -424,7 +425,10 @@ def pairs_of(
             "for more evidence"
         )
     read = _each_file(replace(given, files=(*paths[0], *paths[1])))
-    sides = [read[: len(paths[0])], read[len(paths[0]) :]]
+    sides = [
+        [run for series in files for run in _runs_in(series)]
+        for files in (read[: len(paths[0])], read[len(paths[0]) :])
+    ]
     if all(len(run) == 1 for side in sides for run in side):
         return {"": ([run[0].data for run in sides[0]], [run[0].data for run in sides[1]])}
     runs = [{entry.name: entry.data for entry in run} for side in sides for run in side]
@@ -445,6 +449,23 @@ def pairs_of(
         name: ([run[name] for run in runs[:here]], [run[name] for run in runs[here:]])
         for name in common
     }
+
+
+def _runs_in(series: list[Input]) -> list[list[Input]]:
+    """The runs that one file repeats; runs at several loads are series."""
+    runs: dict[str, list[Input]] = {}
+    for entry in series:
+        match = re.fullmatch(r"run (\d+)(?: (.+))?", entry.series)
+        if match is None:
+            return [series]
+        name = match[2] or ""
+        runs.setdefault(match[1], []).append(Input(name, entry.data, entry.path, name))
+    facts = ("tool", "command", "rate", "connections")
+    loads = {
+        tuple((entry.name, *(getattr(entry.data.run, fact) for fact in facts)) for entry in run)
+        for run in runs.values()
+    }
+    return [*runs.values()] if len(loads) == 1 else [series]
 
 
 def _whole(series: list[Input]) -> list[Input]:

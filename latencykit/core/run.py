@@ -82,6 +82,8 @@ class Run:
         True for a series that sums up the others of the same source.
     tags : tuple of str
         Tags of the lines in this series; empty for untagged ones.
+    values_are_runs : bool
+        True where each value is a run of a benchmark (a process, a repetition), not a request.
     supported : float or None
         Highest percentile that the richer data behind this source supported, where it says so.
     notes : tuple of str
@@ -113,6 +115,7 @@ class Run:
     unit_from: UnitFrom = "file"
     aggregate: bool = False
     tags: tuple[str, ...] = ()
+    values_are_runs: bool = False
     supported: float | None = field(default=None, compare=False)
     notes: tuple[str, ...] = field(default=())
 

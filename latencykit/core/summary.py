@@ -14,6 +14,7 @@ from latencykit.core.quantiles import (
     PercentileRow,
     as_numbers,
     highest_supported_percentile,
+    is_resolved,
     percentile_frame,
 )
 from latencykit.core.run import Run
@@ -54,6 +55,9 @@ class Summary(Value):
         Unit of the values.
     run : Run
         Facts about the measurement.
+    runs : tuple of Summary
+        The runs of one benchmark that the source repeats, where there are several; then a
+        percentile of all lies between the lowest and the highest of theirs.
 
     Examples
     --------
@@ -70,10 +74,50 @@ class Summary(Value):
     count: int | None = None
     unit: str = "ns"
     run: Run = field(default_factory=Run)
+    runs: tuple[Summary, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_unit(self.unit)
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Summary]) -> Summary:
+        """Return the runs of one benchmark as one summary, or the only one.
+
+        Its mean is theirs, each counted alike; percentiles are the highest of any run.
+
+        Examples
+        --------
+        >>> Summary.of_runs([Summary({"mean": 10.0}), Summary({"mean": 14.0})])
+        Summary(mean 12 ns, lowest mean of a run 10 ns, highest mean of a run 14 ns)
+        """
+        if len(runs) == 1:
+            return runs[0]
+        named = {
+            name: [run.stats[name] for run in runs if name in run.stats]
+            for name in ("mean", "min", "max")
+        }
+        means, stats = named["mean"], dict[str, float]()
+        if len(means) == len(runs):
+            stats = {
+                "mean": math.fsum(means) / len(means),
+                "lowest mean of a run": min(means), "highest mean of a run": max(means),
+            }  # fmt: skip
+        stats |= {name: end(named[name]) for name, end in (("min", min), ("max", max))
+                  if len(named[name]) == len(runs)}  # fmt: skip
+        percentiles = {
+            p: max(run.reported_percentiles[p] for run in runs)
+            for p in runs[0].reported_percentiles
+            if all(p in run.reported_percentiles for run in runs)
+        }
+        counts = [run.count for run in runs if run.count is not None]
+        count = sum(counts) if len(counts) == len(runs) else None
+        return cls(stats, percentiles, count, runs[0].unit, runs[0].run, tuple(runs))
+
+    def percentile_bounds(self, percentile: float) -> tuple[float, float]:
+        """Return the lowest and the highest value of a reported percentile in any run."""
+        values = [run.percentile(percentile) for run in self.runs or (self,)]
+        return min(values), max(values)
 
     @property
     def mean(self) -> float:
@@ -133,10 +177,11 @@ class Summary(Value):
             PercentileRow(
                 low=math.nan, high=math.nan, supported=asked <= limit,
                 cause="" if asked <= limit else "few requests", percentile=asked, value=value,
-                bucket_low=value, bucket_high=value, resolved=True,
+                bucket_low=low, bucket_high=high, resolved=bool(is_resolved(low, high)),
             )
             for asked in np.atleast_1d(np.asarray(p, np.float64)).tolist()
             for value in [self._reported_percentile(asked)]
+            for low, high in [self.percentile_bounds(asked)]
         ]  # fmt: skip
         return percentile_frame(rows)
 
@@ -164,6 +209,7 @@ class Summary(Value):
             self.count,
             unit,
             self.run.replace(unit=unit),
+            tuple(run.to_unit(unit) for run in self.runs),
         )
 
     def with_run(self, **changes: object) -> Summary:
@@ -174,6 +220,7 @@ class Summary(Value):
             self.count,
             self.unit,
             self.run.replace(**changes),
+            self.runs,
         )
 
     def __add__(self, other: object) -> NoReturn:

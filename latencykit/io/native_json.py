@@ -47,6 +47,7 @@ def record_of(data: Data) -> JSONObject:
     if isinstance(data, Summary):
         percentiles = [[p, v] for p, v in data.reported_percentiles.items()]
         content = {"stats": dict(data.stats), "percentiles": percentiles, "count": data.count}
+        content |= {"runs": [record_of(run) for run in data.runs]} if data.runs else {}
     elif isinstance(data, Samples):
         columns = {column: getattr(data, column) for column in _COLUMNS}
         content = {key: cells.tolist() for key, cells in columns.items() if cells is not None}
@@ -125,7 +126,9 @@ def data_of(record: JSONObject) -> Data:
         pairs = [number for pair in record["percentiles"] for number in pair]
         if not _numbers([*record["stats"].values(), *pairs, record["count"] or 0]):
             raise ValueError("a statistic is not a number")
-        return Summary(record["stats"], dict(record["percentiles"]), record["count"], unit, run)
+        runs: Any = tuple(map(data_of, record.get("runs", ())))
+        points = dict(record["percentiles"])
+        return Summary(record["stats"], points, record["count"], unit, run, runs)
     if kind == "samples":
         return Samples(
             unit=unit, run=run, **{name: record[name] for name in _COLUMNS if name in record}

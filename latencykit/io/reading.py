@@ -368,7 +368,8 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
     if isinstance(bare, HistogramLog):
         bare = relabelled(bare, unit)
     else:
-        bare = replace(bare, unit=unit)
+        runs = tuple(replace(run, unit=unit) for run in getattr(bare, "runs", ()))
+        bare = replace(bare, unit=unit, **({"runs": runs} if runs else {}))
     return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**facts))
 
 

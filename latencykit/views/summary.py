@@ -477,6 +477,9 @@ def _of_summary(
         exact_row(p, value, None if limit is None else p <= limit)
         for p, value in sorted(reported.items())
     ]
+    for row in rows if summary.runs else ():
+        low, high = summary.percentile_bounds(row["percentile"])
+        row |= {"bucket_low": number(low), "resolved": bool(is_resolved(low, high))}
     return _frame(name, "summary", summary.unit, summary.run) | {
         "count": count,
         "min": number(summary.stats.get("min")),

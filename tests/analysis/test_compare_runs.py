@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -205,3 +206,80 @@ def test_change_points_of_runs():
     assert lk.change_points(side(100, 20), "p50") == []
     with pytest.raises(DataNotAvailableError, match=r"does not support p99\.999"):
         lk.change_points(runs, "p99.999")
+
+
+def go_bench(factor: float, runs: int = 6) -> str:
+    rng = np.random.default_rng(round(1000 * factor))
+    times = 1e4 * factor * np.exp(rng.normal(0, 0.02, runs))
+    return "".join(f"BenchmarkParse-8 \t 1000 \t {time:.0f} ns/op\n" for time in times)
+
+
+def jmh(score: float, error: float, unit: str = "ns/op", mode: str = "avgt") -> str:
+    head = "Benchmark       Mode  Cnt      Score     Error  Units\n"
+    return f"{head}MyBench.parse   {mode}   25  {score:.3f} ± {error:.3f}  {unit}\n"
+
+
+def hyperfine(mean: float) -> str:
+    rule = "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |\n|:---|---:|---:|---:|---:|\n"
+    return f"{rule}| `prog` | {mean:.1f} ± 1.2 | {mean - 2:.1f} | {mean + 3:.1f} | 1.00 |\n"
+
+
+def times(mean: float) -> str:
+    each = (mean * np.exp(np.random.default_rng(round(mean)).normal(0, 0.01, 10)) / 1e3).tolist()
+    facts = {"command": "prog", "mean": mean / 1e3, "stddev": 0.001, "user": 0, "system": 0}
+    return json.dumps({"results": [facts | {"times": each, "exit_codes": [0] * 10}]})
+
+
+@pytest.mark.parametrize(
+    ("texts", "runs", "verdict", "change"),
+    [
+        ((go_bench(1), go_bench(1.3)), (6, 6), "worse", 0.3),
+        ((go_bench(1), go_bench(1.001)), (6, 6), "same", 0.0),
+        ((jmh(8755, 86), jmh(11755, 86)), (1, 1), "worse", 0.343),
+        ((jmh(20, 0.4, "ops/us", "thrpt"), jmh(15, 0.3, "ops/us", "thrpt")), (1, 1), "worse", 0.333),
+        ((jmh(8755, 86), jmh(8900, 86)), (1, 1), "inconclusive", 0.0166),
+        ((hyperfine(132.3), hyperfine(102.3)), (1, 1), "better", -0.227),
+        ((times(102), times(132)), (10, 10), "worse", 0.294),
+    ],
+)  # fmt: skip
+def test_runs_in_one_file_and_the_spread_that_it_states_are_used(
+    tmp_path, texts, runs, verdict, change
+):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    found = lk.compare(*map(lk.read, paths))
+    assert (found.runs, found.verdict) == (runs, verdict)
+    row = found.table.loc["mean"]
+    assert row.change == pytest.approx(change, abs=0.03)
+    assert row.low < change < row.high < row.low + 0.1
+    assert not any("no intervals" in text for text in found.reasons)
+
+
+def test_forks_are_runs_where_there_are_three(tmp_path):
+    def report(factor: float, forks: int) -> str:
+        rng = np.random.default_rng(forks)
+        raw = (factor * 10 * np.exp(rng.normal(0, 0.02, (forks, 5)))).tolist()
+        metric = {
+            "score": float(np.mean(raw)),
+            "scoreError": 0.2,
+            "scoreUnit": "us/op",
+            "rawData": raw,
+        }
+        return json.dumps([{"benchmark": "b", "mode": "avgt", "primaryMetric": metric}])
+
+    for forks, runs in ((1, 1), (4, 4)):
+        for name, factor in (("a", 1), ("b", 1.5)):
+            (tmp_path / f"{name}.json").write_text(report(factor, forks))
+        found = lk.compare(*(lk.read(tmp_path / f"{name}.json") for name in "ab"))
+        assert (found.runs, found.verdict) == ((runs, runs), "worse")
+
+
+def test_runs_survive_units_and_our_own_json(tmp_path):
+    (tmp_path / "a.txt").write_text(go_bench(1))
+    data = lk.read(tmp_path / "a.txt")
+    lk.write(data, tmp_path / "a.json")
+    assert lk.read(tmp_path / "a.json").runs == data.runs
+    assert [run.mean for run in data.to_unit("us").runs] == pytest.approx(
+        [run.mean / 1e3 for run in data.runs]
+    )

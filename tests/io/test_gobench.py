@@ -34,11 +34,12 @@ def test_reported_percentiles_are_those_of_each_run(read_text):
     assert (data.mean, data.count, data.max) == (900, 100, 4000)
     assert data.reported_percentiles == {50: 500, 99: 2000, 99.9: 3000}
     assert not any("prints means only" in note for note in data.run.notes)
-    found = read_text(row + row.replace("2 p99", "3 p99"))
-    assert {name: run.percentile(99) for name, run in found.items()} == {
-        "BenchmarkA-8 run 1": 2000,
-        "BenchmarkA-8 run 2": 3000,
-    }
+    (both,) = read_text(row + row.replace("2 p99", "3 p99")).values()
+    assert [run.percentile(99) for run in both.runs] == [2000, 3000]
+    frame = both.percentiles([50, 99])
+    assert frame.bucket_low.tolist() == [500, 2000]
+    assert frame.bucket_high.tolist() == [500, 3000]
+    assert frame.resolved.tolist() == [True, False]
 
 
 def test_percentiles_of_what_a_benchmark_measures_within(read_text):

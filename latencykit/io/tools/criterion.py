@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latencykit.core.quantiles import normal_quantile
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
@@ -114,6 +115,8 @@ def read_estimates(source: Source, options: ReadOptions) -> dict[str, Data]:  # 
         return round(float(json_text.entry(record, path, source, (int, float))), 3)
 
     stats = {"mean": estimate("mean"), "std": estimate("std_dev")}
+    error = json_text.entry(record, "mean", source).get("standard_error")
+    stats |= {"standard error": error} if isinstance(error, float) else {}
     name = _name(source.path) if source.path.name == "estimates.json" else ""
     run = _RUN.with_notes(_HINT)
     return {name: Summary(stats, {50.0: estimate("median")}, None, "ns", run)}
@@ -147,7 +150,9 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         above = text[max(0, row.start() - _LONGEST) : row.start()].rstrip().rpartition("\n")[2]
         name = row["name"] or above.strip()
         interval = f"95 % confidence interval of the estimate: {row['low']} to {row['high']}"
-        stats = {"mean": round(parse_duration(row["mid"]), 3)}
+        width = parse_duration(row["high"]) - parse_duration(row["low"])
+        error = width / 2 / normal_quantile(0.975)
+        stats = {"mean": round(parse_duration(row["mid"]), 3), "standard error": error}
         run = _RUN.with_notes(_HINT, interval)
         yield name, Summary(stats, {}, None, "ns", run)
 

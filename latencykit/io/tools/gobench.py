@@ -91,30 +91,24 @@ def _by_package(
 def _benchmark(
     label: str, results: Sequence[tuple[int, dict[str, float]]], facts: tuple[str, ...]
 ) -> dict[str, Data]:
-    """The runs of one benchmark as one summary; each its own where it reports percentiles."""
-    series: dict[str, Data] = {}
-    if any(map(_reported, (metrics for _, metrics in results))):
-        for number, (count, metrics) in enumerate(results, 1):
-            whole = f"{label} run {number}" if len(results) > 1 else label
-            # what it measured within, too: ``write-p99-ns`` is of the series "… write"
-            inside: dict[str, dict[float, float]] = {"": {}}
-            for part, points in (inside | _reported(metrics)).items():
-                stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
-                stats |= {"max": points[100.0]} if 100.0 in points else {}
-                inner = {level: value for level, value in points.items() if level < 100}
-                inner, stats, run = stated(inner, stats, _RUN.with_notes(*facts))
-                own_count = None if part else count
-                series[f"{whole} {part}".rstrip()] = Summary(stats, inner, own_count, "ns", run)
-        return series
-    means = [metrics["ns/op"] for _, metrics in results]
-    stats = {"mean": nanoseconds(sum(means) / len(means), "ns")}
-    notes = [_HINT, *facts]
+    """The runs of one benchmark as one summary, and one of each part that reports percentiles."""
+    common = _RUN.with_notes(*facts)
     if len(results) > 1:
-        stats |= {"lowest mean of a run": min(means), "highest mean of a run": max(means)}
-        note = f"the mean of {len(results)} runs"
-        notes.insert(0, f"{note}; a run's mean says nothing of its slowest calls")
-    count = sum(number for number, _ in results)
-    return {label: Summary(stats, {}, count, "ns", _RUN.with_notes(*notes))}
+        note = f"{len(results)} runs; a run's mean says nothing of its slowest calls"
+        common = _RUN.with_notes(note, *facts)
+    runs: dict[str, list[Summary]] = {}
+    for count, metrics in results:
+        # what it measured within, too: ``write-p99-ns`` is of the series "… write"
+        reported, inside = _reported(metrics), dict[str, dict[float, float]]({"": {}})
+        for part, points in (inside | reported).items():
+            stats = {} if part else {"mean": nanoseconds(metrics["ns/op"], "ns")}
+            stats |= {"max": points[100.0]} if 100.0 in points else {}
+            inner = {level: value for level, value in points.items() if level < 100}
+            inner, stats, run = stated(inner, stats, common)
+            run = run if reported else run.with_notes(_HINT)
+            data = Summary(stats, inner, None if part else count, "ns", run)
+            runs.setdefault(f"{label} {part}".rstrip(), []).append(data)
+    return {name: Summary.of_runs(parts) for name, parts in runs.items()}
 
 
 def _reported(metrics: Mapping[str, float]) -> dict[str, dict[float, float]]:

@@ -94,6 +94,7 @@ def _data(rows: list[_Row], run: Run, unit: str) -> Data:
     if len(values) == 1 and calls > 1:
         return data_from_points({}, calls, {"mean": float(values[0])}, run.with_notes(_HINT))
     note = f"each value is the mean of {format_count(calls)} calls"
+    run = run.replace(values_are_runs=True)
     return data_from_values(values, run.with_notes(note) if calls > 1 else run)
 
 

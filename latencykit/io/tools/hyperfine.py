@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,7 @@ def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         if not times:
             yield name, _summary(result)
             continue
-        outcome, run = None, _RUN
+        outcome, run = None, _RUN.replace(values_are_runs=True)
         if codes and len(codes) == len(times):
             failed = np.array([code != 0 for code in codes])
             if failed.all():  # the command ends so by nature, and hyperfine ignores that (-i)
@@ -101,6 +102,8 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         unit = unit_in(mean.split()[1]) or mean.split()[1]
         run = _SUMMARIZED.replace(unit=unit, unit_from="file")
         count = int(runs) if runs else 1 if kind == "abs ≡" else None  # older ones print none
+        if spread and count:
+            stats["standard error"] = stats["std"] / math.sqrt(count)
         yield name.strip(), data_from_points({}, count, stats, run, "ns")
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit.core.histogram import Histogram
+from latencykit.core.jackknife import student_quantile
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import json_text
@@ -37,6 +38,7 @@ _UNITS = {
     "hr": ("s", 3600), "day": ("s", 86400),
 }  # fmt: skip
 _RUN = Run(tool="JMH", loop="closed", measure="service", corrected="none")
+_FORKS = 3  # that show how processes differ
 _INVERSE = "the mean is threads / throughput"
 _HINT = "means of iterations; run JMH with -bm sample for the distribution of single calls"
 _ONE_THREAD = "the threads are not stated: one is assumed, as is the default"
@@ -105,17 +107,32 @@ def _data(result: JSONObject, metric: JSONObject) -> Data | None:
         if batch > 1:
             run = run.with_notes(f"each value is one shot of {batch:,} calls")
         return _exact(values * factor, np.ones(values.size), score * factor, metric, run, factor)
-    count = sum(len(fork) for fork in raw) if isinstance(raw, list) else None
     run = run.with_notes(*([_INVERSE] if throughput else []), _HINT)
-    return Summary(_mean(score, kind, threads), {}, count, "ns", run)
+    forks = [fork for fork in raw if fork] if isinstance(raw, list) else []
+    count, error = sum(map(len, forks)) or None, metric.get("scoreError")
+    stats = _mean(score, kind, threads, error if isinstance(error, float) else None, count)
+    # Iterations of one fork share its compiled code: with few forks their spread is all there is.
+    means = [sum(fork) / len(fork) for fork in forks] if len(forks) >= _FORKS else []
+    runs = tuple(Summary(_mean(mean, kind, threads), {}, None, "ns", run) for mean in means)
+    return Summary(stats, {}, count, "ns", run, runs)
 
 
-def _mean(score: float, kind: tuple[str, int, bool], threads: int) -> dict[str, float]:
-    """The mean time of a call; that of a throughput is threads / throughput."""
+def _mean(
+    score: float, kind: tuple[str, int, bool], threads: int, error: float | None = None,
+    count: int | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """The mean time of a call, and its standard error; of a throughput: threads / throughput.
+
+    JMH states half of the interval that has a confidence of 99.9 %.
+    """
     unit, factor, throughput = kind
-    if throughput:
-        return {"mean": nanoseconds(factor * threads / score, unit)} if score else {}
-    return {"mean": nanoseconds(score * factor, unit)}
+    if throughput and not score:
+        return {}
+    stats = {"mean": nanoseconds(factor * (threads / score if throughput else score), unit)}
+    if score and error is not None and error > 0 and count is not None and count > 1:
+        relative = error / score / student_quantile(0.999, count - 1)
+        stats["standard error"] = stats["mean"] * relative
+    return stats
 
 
 def _exact(
@@ -155,6 +172,7 @@ def of_rows(
         try:
             name, kind, rough = row["Benchmark"], _unit(row["Unit"]), row.get("Rough")
             score = 0.0 if rough else float(row["Score"].replace(",", "."))
+            error = float((row.get("Score Error (99.9%)") or "nan").replace(",", "."))
             threads, samples = (
                 None if row[key] is None else int(row[key]) for key in ("Threads", "Samples")
             )
@@ -178,7 +196,7 @@ def of_rows(
         latest[first] = key
         result = results.setdefault(key, {"points": {}, "rough": {}, "kind": kind})
         if part is None:
-            result |= {"threads": threads, "samples": samples, "kind": kind}
+            result |= {"threads": threads, "samples": samples, "kind": kind, "error": error}
         point = round(float(part[2]) * 100, 10) if part else "mean"
         if rough:
             result["rough"][point] = f"{rough} {row['Unit']}"
@@ -204,7 +222,9 @@ def _result(result: Mapping[str, Any], mode: str) -> Data:
     (unit, factor, throughput), threads = result["kind"], result.get("threads")
     points, count = dict(result["points"]), result.get("samples")
     score = points.pop("mean", None)
-    stats = {} if score is None else _mean(score, result["kind"], threads or 1)
+    stats = {}
+    if score is not None:
+        stats = _mean(score, result["kind"], threads or 1, result.get("error"), count)
     run = _RUN.replace(connections=threads, unit=unit)
     if result["rough"]:
         rough = (

@@ -181,7 +181,10 @@ def _facts(row: re.Match[str], columns: list[str], style: Style) -> dict[str, An
     if (score is None and rough is None) or not all(map(str.isdigit, known.values())):
         return None
     count = next((known[name] for name in ("Cnt", "Samples", "Count") if name in known), None)
+    unsigned = row["numbers"].split()[len(_numbers(row, columns)) :]
+    error = row["error"] or "".join(unsigned)
     facts = {"Score": score, "Rough": rough, "Samples": count}
+    facts["Score Error (99.9%)"] = decimal_number(error, style) if error else None
     return facts | ({"Threads": known["Thr"]} if "Thr" in known else {})
 
 

@@ -60,7 +60,7 @@ def read_pyperf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         run = Run(
             tool="pyperf", version=facts.get("perf_version"), command=facts.get("command"),
             loop="closed", measure="service", corrected="none", connections=1, unit=unit,
-            notes=_mean_note(loops),
+            values_are_runs=True, notes=_mean_note(loops),
         )  # fmt: skip
         yield str(facts.get("name") or ""), data_from_values(nanoseconds_of(values, unit), run)
 
