@@ -47,7 +47,7 @@ _DEFAULT = "50,75,90,95,99,99.9,99.99,99.999,100"
     "trims",
     multiple=True,
     metavar="SPEC",
-    help="Trimmed statistics: tm95, 'TM(:99%)', 'PR(:300ms)', IQM.",
+    help="Trimmed statistics: tm95, 'TM(:99%)', IQM.",
 )
 @click.option("--interval", metavar="D", help="One row per interval of this length, such as 10s.")
 @confidence_option

@@ -558,7 +558,7 @@ class Histogram(Value):
         ----------
         spec : str
             ``"tm99.9"`` (without the lowest and the highest 0.1 %), ``"TM(:99%)"``,
-            ``"TM(150ms:1s)"``, ``"wm98"``, ``"tc90"``, ``"ts90"``, ``"PR(:300ms)"`` or ``"IQM"``.
+            ``"TM(150ms:1s)"``, ``"wm98"`` or ``"IQM"``.
 
         Examples
         --------

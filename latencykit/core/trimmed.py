@@ -36,28 +36,20 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 80  # characters
-_SHORT = re.compile(r"\s*(tm|wm|tc|ts)\s*(\d+(?:\.\d+)?)\s*%?\s*", re.IGNORECASE)
-_RANGE = re.compile(
-    r"\s*(tm|wm|tc|ts|pr)\s*\(\s*([^:()]*?)\s*:\s*([^:()]*?)\s*\)\s*", re.IGNORECASE
-)
+_SHORT = re.compile(r"\s*(tm|wm)\s*(\d+(?:\.\d+)?)\s*%?\s*", re.IGNORECASE)
+_RANGE = re.compile(r"\s*(tm|wm)\s*\(\s*([^:()]*?)\s*:\s*([^:()]*?)\s*\)\s*", re.IGNORECASE)
 _DECIMAL = re.compile(r"\d+(?:\.\d*)?|\.\d+")
-_WHAT = {
-    "TM": "mean",
-    "WM": "winsorized mean",
-    "TC": "count",
-    "TS": "sum",
-    "PR": "share (in %)",
-}
+_WHAT = {"TM": "mean", "WM": "winsorized mean"}
 
 
 @record()
 class Trim:
-    """The values that a trimmed statistic keeps.
+    """The values that a trimmed mean keeps.
 
     Attributes
     ----------
-    kind : {"TM", "WM", "TC", "TS", "PR"}
-        Trimmed mean, winsorized mean, trimmed count, trimmed sum, share within.
+    kind : {"TM", "WM"}
+        Trimmed mean, winsorized mean.
     low, high : Fraction or float
         Bounds: shares of the ranks (0..1) as exact fractions, or values as floats, of which `low`
         is exclusive and `high` inclusive.
@@ -114,8 +106,8 @@ def parse_trim(spec: str, unit: str = "ns") -> Trim:
     if span := _RANGE.fullmatch(spec):
         return _parse_range(spec.strip(), span[1].upper(), span[2], span[3], unit)
     raise InvalidArgumentError(
-        f"{spec!r} is not a valid trimmed statistic; write tm99.9, TM(5%:95%), TM(:99%), "
-        "TM(150ms:1s), wm98, tc90, ts90, PR(:300ms) or IQM"
+        f"{spec!r} is not a valid trimmed mean; write tm99.9, TM(5%:95%), TM(:99%), "
+        "TM(150ms:1s), wm98 or IQM"
     )
 
 
@@ -130,10 +122,6 @@ def _parse_range(spec: str, kind: str, first: str, last: str, unit: str) -> Trim
             f"{spec!r} mixes a percentile and a value; both bounds must be of one kind"
         )
     if ranks == {True}:
-        if kind == "PR":
-            raise InvalidArgumentError(
-                f"{spec!r} asks for a share between percentiles; PR takes values: PR(:300ms)"
-            )
         low, high = (
             _share(text, spec) if text else Fraction(n) for text, n in ((first, 0), (last, 1))
         )
@@ -199,7 +187,7 @@ def statistic_name(text: str) -> str:
 
 
 # ------------------------------------------------------------
-# The trimmed family from counts: tm, wm, tc, ts, PR and IQM, with partial bucket weights.
+# Means from counts: tm, wm and IQM, with partial bucket weights.
 
 
 @record()
@@ -209,8 +197,8 @@ class Trimmed:
     Attributes
     ----------
     value : float
-        From the middle of each bucket, if that is known within a tenth; else the upper bound (of a
-        share, or without an upper bound, the lower one), so that it never looks better than it was.
+        From the middle of each bucket, if that is known within a tenth; else the upper bound (or,
+        without one, the lower), so that it never looks better than it was.
         NaN if nothing is left.
     low, high : float
         Its bounds, given the edges of the buckets and censored values.
@@ -257,7 +245,7 @@ def trimmed(counted: Counted, spec: str | Trim, unit: str = "ns") -> Trimmed:
             low = _ByRank(best.by_low(), trim).lowest()
         high = _ByRank(full.at_worst(), trim).highest() if full.censored else high
     if not is_resolved(low, high) and not math.isnan(value):
-        value = low if trim.kind == "PR" or math.isinf(high) else high
+        value = low if math.isinf(high) else high
     out = occupied(part.above)
     top = float(best.high[out[-1]]) if out.size else math.nan
     below, above = float(part.below.sum()), float(part.above.sum())
@@ -283,10 +271,6 @@ class _ByRank:
         """The statistic if every bucket's values were `values`."""
         kept, count = self.kept, self.count
         total = float((values[kept] * self.weights).sum())
-        if self.kind == "TC":
-            return count
-        if self.kind == "TS":
-            return total
         if self.kind == "TM":
             return total / count
         low, high = float(self.below.sum()), float(self.above.sum())
@@ -328,7 +312,7 @@ class _ByValue:
 
     def highest(self) -> float:
         """The upper bound; a bucket that reaches above the range raises a mean."""
-        joins = self.maybe & ((self.counted.high > self.bounds[1]) | (self.kind != "TM"))
+        joins = self.maybe & (self.counted.high > self.bounds[1])
         return self._of(np.minimum(self.counted.high, self.bounds[1]), self.inside | joins)
 
     def _of(self, values: Floats, kept: NDArray[np.bool_]) -> float:
@@ -336,14 +320,7 @@ class _ByValue:
         if self.kind == "WM":
             return float((np.clip(values, *self.bounds) * counts).sum()) / total
         count = float(counts[kept].sum())
-        if self.kind == "TC":
-            return count
-        if self.kind == "PR":
-            return 100.0 * count / total
-        summed = float((values[kept] * counts[kept]).sum())
-        if self.kind == "TS":
-            return summed
-        return summed / count if count else math.nan
+        return float((values[kept] * counts[kept]).sum()) / count if count else math.nan
 
 
 def _leaves_out(below: float, above: float, top: float, counted: Counted, unit: str) -> str:
@@ -373,6 +350,4 @@ def _requests(count: float) -> str:
 def ranks_of_mean(name: str) -> tuple[float, float] | None:
     """Return the range of ranks (as shares) of a mean, or None if it is not trimmed by rank."""
     trim = parse_trim("TM(0%:100%)" if name == "mean" else name)
-    return (
-        (float(trim.low), float(trim.high)) if trim.kind in ("TM", "WM") and trim.by_rank else None
-    )
+    return (float(trim.low), float(trim.high)) if trim.by_rank else None

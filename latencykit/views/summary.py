@@ -705,13 +705,7 @@ def _trim_text(trim: TrimmedRecord, unit: str, out_unit: str | None) -> str:
     value, low, high = trim["value"], trim["low"], trim["high"]
     if value is None and low is None and high is None:
         return "nothing"
-    if trim["definition"].startswith("PR"):
-        # The rest up to 100 % is as much of a statement as the share itself.
-        exact = trim["resolved"] and is_resolved(100 - (high or 0), 100 - (low or 0))
-        text = f"{value:.4g}" if exact else format_range(low, high, lambda end: f"{end:.4g}")
-        return f"{text} %"
-    counted = trim["definition"].startswith("TC")
-    show = partial(value_text, unit="none" if counted else unit, out_unit=out_unit)
+    show = partial(value_text, unit=unit, out_unit=out_unit)
     return show(value) if trim["resolved"] else format_range(low, high, show)
 
 

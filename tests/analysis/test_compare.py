@@ -105,7 +105,7 @@ def test_censored_values_open_the_upper_end() -> None:
 
 def test_only_means_can_be_compared_besides_percentiles() -> None:
     with pytest.raises(InvalidArgumentError, match="cannot be compared"):
-        single(lognormal(1, 100), lognormal(2, 100), [50], ["PR(:3ms)"])
+        single(lognormal(1, 100), lognormal(2, 100), [50], ["wm95"])
 
 
 def timed(seed: int, factor: float = 1.0, stall: float = 0.0) -> lk.HistogramLog:

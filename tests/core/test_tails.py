@@ -113,7 +113,7 @@ def test_trimmed_means_of_a_histogram():
         "1 request, up to 10",
     )
     with pytest.raises(lk.LatencyKitError, match="not a trimmed mean"):
-        ten.trimmed_mean("tc90")
+        ten.trimmed_mean("wm90")
     with pytest.raises(lk.LatencyKitError, match="not a winsorized mean"):
         ten.winsorized_mean("tm90")
 
