@@ -21,7 +21,6 @@ that goes with slow requests only because it goes with another one does not stan
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,6 @@ from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.analysis.attributes import OTHERS, Attribute, attributes_of, restates_latency
 from latencykit.analysis.coincidence import coincide
-from latencykit.analysis.mix_changes import mix_changes
 from latencykit.core.events import Events
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
@@ -70,9 +68,8 @@ class ExplainRules:
 
     # percentiles that are scanned for one: stalls rule the last, a slow host shows at the first
     scanned_percentiles: tuple[str, ...] = ("p99", "p95", "p90")
-    # probability of any false finding, and the part of it that is for combinations of two
+    # probability of any false finding
     level: float = 0.05
-    pairs_share: float = 0.2
     # blocks with slow requests of a value: fewer are a coincidence
     min_blocks: int = 5
     # of the slow requests, beyond the value's share of all; and their ratio: smaller ones do not
@@ -82,8 +79,6 @@ class ExplainRules:
     # lift that a value may still have, stated of the highest few where nothing was found
     open_lift: float = 2.0
     most_open: int = 3
-    # lift of a combination over that of its parts
-    min_pair_lift: float = 1.2
     # requests around a moment, which show the mix of that moment
     neighbours: int = 40
     # that a run is cut into, at least: this many show how their counts differ
@@ -98,11 +93,8 @@ class ExplainRules:
     own_lift: float = 1.5
     own_parts: int = 5
     own_least: float = 0.02
-    # of the requests of two values in common: they cannot be distinguished
-    alias_share: float = 0.98
-    # causes that are looked for, one after the other, and combinations that are tried for each
+    # causes that are looked for, one after the other
     max_causes: int = 6
-    max_pairs: int = 12
     # periods in which requests are compared with the rest of their time
     periods: int = 100
     # values per attribute in the table, and the share below which they are folded into the others
@@ -115,12 +107,6 @@ _COLUMNS = (
     "attribute", "value", "share", "share_above", "lift", "low", "high", "significant", "explains",
     "outcome",
 )  # fmt: skip
-
-
-def condition_text(attribute: str, value: str) -> str:
-    """Return ``host=a``, or ``host=a & path=/b`` of a combination."""
-    pairs = zip(attribute.split(" & "), value.split(" & "), strict=False)
-    return " & ".join(f"{name}={own}" for name, own in pairs)
 
 
 @record(eq=False)
@@ -139,15 +125,9 @@ class Explanation(Value):
         One row per value: `attribute`, `value`, `share` of all requests, `share_above` of the slow
         ones (both add up to one exactly within an attribute), `lift` (their ratio) with its 95 %
         interval `low` to `high`, `significant`, and `explains`: the part (0..1) by which the
-        threshold would be lower if these requests were as fast as all others of their time. A
-        combination of two attributes is named ``endpoint & host``. An `outcome`, such as a status
-        or a flag of late replies, is never significant: slow requests have it because they are
-        slow.
-    mix : DataFrame
-        Where the mix of an attribute changed: `attribute`, `value`, `share_before`, `share_after`,
-        `slow_before`, `slow_after` (share of slow requests), and the difference in all slow
-        requests that comes from the `mix` and from `within` the value; both columns add up to the
-        difference.
+        threshold would be lower if these requests were as fast as all others of their time. An
+        `outcome`, such as a status or a flag of late replies, is never significant: slow requests
+        have it because they are slow.
     coincidence : Coincidence or None
         What happened at the same time.
     findings, notes : tuple of str
@@ -157,7 +137,6 @@ class Explanation(Value):
     above: str
     threshold: float
     attributes: pd.DataFrame
-    mix: pd.DataFrame
     coincidence: Coincidence | None
     findings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -181,7 +160,7 @@ class Explanation(Value):
             lift = f"{row['lift']:.3g} ({row['low']:.3g}–{row['high']:.3g})"
             shares = (f"{100 * row[name]:.3g} %" for name in ("share", "share_above"))
             mark = "yes" if row["significant"] else ""
-            named = condition_text(row["attribute"], row["value"])
+            named = f"{row['attribute']}={row['value']}"
             rows.append((named, *shares, "" if np.isnan(row["low"]) else lift, mark))
         above = f"of those above {self.above}"
         header = ("", "of all requests", above, "lift (95 %)", "significant")
@@ -190,9 +169,7 @@ class Explanation(Value):
 
     def __repr__(self) -> str:
         limit = format_value(self.threshold, "ns")
-        named = [
-            condition_text(str(row.attribute), str(row.value)) for row in self.suspects.itertuples()
-        ]
+        named = [f"{row.attribute}={row.value}" for row in self.suspects.itertuples()]
         return f"Explanation({', '.join(named) or 'no suspects'} above {self.above}, {limit})"
 
 
@@ -296,49 +273,34 @@ def explain(
     chief = next((look for look in looks if look.causes), looks[0])
     slow, limit = chief.world.slow, chief.threshold
     coincidence = None
-    mix = mix_changes([], None, slow, None)
     if data.start is not None:
         over_time = data if between is None else data.select(inside)
         coincidence = coincide(over_time, read, above=thresholds[0].given)
-        late = chief.world.block[chief.world.late]
-        if np.unique(late).size < 2 * RULES.min_blocks and between is None:
-            pass  # too little evidence for rates
-        elif between is None:
-            mix = mix_changes(_named(chief.causes), chosen.offsets, slow, None)
-        else:
-            at_all_times = data.select(answered)
-            others = attributes_of(at_all_times, at_all_times.values, listed, [])
-            whole = _Look.at(
-                limit, at_all_times, at_all_times.values, timed_out[answered], others, 1, []
-            )
-            mix = mix_changes(
-                _named(whole.causes), at_all_times.offsets, whole.world.slow, inside[answered]
-            )
     frame = _frame(_rows(chief))
     top = np.zeros(slow.size, np.bool_)
     for cause in chief.causes:
-        top |= cause.mask(slow.size)
+        top |= cause.attribute.codes == cause.code
     findings = _findings(frame, chief)
     if data.start is not None and not chief.causes:
         own = _own_times(chosen.offsets, chief, attributes)
         findings = own or findings
-    known = {value for cause in chief.causes for value in cause.values}
+    known = {cause.key for cause in chief.causes}
     for look in looks[looks.index(chief) + 1 :]:
-        fresh = [cause for cause in look.causes if known.isdisjoint(cause.values)]
-        known.update(value for cause in fresh for value in cause.values)
+        fresh = [cause for cause in look.causes if cause.key not in known]
+        known.update(cause.key for cause in fresh)
         findings += _cause_sentences(_frame(_rows(look)), replace(look, causes=fresh))
     if between is not None:
         findings.insert(0, _span_sentence(values, data.values[answered & ~inside]))
     if coincidence is not None and coincidence.incident is not None:
         findings.insert(0, coincidence.incident.text)
-    findings += [*mix[1], *(() if coincidence is None else coincidence.findings)]
+    findings += () if coincidence is None else coincidence.findings
     findings += _not_excluded(frame[:0] if chief.causes else frame, coincidence)
     drifts = _drifts(data)
     findings += drifts
     if not findings:
         findings = [_NOTHING if coincidence is not None else _NO_TIMES]
     return Explanation(
-        data.run.source or "", limit.name, limit.value, frame, mix[0], coincidence,
+        data.run.source or "", limit.name, limit.value, frame, coincidence,
         tuple(findings),
         tuple(dict.fromkeys((*notes, *(() if coincidence is None else coincidence.notes)))),
         Histogram.of(values, unit=data.unit),
@@ -355,8 +317,7 @@ def _explain_log(
     incident = () if result.incident is None else (result.incident.text,)
     findings = (*incident, *result.findings, *_not_excluded(_frame([]), result))
     return Explanation(
-        log.run.source or "", name, result.threshold, _frame([]),
-        mix_changes([], None, np.zeros(0, np.bool_), None)[0], result,
+        log.run.source or "", name, result.threshold, _frame([]), result,
         (*findings, *_drifts(log)) or (_NOTHING,), (lacks, *result.notes),
     )  # fmt: skip
 
@@ -625,36 +586,22 @@ def _tested(
 
 @record(eq=False)
 class _Cause:
-    """One value, or a combination of two, that goes with slow requests."""
+    """A value that goes with slow requests."""
 
-    parts: tuple[tuple[Attribute, int], ...]
+    attribute: Attribute
+    code: int
     rows: Flags  # which of `_World.rows` have it
-    alias: tuple[tuple[Attribute, int], ...] = ()
-
-    @property
-    def values(self) -> set[tuple[str, str]]:
-        """Names of the attributes, and their values."""
-        named = (*self.parts, *self.alias)
-        return {(attribute.name, attribute.values[code]) for attribute, code in named}
 
     @property
     def key(self) -> tuple[str, str]:
-        """Names of the attributes and their values, as a row has them."""
-        names = " & ".join(attribute.name for attribute, _ in self.parts)
-        return names, " & ".join(attribute.values[code] for attribute, code in self.parts)
-
-    def mask(self, size: int) -> Flags:
-        """Return which of all requests have it."""
-        mask = np.ones(size, np.bool_)
-        for attribute, code in self.parts:
-            mask &= attribute.codes == code
-        return mask
+        """Attribute and value, as a row has them."""
+        return self.attribute.name, self.attribute.values[self.code]
 
 
 def _standing(
     world: _World, attribute: Attribute, codes: NDArray[np.int32], active: Flags, looks: int
-) -> tuple[Floats, Flags]:
-    """Deviances of the values that surely stand out, else -1; and which values may, with others."""
+) -> Floats:
+    """Deviances of the values that stand out, else -1."""
     size, late = len(attribute.values), world.late & active
     total = max(int(world.late.sum()), 1)
     p, deviance, blocks = _tested(world, codes, size, active)
@@ -664,10 +611,8 @@ def _standing(
     lifted &= slow - usual * late.sum() / total >= RULES.min_excess
     if attribute.folded:
         lifted[-1] = False
-    sure = lifted & (
-        p * attribute.looks * looks * world.scanned <= RULES.level * (1 - RULES.pairs_share)
-    )
-    return np.where(sure, deviance, -1.0), lifted & (p <= 0.05)
+    sure = lifted & (p * attribute.looks * looks * world.scanned <= RULES.level)
+    return np.where(sure, deviance, -1.0)
 
 
 def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause], list[Attribute]]:
@@ -678,30 +623,18 @@ def _causes(world: _World, attributes: Sequence[Attribute]) -> tuple[list[_Cause
     active = np.ones(world.rows.size, np.bool_)
     while tested and len(accepted) < RULES.max_causes and (world.late & active).any():
         best: tuple[float, _Cause] | None = None
-        standing: list[Flags] = []
         for attribute, codes in zip(tested, local, strict=True):
-            sure, perhaps = _standing(world, attribute, codes, active, len(attributes))
-            standing.append(perhaps)
-            code = int(np.argmax(sure))
-            if sure[code] > (best[0] if best else 0.0):
-                best = sure[code], _Cause(((attribute, code),), codes == code)
-        both = _combination(world, tested, local, standing, active)
-        if both is not None and (best is None or both[0] > best[0]):
-            best = both
+            deviance = _standing(world, attribute, codes, active, len(attributes))
+            code = int(np.argmax(deviance))
+            if deviance[code] > (best[0] if best else 0.0):
+                best = deviance[code], _Cause(attribute, code, codes == code)
         if best is None:
             break
-        cause = best[1]
-        flags = {
-            id(part)
-            for part, code in cause.parts
-            if not part.ranges and restates_latency(world.values, part.codes == code)
-        }
-        if flags:
-            return _causes(
-                world,
-                [replace(one, outcome=True) if id(one) in flags else one for one in attributes],
-            )
-        accepted.append(_with_aliases(cause, tested, local, active))
+        cause, attribute = best[1], best[1].attribute
+        if not attribute.ranges and restates_latency(world.values, attribute.codes == cause.code):
+            outcome = replace(attribute, outcome=True)
+            return _causes(world, [outcome if one is attribute else one for one in attributes])
+        accepted.append(cause)
         active &= ~cause.rows
     return accepted, list(attributes)
 
@@ -712,100 +645,10 @@ def _outcomes(world: _World, attributes: Sequence[Attribute]) -> list[tuple[Attr
     for attribute in attributes:
         if attribute.outcome:
             active, codes = np.ones(world.rows.size, np.bool_), attribute.codes[world.rows]
-            sure, _ = _standing(world, attribute, codes, active, len(attributes))
-            if sure.max() > 0:
-                outcomes.append((attribute, int(np.argmax(sure))))
+            deviance = _standing(world, attribute, codes, active, len(attributes))
+            if deviance.max() > 0:
+                outcomes.append((attribute, int(np.argmax(deviance))))
     return outcomes
-
-
-def _named(causes: Sequence[_Cause]) -> list[Attribute]:
-    """Attributes that matter at any one time: of others, a changed mix is only one more change."""
-    parts = [part for cause in causes for part, _ in (*cause.parts, *cause.alias)]
-    return [part for k, part in enumerate(parts) if part not in parts[:k]]
-
-
-def _with_aliases(
-    cause: _Cause,
-    attributes: Sequence[Attribute],
-    local: Sequence[NDArray[np.int32]],
-    active: Flags,
-) -> _Cause:
-    """The cause with the values that nearly the same requests have."""
-    rows = cause.rows & active
-    alias = []
-    for attribute, codes in zip(attributes, local, strict=True):
-        if any(attribute is part for part, _ in cause.parts):
-            continue
-        size = len(attribute.values)
-        both = np.bincount(codes[rows], minlength=size)
-        either = np.bincount(codes[active], minlength=size) + rows.sum() - both
-        code = int(both.argmax())
-        if both[code] >= RULES.alias_share * either[code]:
-            alias.append((attribute, code))
-    return _Cause(cause.parts, cause.rows, tuple(alias))
-
-
-def _combination(
-    world: _World,
-    attributes: Sequence[Attribute],
-    local: Sequence[NDArray[np.int32]],
-    standing: Sequence[Flags],
-    active: Flags,
-) -> tuple[float, _Cause] | None:
-    """The combination of two values that says more than either of them, if there is one."""
-    looks = sum(
-        first.looks * second.looks for first, second in itertools.combinations(attributes, 2)
-    )
-    candidates: list[tuple[float, int, int, int, int]] = []
-    for i, j in itertools.combinations(range(len(attributes)), 2):
-        for u in np.flatnonzero(standing[i])[:8].tolist():
-            size = len(attributes[j].values)
-            weights = _divergence(local[i] == u, local[j], size, world.late & active, active)
-            weights[~standing[j]] = 0.0
-            candidates += [(weights[v], i, u, j, v) for v in np.flatnonzero(weights).tolist()]
-    best: tuple[float, _Cause] | None = None
-    for _, i, u, j, v in sorted(candidates, reverse=True)[: RULES.max_pairs]:
-        first, second = local[i] == u, local[j] == v
-        both = first & second
-        p, deviance, blocks = _tested(world, both.astype(np.int32), 2, active)
-        if (
-            blocks[1] < RULES.min_blocks
-            or p[1] * looks * world.scanned > RULES.level * RULES.pairs_share
-        ):
-            continue
-        inner = [
-            _tested(world, other.astype(np.int32), 2, active & within)[0][1]
-            for within, other in ((first, second), (second, first))
-        ]
-        if max(inner) * max(len(candidates), 1) > RULES.level:
-            continue
-        if best is None or deviance[1] > best[0]:
-            parts = (attributes[i], u), (attributes[j], v)
-            best = float(deviance[1]), _Cause(parts, both)
-    return best
-
-
-def _divergence(
-    first: Flags, codes: NDArray[np.int32], size: int, late: Flags, active: Flags
-) -> Floats:
-    """Each code's term of the Kullback–Leibler divergence of slow requests from all, with `first`.
-
-    Zero where the lift is not clearly above that of `first` and of the code alone.
-    """
-    from scipy import special  # here: reports import this module, and most have no use for it
-
-    def shares(rows: Flags, total: Flags) -> Floats:
-        return np.asarray(np.bincount(codes[rows], minlength=size) / max(total.sum(), 1))
-
-    slow, usual = shares(late & first, late), shares(active & first, active)
-    lift = slow / np.maximum(usual, 1e-12)
-    of_first = slow.sum() / max(usual.sum(), 1e-12)
-    of_code = shares(late, late) / np.maximum(shares(active, active), 1e-12)
-    more = (lift >= RULES.min_pair_lift * of_first) & (lift >= RULES.min_pair_lift * of_code)
-    more &= slow - usual >= RULES.min_excess
-    terms: Floats = special.rel_entr(slow, usual)
-    terms[~more] = 0.0
-    return terms
 
 
 # ------------------------------------------------------------
@@ -831,19 +674,8 @@ def _rows(look: _Look) -> list[dict[str, object]]:
         threshold.value,
     )
     rows: list[dict[str, Any]] = []
-    for cause in look.causes:
-        if len(cause.parts) > 1:
-            names, value = cause.key
-            mask = (~cause.mask(slow.size)).astype(np.int32)
-            combined = Attribute(names, mask, [value, OTHERS], 1, folded=True)
-            rows += _rows_of(combined, {0}, world, counter)
     for attribute in look.attributes:
-        significant = {
-            code
-            for cause in look.causes
-            for part, code in ((*cause.parts, *cause.alias) if len(cause.parts) == 1 else ())
-            if part is attribute
-        }
+        significant = {cause.code for cause in look.causes if cause.attribute is attribute}
         rows += _rows_of(attribute, significant, world, counter)
     order: dict[str, float] = {}
     for row in rows:
@@ -1086,13 +918,9 @@ def _cause_sentences(frame: pd.DataFrame, look: _Look) -> list[str]:
     sentences = []
     for cause in look.causes:
         row: Any = rows[cause.key]
-        label = " with ".join(f"{part.name}={part.values[code]}" for part, code in cause.parts)
-        same = "".join(
-            f" (the same requests as {part.name}={part.values[code]})" for part, code in cause.alias
-        )
         text = (
-            f"{label}{same} goes with slow requests: {_percent(row.share)} of all requests, "
-            f"{_percent(row.share_above)} of those {what} (lift {row.lift:.3g}, "
+            f"{'='.join(cause.key)} goes with slow requests: {_percent(row.share)} of all "
+            f"requests, {_percent(row.share_above)} of those {what} (lift {row.lift:.3g}, "
             f"{row.low:.3g} to {row.high:.3g})"
         )
         if np.isfinite(row.explains) and row.explains > 0.005:

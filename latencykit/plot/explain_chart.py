@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 
 from latencykit._text import format_items, plain
-from latencykit.analysis.explain import Explanation, condition_text
+from latencykit.analysis.explain import Explanation
 from latencykit.core.samples import Samples
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.axes import time_axis
@@ -120,10 +120,7 @@ def explanation(
     words = "no value stands out" if len(result.attributes) else "nothing to compare"
     if len(suspects):
         some = list(suspects.head(2).itertuples())
-        shown = [
-            shorten(condition_text(str(row.attribute), str(row.value)), 48 // len(some))
-            for row in some
-        ]
+        shown = [shorten(f"{row.attribute}={row.value}", 48 // len(some)) for row in some]
         words = f"{' and '.join(shown)} {'goes' if len(shown) == 1 else 'go'} with slow requests"
     slow = f"requests above {result.above} ({format_value(result.threshold, 'ns')})"
     slow = f"upper bars: {slow}; lower bars: all" if bars else slow

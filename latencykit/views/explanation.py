@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from latencykit._text import esc, prose
-from latencykit.analysis.explain import Explanation, condition_text
 from latencykit.views.markup import bullets, section, table
 from latencykit.views.records import record_from
 from latencykit.views.tables import MOST_ROWS, Table
@@ -14,6 +13,7 @@ from latencykit.views.values import number, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from latencykit.analysis.explain import Explanation
     from latencykit.views.tables import Cell
 
 
@@ -21,7 +21,7 @@ class AttributeRecord(TypedDict):
     """A value of an attribute, and its share of the slow requests."""
 
     attribute: str
-    """A column, or two of them: endpoint & host."""
+    """A column."""
     value: str
     share: float | None
     """Of all requests; adds up to one exactly within an attribute."""
@@ -111,7 +111,7 @@ def explanation_html(explanations: Mapping[str, Explanation], *, several: bool) 
         if rows:
             cells = [
                 [
-                    esc(condition_text(row["attribute"], row["value"])),
+                    esc(f"{row['attribute']}={row['value']}"),
                     percent(row["share"]),
                     percent(row["share_above"]),
                     f"{row['lift']:.3g} ({row['low']:.3g}–{row['high']:.3g})",

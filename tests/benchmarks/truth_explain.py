@@ -2,7 +2,7 @@
 
 ``python -m tests.benchmarks.truth --only explain`` prints the table. A planted world has one cause
 or two of slow requests, beside background noise, and about ten blocks of evidence; a finding is
-right if it names a cause, or the pair of attributes that it consists of. A null world has none:
+right if it names a cause. A null world has none:
 every finding is wrong.
 """
 
@@ -161,15 +161,6 @@ def two_causes(rng: Rng) -> Run:
     mine = _is(run, "endpoint", "/e3")
     run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.1, 60, 1)
     run.causes = (("shard", "6"), ("endpoint", "/e3"))
-    return run
-
-
-def pair(rng: Rng) -> Run:
-    """Slow only together: one endpoint on one shard."""
-    run = plain(rng)
-    mine = _is(run, "endpoint", "/e1") & _is(run, "shard", 2)
-    run.latency[mine] *= np.where(rng.random(mine.sum()) < 0.7, 15, 1)
-    run.causes = (("endpoint & shard", "/e1 & 2"),)
     return run
 
 
@@ -334,7 +325,6 @@ PLANTED: dict[str, Callable[[Rng], Run]] = {
     "a slow endpoint, one host each": endpoint_sets_host,
     "large replies": large_replies,
     "two causes at once": two_causes,
-    "one endpoint on one shard": pair,
     "a mix shift": mix_shift,
     "an endpoint during a deploy only": deploy,
     "heavy tails, unlike bases": heavy_tails,
