@@ -11,7 +11,7 @@ the best of them under no connection is known (step-down min-p without the steps
 Young, Resampling-Based Multiple Testing, 1993, section 2.3).
 
 From top to bottom: the result and the operation, sources on the clock of the run, their test,
-offsets between clocks, words.
+words.
 """
 
 from __future__ import annotations
@@ -77,16 +77,6 @@ class CoincidenceRules:
     max_gap_places: float = 6.0
     # stalls, the longest, whose starts are compared with those of events
     max_near_stalls: int = 64
-    # of stalls and events whose distances are looked at for an offset
-    max_pairs: int = 20_000_000
-    # zones differ by quarters of an hour
-    zone_step_s: float = 900.0
-    # behind an offset: fewer match by chance
-    min_matched_stalls: int = 5
-    # an offset less probable than that by chance is stated
-    max_offset_p: float = 1e-4
-    # of the matches of the best offset: others must have fewer
-    max_rival_share: float = 0.75
 
 
 RULES = CoincidenceRules()
@@ -261,7 +251,6 @@ class _Source:
     name: str
     parent: int | None  # position of its file
     placed: bool  # whether its clock is known
-    p: float = 0.0  # of an offset that was estimated
 
 
 def _sources(run: SlowTimes, logs: Sequence[Events]) -> list[_Source]:
@@ -336,29 +325,6 @@ def _tested(run: SlowTimes, sources: list[_Source]) -> tuple[list[_Result], list
                 notes.append(f"{source.name}: taken to have started with the run")
             notes += [f"{source.name}: {note}" for note in source.events.notes]
     results = _results(run, sources)
-    if run.begin.size >= RULES.min_matched_stalls and not all(
-        source.events.offset is not None for source in sources
-    ):
-        known = {result.name.split(": ")[0] for result in results if result.significant}
-        moved = False
-        for file, source in enumerate(sources):
-            if (
-                source.parent is not None
-                or source.events.offset is not None
-                or source.name in known
-            ):
-                continue
-            members = [k for k, part in enumerate(sources) if k == file or part.parent == file]
-            offset, p, why = _offset(run, [sources[k] for k in members])
-            notes += [f"{source.name}: {why}"] if why else []
-            if offset is None:
-                continue
-            moved = True
-            for k in members:
-                moved_events = sources[k].events.shifted(offset)
-                sources[k] = replace(sources[k], events=moved_events, placed=True, p=p)
-        if moved:
-            results = _results(run, sources)
     for source in sources:
         if source.parent is None and not source.placed:
             notes.append(
@@ -630,7 +596,7 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: F
     hit = np.zeros(stalls, np.bool_)
     if not looks:
         return _Result(source.name, source.parent is None, hit)
-    p = np.maximum(adjusted, source.p)
+    p = adjusted
     best = int(np.argmin(p))
     # Of looks that are as good, the one that moves and extends the events least.
     order = {"stalls": 0, "start": 1, "slow": 2, "lag": 3}
@@ -672,73 +638,6 @@ def _result(run: SlowTimes, source: _Source, looks: Sequence[_Look], adjusted: F
             p[best] <= RULES.max_false_share and evidence >= RULES.min_events and more
         ),
     )
-
-
-# ------------------------------------------------------------
-# Offsets between clocks: the most frequent distance from events to stalls.
-
-
-def _offset(run: SlowTimes, sources: Sequence[_Source]) -> tuple[float | None, float, str]:
-    """The offset that puts events where the stalls are, its probability by chance, and words.
-
-    Each stall meets an event by chance with the share of time that events cover within the
-    tolerance; the offsets looked at number as many as tolerances fit into their range. Others that
-    match nearly as many stalls leave it undecided, as periodic events do.
-    """
-    from scipy import special
-
-    width = max(2 * run.tolerance, 1e-3)
-    stall = run.begin
-    best: tuple[float, float, str] | None = None
-    ambiguous = ""
-    for source in sources:
-        starts = np.unique(source.events.start)
-        if starts.size < RULES.min_matched_stalls or starts.size * stall.size > RULES.max_pairs:
-            continue
-        distance = (stall[:, None] - starts).ravel()
-        owner = np.repeat(np.arange(stall.size), starts.size)
-        if source.placed and source.events.clock != "relative":
-            near = np.abs(distance) <= RULES.max_zone_s
-            distance, owner = distance[near], owner[near]
-        if not distance.size:
-            continue
-        order = np.argsort(distance, kind="stable")
-        distance, owner = distance[order], owner[order]
-        # Matches of the offsets that begin at each distance: pairs within the width.
-        until = np.searchsorted(distance, distance + width, "right")
-        pairs = until - np.arange(distance.size)
-        top = int(np.argmax(pairs))
-        window = slice(top, int(until[top]))
-        matched = np.unique(owner[window]).size
-        offset = float(np.median(distance[window]))
-        far = np.abs(distance + width / 2 - offset) > 2 * width
-        second = int(pairs[far].max(initial=0))
-        covered = min(1.0, starts.size * width / max(float(np.ptp(starts)), width))
-        looked = 2 * min(RULES.max_zone_s, float(np.ptp(distance)) + width) / width
-        p = float(special.betainc(matched, stall.size - matched + 1, covered)) * looked
-        if matched < RULES.min_matched_stalls or p > RULES.max_offset_p:
-            continue
-        if second > RULES.max_rival_share * matched:
-            apart = float(np.abs(distance[far][np.argmax(pairs[far])] - offset))
-            ambiguous = (
-                "its clock may be off, but several offsets fit equally well "
-                f"({_signed(offset)}, or {format_duration(apart * 1e9, 3)} from that)"
-            )
-            continue
-        if best is None or p < best[1]:
-            zone = round(offset / RULES.zone_step_s) * RULES.zone_step_s
-            offset = zone if zone and abs(offset - zone) <= width else offset
-            words = (
-                f"its clock seems to be off: moved by {_signed(offset)}, where "
-                f"{matched} of {format_items(stall.size, 'stall')} start with one of its events; "
-                f"another offset can be given: {sources[0].name}@+0s"
-            )
-            best = offset, p, words
-    return best or (None, 1.0, ambiguous)
-
-
-def _signed(seconds: float) -> str:
-    return f"{'-' if seconds < 0 else '+'}{format_duration(abs(seconds) * 1e9)}"
 
 
 # ------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from latencykit._arrays import Value
+from latencykit._arrays import Value, as_positions
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.analysis.clock_ticks import clock_step
@@ -400,7 +400,7 @@ def compare(
     asked = percentiles is not None or set(also) - {"mean"}
     if evidence is not None and not asked and all(map(_has_runs, evidence)):
         before, after = (
-            np.repeat(side.whole.counted.middle, side.whole.counted.counts)[:, None]
+            np.repeat(side.whole.counted.middle, as_positions(side.whole.counted.counts))[:, None]
             for side in evidence
         )
         result = compare_runs(

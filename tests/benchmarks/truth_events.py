@@ -160,19 +160,6 @@ def lagging(rng: np.random.Generator, blocks: int) -> Planted:
     )
 
 
-def other_zone(rng: np.random.Generator, blocks: int) -> Planted:
-    """Irregular collections whose log is an hour ahead."""
-    world = gc_random(rng, blocks)
-    gc = world.sources[0].shifted(3600.0)
-    return Planted(world.data, [gc, *world.sources[1:]], {"gc.log"})
-
-
-def other_host(rng: np.random.Generator, blocks: int) -> Planted:
-    """Irregular collections on a host whose clock is 17.3 s behind."""
-    world = gc_random(rng, blocks)
-    return Planted(world.data, [world.sources[0].shifted(-17.3), *world.sources[1:]], {"gc.log"})
-
-
 def nightly(rng: np.random.Generator, blocks: int) -> Planted:
     """A backup from 02:00 to 02:20 with stalls, as a log of ten seconds over as many nights."""
     night = np.arange(blocks) * 86_400.0 + 7200.0 + 60.0 * rng.random(blocks)
@@ -199,8 +186,6 @@ PLANTED: dict[str, Callable[[np.random.Generator, int], Planted]] = {
     "irregular GC, log of 1 s": as_log(gc_random),
     "two causes": two_causes,
     "2 s after a message": lagging,
-    "log in another zone": other_zone,
-    "clock of another host": other_host,
     "nightly job": nightly,
 }
 
