@@ -610,16 +610,16 @@ def moving_knee(ends=(950, 800)):
     plt.show()
 
 
-def scalability(workers, measured, law):
+def scalability(workers, measured, law, best):
     """Draw measured throughput against workers, the fitted law, and its best number of workers."""
     grid = np.linspace(1, workers.max(), 300)
     _, ax = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
     ax.plot(grid, measured[0] * grid, color=GREY, linestyle=(0, (4, 2)), linewidth=1.2)
     ax.text(13.4, measured[0] * 13, "if nothing were shared", color="#5b626d", va="center")
-    ax.plot(grid, law.at(grid), color=BLUE, linewidth=2)
+    ax.plot(grid, law(grid), color=BLUE, linewidth=2)
     ax.plot(workers, measured, "o", color=INK, label="measured")
-    ax.axvline(law.peak, color=INK, linewidth=1)
-    ax.text(law.peak + 0.8, 400, f"best: {law.peak:.0f} workers", color=INK)
+    ax.axvline(best, color=INK, linewidth=1)
+    ax.text(best + 0.8, 400, f"best: {best:.0f} workers", color=INK)
     tidy(ax, "More workers, less throughput: the Universal Scalability Law", "workers", "requests per second")
     ax.set_ylim(0, 1.9 * measured.max())
     ax.legend(frameon=False, loc="upper right")

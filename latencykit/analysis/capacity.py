@@ -149,11 +149,6 @@ def _rates(loads: Floats) -> str:
     return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
-def mm1_capacity(service_rate: float, limit: float, percentile: float) -> float:
-    """Return the load at which an M/M/1 percentile meets a limit: ``μ − ln(1/(1−q)) / limit``."""
-    return max(0.0, service_rate + math.log(1 - percentile / 100) / limit)
-
-
 def saturated(
     offered: ArrayLike, achieved: ArrayLike, error: ArrayLike = 0.0, tolerance: float = 0.01
 ) -> NDArray[np.bool_]:
@@ -163,123 +158,6 @@ def saturated(
     """
     most = np.asarray(achieved, np.float64) + np.asarray(error, np.float64)
     return np.asarray(most < (1 - tolerance) * np.asarray(offered, np.float64))
-
-
-@record()
-class Machines:
-    """Number of machines for an offered load; None where that end of the bracket is unknown."""
-
-    least: int | None  # if one machine sustains the bracket's high end,
-    estimate: int | None
-    most: int | None  # or only its low end
-
-
-def machines_needed(offered: float, machine: Capacity, spare: int = 0) -> Machines:
-    """Return the number of machines that sustain an offered load within the SLO."""
-    if not offered > 0:
-        raise InvalidArgumentError(
-            f"an offered load must be above 0 requests per second, not {offered:g}"
-        )
-    return Machines(
-        *(
-            math.ceil(offered / rate - 1e-9) + spare if math.isfinite(rate) and rate > 0 else None
-            for rate in (machine.high, machine.rate, machine.low)
-        )
-    )
-
-
-# ------------------------------------------------------------
-# The Universal Scalability Law: throughput against concurrency, contention and coherence.
-
-
-@record()
-class ScalabilityRules:
-    """What the law's three parameters are fitted to, and how far they carry."""
-
-    # different loads: with fewer, three parameters follow the noise
-    min_loads: int = 6
-    # times the highest measured load: farther away, the fit says nothing
-    max_extrapolation: float = 2.0
-
-
-_LAW = ScalabilityRules()
-
-
-@record(eq=False)
-class ScalabilityLaw:
-    """X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), as fitted.
-
-    Attributes
-    ----------
-    rate, contention, coherence : float
-        λ (throughput of one), σ and κ.
-    covariance : ndarray of float64, shape (3, 3)
-        Of the three, in that order.
-    highest : float
-        Largest concurrency measured.
-    past_knee : bool
-        Whether the throughput falls again within the measurement; only then there is a peak.
-    """
-
-    rate: float
-    contention: float
-    coherence: float
-    covariance: Floats
-    highest: float
-    past_knee: bool
-
-    @property
-    def errors(self) -> Floats:
-        """Standard errors of λ, σ and κ."""
-        return np.sqrt(np.diag(self.covariance))
-
-    @property
-    def peak(self) -> float:
-        """Concurrency of the highest throughput, √((1 − σ)/κ); NaN if not past the knee."""
-        if not self.past_knee or self.coherence <= 0:
-            return math.nan
-        return math.sqrt((1 - self.contention) / self.coherence)
-
-    def at(self, concurrency: ArrayLike) -> Floats:
-        """Return the throughput at some concurrency."""
-        n = np.asarray(concurrency, np.float64)
-        if (n > _LAW.max_extrapolation * self.highest).any():
-            raise InvalidArgumentError(
-                f"a curve measured up to {self.highest:g} shows nothing about {float(n.max()):g}; "
-                f"measure there, or stay within {_LAW.max_extrapolation * self.highest:g}"
-            )
-        return np.asarray(_law(n, self.rate, self.contention, self.coherence))
-
-
-def _law(n: Floats, rate: float, contention: float, coherence: float) -> Floats:
-    return np.asarray(rate * n / (1 + contention * (n - 1) + coherence * n * (n - 1)))
-
-
-def fit_scalability(concurrency: ArrayLike, throughput: ArrayLike) -> ScalabilityLaw:
-    """Fit the Universal Scalability Law (Gunther, 1993) by least squares."""
-    from scipy.optimize import curve_fit
-
-    n, x = np.asarray(concurrency, np.float64), np.asarray(throughput, np.float64)
-    if n.shape != x.shape or np.unique(n).size < _LAW.min_loads:
-        raise InvalidArgumentError(
-            f"three parameters need at least {_LAW.min_loads} different loads, "
-            f"not {np.unique(n).size}"
-        )
-    if not ((n >= 1).all() and (x > 0).all() and np.isfinite(x).all()):
-        raise InvalidArgumentError("concurrency starts at 1, and throughput is above 0")
-    start = (float((x / n).max()), 0.01, 1e-4)
-    try:
-        fitted, covariance = curve_fit(
-            _law, n, x, p0=start, bounds=([0, 0, 0], [np.inf, 1, 1]), x_scale=(start[0], 0.1, 1e-3)
-        )
-    except RuntimeError as failed:
-        raise InvalidArgumentError(
-            f"no scalability curve fits these {n.size} runs: {failed}"
-        ) from None
-    order = np.argsort(n, kind="stable")
-    past = bool(x[order][-1] < x.max() and n[order][-1] > n[int(np.argmax(x))])
-    rate, contention, coherence = (float(v) for v in fitted)
-    return ScalabilityLaw(rate, contention, coherence, np.asarray(covariance), float(n.max()), past)
 
 
 # ------------------------------------------------------------
@@ -417,20 +295,6 @@ class LoadCurve(Value):
         rates = [row.rate for row in self.rows]
         loads = f"{min(rates):,.4g} to {max(rates):,.4g}/s" if rates else "no load"
         return f"LoadCurve({len(rates)} runs, {loads})"
-
-    def scalability(self) -> ScalabilityLaw:
-        """Return the Universal Scalability Law through throughput against connections.
-
-        Raises
-        ------
-        InvalidArgumentError
-            With fewer than six different numbers of connections, or where no curve fits.
-        """
-        known = [
-            row for row in self.rows if row.data.run.connections and not math.isnan(row.achieved)
-        ]
-        connections = [float(row.data.run.connections or 0) for row in known]
-        return fit_scalability(connections, [row.achieved for row in known])
 
     @staticmethod
     def percentiles(

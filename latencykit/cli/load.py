@@ -12,7 +12,6 @@ from latencykit.cli.inputs import runs_of
 from latencykit.cli.options import (
     Command,
     Inputs,
-    Real,
     chart_option,
     confidence_option,
     format_option,
@@ -30,7 +29,6 @@ from latencykit.cli.output import (
     print_text,
     write_chart,
 )
-from latencykit.errors import InvalidArgumentError
 
 
 @click.command("load", cls=Command)
@@ -42,15 +40,6 @@ from latencykit.errors import InvalidArgumentError
     metavar="SPEC",
     help="Limits such as 99=20ms, or a file: find the highest load that meets them.",
 )
-@click.option(
-    "--offered",
-    type=Real(0, min_open=True),
-    metavar="RATE",
-    help="Estimate the number of machines that this load needs.",
-)
-@click.option(
-    "--spare", type=click.IntRange(0), default=0, help="Redundancy: machines that may fail at once."
-)
 @percentiles_option
 @confidence_option
 @format_option
@@ -58,8 +47,6 @@ def command(
     given: Inputs,
     out: Path | None,
     spec: str | None,
-    offered: float | None,
-    spare: int,
     percentiles: str,
     confidence: float,
     style: str,
@@ -74,26 +61,19 @@ def command(
     \b
     latencykit load 'rate-*.txt' --slo 99=20ms,max=1s -o load.png
     latencykit load sweep-20260101-120000 --slo 99=20ms
-    latencykit load 1000=a.hlog 2000=b.hlog --slo 99=20ms --offered 50000 --spare 1
+    latencykit load 1000=a.hlog 2000=b.hlog --slo 99=20ms
     """
-    from latencykit.analysis.capacity import load_curve, machines_needed
+    from latencykit.analysis.capacity import load_curve
     from latencykit.views.load import load_record, load_text, load_words
 
     slo, shown = None if spec is None else slo_of(spec), numbers(percentiles)
-    if offered is not None and slo is None:
-        raise InvalidArgumentError(
-            "--offered needs --slo: the load that one machine carries depends on its SLO"
-        )
     runs = _runs(given)
     if slo is not None and any(limit.statistic != "failed" for limit in slo.limits):
         for name, data in runs.items():
             need_unit(name, data.run)
     curve = load_curve(runs, slo, confidence=confidence)
-    machines = None
-    if offered is not None and curve.capacity is not None:
-        machines = machines_needed(offered, curve.capacity, spare)
     with progress("measuring load"):
-        record = load_record(curve, shown, confidence, machines)
+        record = load_record(curve, shown, confidence)
     if out is not None:
         from latencykit.plot.load_chart import load_curve as chart
 
@@ -104,7 +84,7 @@ def command(
     else:
         print_assumed_units({name: data.run for name, data in runs.items()}, style)
         print_text(load_text(record, style, given.out_unit), style)
-    print_sentences(load_words(curve, machines), style)
+    print_sentences(load_words(curve), style)
     return 1 if curve.passed is False else 0
 
 

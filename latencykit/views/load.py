@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from latencykit.core.quantiles import highest_supported_percentile
 from latencykit.core.summary import Summary
-from latencykit.errors import InvalidArgumentError
 from latencykit.units import format_percentile
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import PercentileRecord, UnitFrom, exact_row, number, percentile_row
+from latencykit.views.values import PercentileRecord, UnitFrom, exact_row, percentile_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from latencykit.analysis.capacity import LoadCurve, LoadRow, Machines
+    from latencykit.analysis.capacity import LoadCurve, LoadRow
 
 
 class CapacityRecord(TypedDict):
@@ -27,25 +26,6 @@ class CapacityRecord(TypedDict):
     high: float | None
     limited_by: str | None
     reason: str
-
-
-class MachinesRecord(TypedDict):
-    """Machines that the offered load requires."""
-
-    least: int | None
-    estimate: int | None
-    most: int | None
-
-
-class ScalabilityRecord(TypedDict):
-    """Fit of the universal scalability law."""
-
-    rate: float
-    contention: float
-    coherence: float
-    errors: list[float | None]
-    peak: float | None
-    highest: float | None
 
 
 class RunRecord(TypedDict):
@@ -77,15 +57,10 @@ class LoadRecord(TypedDict):
     """Grows when a key changes its meaning or goes away."""
     rows: list[RunRecord]
     capacity: CapacityRecord | None
-    machines: MachinesRecord | None
-    scalability: ScalabilityRecord | None
 
 
 def load_record(
-    curve: LoadCurve,
-    percentiles: Sequence[float],
-    confidence: float = 0.95,
-    machines: Machines | None = None,
+    curve: LoadCurve, percentiles: Sequence[float], confidence: float = 0.95
 ) -> LoadRecord:
     """Return a load curve as plain values."""
     return {
@@ -94,8 +69,6 @@ def load_record(
         "capacity": None
         if curve.capacity is None
         else record_from(CapacityRecord, curve.capacity, limited_by=curve.limited_by),
-        "machines": None if machines is None else record_from(MachinesRecord, machines),
-        "scalability": _scalability_record(curve),
     }
 
 
@@ -129,21 +102,6 @@ def _percentiles_of(
     ]
 
 
-def _scalability_record(curve: LoadCurve) -> ScalabilityRecord | None:
-    try:
-        law = curve.scalability()
-    except InvalidArgumentError:  # fewer than six numbers of connections do not determine the law
-        return None
-    return {
-        "rate": law.rate,
-        "contention": law.contention,
-        "coherence": law.coherence,
-        "errors": law.errors.tolist(),
-        "peak": number(law.peak),
-        "highest": law.highest,
-    }
-
-
 def load_text(record: LoadRecord, style: str = "table", out_unit: str | None = None) -> str:
     """Return one row per run, by load."""
     percentiles = sorted(
@@ -175,7 +133,7 @@ def rate_text(rate: float | None) -> str:
     return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"
 
 
-def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
+def load_words(curve: LoadCurve) -> list[str]:
     """Return the findings: the largest load within the SLO, and what limits it."""
     from latencykit.analysis.capacity import overload_text
 
@@ -202,10 +160,4 @@ def load_words(curve: LoadCurve, machines: Machines | None = None) -> list[str]:
     if saturated:
         offered = rate_text(saturated[0].offered)
         lines.append(f"saturated from {offered} offered: {overload_text(saturated[0])}")
-    if machines is not None:
-        least, estimate, most = (
-            "unknown" if end is None else str(end)
-            for end in (machines.least, machines.estimate, machines.most)
-        )
-        lines.append(f"machines needed: {estimate} (at least {least}, at most {most})")
     return lines

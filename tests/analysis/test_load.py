@@ -1,4 +1,4 @@
-"""Capacity within an SLO, machines, saturation, and the scalability law."""
+"""Capacity within an SLO, and saturation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from latencykit.analysis.capacity import (
-    Capacity,
     capacity,
-    fit_scalability,
-    machines_needed,
-    mm1_capacity,
     saturated,
 )
 from latencykit.errors import InvalidArgumentError
@@ -22,7 +18,6 @@ P99 = math.log(100) / (1000 - RATES)  # M/M/1 that serves 1000/s, seconds
 
 
 def test_an_mm1_queue_carries_769_7_per_second() -> None:
-    assert mm1_capacity(1000, 0.020, 99) == pytest.approx(769.74, abs=0.01)
     found = capacity(RATES, P99, 0.020)
     assert found.rate == pytest.approx(769.74, abs=0.01)
     assert (found.low, found.high) == (700, 800)
@@ -96,43 +91,11 @@ def test_infinite_latencies_are_misses() -> None:
     assert capacity([100, 200], [10.0, math.inf], 20.0).low == 100
 
 
-def test_machines() -> None:
-    found = machines_needed(10_000, Capacity(769.7, 700.0, 800.0))
-    assert (found.least, found.estimate, found.most) == (13, 13, 15)
-    unknown = machines_needed(10_000, Capacity(math.nan, 0.0, 100.0))
-    assert (unknown.estimate, unknown.most) == (None, None)
-    assert machines_needed(700, Capacity(700.0, 700.0, math.inf), spare=1).most == 2
-
-
-def test_scalability_law_is_recovered() -> None:
-    rng, n = np.random.default_rng(3), np.array([1, 2, 4, 8, 16, 24, 32, 48, 64])
-    truth = 1000 * n / (1 + 0.05 * (n - 1) + 8e-4 * n * (n - 1))
-    law = fit_scalability(n, truth * np.exp(rng.normal(0, 0.005, n.size)))
-    assert law.contention == pytest.approx(0.05, abs=3 * law.errors[1])
-    assert law.coherence == pytest.approx(8e-4, abs=3 * law.errors[2])
-    assert law.errors[1] < 0.01
-    assert law.peak == pytest.approx(34.5, rel=0.05)
-    assert law.past_knee
-    assert law.at(64) == pytest.approx(truth[-1], rel=0.03)
-    with pytest.raises(InvalidArgumentError, match="shows nothing"):
-        law.at([64, 129])
-
-
-def test_no_peak_before_the_knee() -> None:
-    n = np.array([1, 2, 4, 6, 8, 12, 16])
-    law = fit_scalability(n, 1000 * n / (1 + 0.05 * (n - 1) + 8e-4 * n * (n - 1)))
-    assert not law.past_knee
-    assert math.isnan(law.peak)
-
-
 def test_refuses_what_cannot_be_answered() -> None:
     for wrong in (
         lambda: capacity([], [], 1.0),
         lambda: capacity([1, 2], [1.0], 1.0),
         lambda: capacity([1], [0.0], 1.0),
-        lambda: machines_needed(0, Capacity(1.0, 1.0, 1.0)),
-        lambda: fit_scalability([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]),
-        lambda: fit_scalability([0, 1, 2, 3, 4, 5], [1, 1, 2, 3, 4, 5]),
     ):
         with pytest.raises(InvalidArgumentError):
             wrong()
