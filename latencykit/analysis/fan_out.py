@@ -5,8 +5,8 @@ probability of a value above bucket k. Tails keep their precision that way, wher
 function runs into 1.
 
 Calls are not independent: in a stall all calls are slow together, which makes the slowest of n
-*less* often slow. A log shows when, so its intervals are mixed (`Within`); without one,
-`correlation` moves between independent and identical calls.
+*less* often slow. A log shows when, so its intervals are mixed (`Within`); samples show which
+requests follow each other.
 """
 
 from __future__ import annotations
@@ -75,11 +75,10 @@ def probabilities(above: ArrayLike) -> Floats:
     return -np.diff(np.asarray(above, np.float64), prepend=1.0)
 
 
-def slowest(above: ArrayLike, n: int, correlation: float = 0.0) -> Floats:
+def slowest(above: ArrayLike, n: int) -> Floats:
     """Return the survival function of the slowest of `n` calls."""
-    _check(n, correlation=correlation)
-    single = np.asarray(above, np.float64)
-    return (1 - correlation) * _any_of(single, n) + correlation * single
+    _check(n)
+    return _any_of(np.asarray(above, np.float64), n)
 
 
 def quorum(above: ArrayLike, k: int, n: int) -> Floats:
@@ -118,14 +117,12 @@ class Within:
         return np.bincount(self._index, before, size).astype(np.float64)
 
 
-def probability_of_slow(percentile: ArrayLike, n: ArrayLike, correlation: float = 0.0) -> Floats:
+def probability_of_slow(percentile: ArrayLike, n: ArrayLike) -> Floats:
     """Return the probability that at least one of `n` calls exceeds the percentile of one.
 
-    `n` is the calls of a whole session where users open several pages. `correlation` is that of
-    `slowest`.
+    `n` is the calls of a whole session where users open several pages.
     """
-    rest = 1.0 - np.asarray(percentile, np.float64) / 100.0
-    return np.asarray((1 - correlation) * _any_of(rest, n) + correlation * rest)
+    return np.asarray(_any_of(1.0 - np.asarray(percentile, np.float64) / 100.0, n))
 
 
 def landing_percentile(percentile: ArrayLike, n: ArrayLike) -> Floats:
@@ -164,15 +161,13 @@ def _log_below(above: ArrayLike) -> Floats:
         return np.asarray(np.log1p(-np.asarray(above, np.float64)))
 
 
-def _check(n: int, k: int | None = None, correlation: float = 0.0) -> None:
+def _check(n: int, k: int | None = None) -> None:
     if n < 1:
         raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
     if k is not None and not 1 <= k <= n:
         raise InvalidArgumentError(
             f"a quorum of {k} of {n} calls is impossible; it must be from 1 to {n}"
         )
-    if not 0 <= correlation <= 1:
-        raise InvalidArgumentError(f"a correlation must be between 0 and 1, not {correlation}")
 
 
 # ------------------------------------------------------------
@@ -390,8 +385,6 @@ class FanOut(Distribution):
         Lower bound of the users' latency, if the buckets do not give it.
     above_between : mapping of float to two floats
         Bounds of the shares of `above`, if the buckets of one call leave them open.
-    correlation : float
-        Share of cases in which all calls are as slow as one.
     evidence : Evidence or None
         How far the percentiles of one call can be trusted; from `leaf` alone if None.
 
@@ -416,7 +409,6 @@ class FanOut(Distribution):
     note: str = ""
     fastest: Distribution | None = None
     above_between: dict[float, tuple[float, float]] = field(default_factory=dict)
-    correlation: float = 0.0
     evidence: Evidence | None = field(default=None, repr=False)
     _of_leaf: bool = field(default=False, repr=False)  # percentiles are percentiles of one call
 
@@ -616,7 +608,6 @@ def fan_out(
     independent: bool = ...,
     quorum: int | None = ...,
     hedge: float | None = ...,
-    correlation: float = ...,
     shares: Sequence[float] = ...,
 ) -> FanOut: ...
 @overload
@@ -627,7 +618,6 @@ def fan_out(
     independent: bool = ...,
     quorum: int | None = ...,
     hedge: float | None = ...,
-    correlation: float = ...,
     shares: Sequence[float] = ...,
 ) -> list[FanOut]: ...
 def fan_out(
@@ -637,7 +627,6 @@ def fan_out(
     independent: bool = False,
     quorum: int | None = None,
     hedge: float | None = None,
-    correlation: float = 0.0,
     shares: Sequence[float] = _SHARES,
 ) -> FanOut | list[FanOut]:
     """Estimate the latency users see when they wait for the slowest of `n` calls.
@@ -659,8 +648,6 @@ def fan_out(
         Users wait for the fastest `quorum` calls only.
     hedge : float, optional
         Percentile of one call after which a second one is sent; the faster of the two counts.
-    correlation : float, default 0
-        For independent calls: share (0..1) of cases in which all are as slow as one.
     shares : sequence of float
         Percentiles of one call for which `FanOut.above` has the share of slower users.
 
@@ -687,24 +674,19 @@ def fan_out(
     if not len(numbers):
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for number in numbers:
-        _check(number, quorum, correlation)
+        _check(number, quorum)
     if isinstance(data, HistogramLog):
         expect(data)
     leaf = histogram_of(data, "a fan-out")
     delay = None if hedge is None else float(leaf.percentile(float(hedge)))
     log = None if independent else _log_of(data)
-    if log is not None and correlation:
-        raise InvalidArgumentError(
-            "a log shows which calls are slow together; a correlation is for independent calls "
-            "(independent=True)"
-        )
     if leaf.censored:  # their intervals are unknown
         log = None
     strategy = _Strategy(leaf, quorum, delay, tuple(shares))
     if isinstance(data, Samples) and log is not None and delay is None:
         results = [_consecutive(data, strategy, number) for number in numbers]
     elif log is None:
-        results = [_independent(strategy, number, correlation) for number in numbers]
+        results = [_independent(strategy, number) for number in numbers]
     else:
         results = _mixtures(log, strategy, numbers)
     # Of calls that were slow together there are fewer than their number says.
@@ -745,36 +727,35 @@ def _model(leaf: Histogram, low: Floats, high: Floats, above: Floats) -> Distrib
     return Distribution(EdgeBuckets(low, high), index, each, leaf.unit, leaf.run, bound)
 
 
-def _all_calls(strategy: _Strategy, above: Floats, n: int, correlation: float) -> Floats:
+def _all_calls(strategy: _Strategy, above: Floats, n: int) -> Floats:
     """Survival of users from that of one call, if calls are independent."""
     if strategy.quorum is None:
-        return slowest(above, n, correlation)
-    return (1 - correlation) * quorum(above, strategy.quorum, n) + correlation * above
+        return slowest(above, n)
+    return quorum(above, strategy.quorum, n)
 
 
-def _ranked(strategy: _Strategy, n: int, correlation: float) -> dict[float, float]:
+def _ranked(strategy: _Strategy, n: int) -> dict[float, float]:
     """The share of users slower than each percentile of one call, by ranks alone."""
     above = 1.0 - np.asarray(strategy.shares) / 100.0
-    worse = _all_calls(strategy, above, n, correlation).tolist()
+    worse = _all_calls(strategy, above, n).tolist()
     return dict(zip(strategy.shares, worse, strict=True))
 
 
-def _independent(strategy: _Strategy, n: int, correlation: float) -> FanOut:
+def _independent(strategy: _Strategy, n: int) -> FanOut:
     leaf, k, delay = strategy.leaf, strategy.quorum, strategy.delay
     best = leaf.counted.at_best()  # censored values are taken at their lower bound
     high = np.where(np.isinf(best.high), best.low, best.high)
     low, above = np.minimum(best.low, high), survival(best.counts)
 
     def of_all(single: Floats) -> Floats:
-        return _all_calls(strategy, single, n, correlation)
+        return _all_calls(strategy, single, n)
 
     facts: dict[str, Any] = {"n": n, "model": "independent", "leaf": leaf, "quorum": k}
     if delay is None:
         return _fan_out_of(
             _model(leaf, low, high, of_all(above)),
-            above=_ranked(strategy, n, correlation),
-            correlation=correlation,
-            _of_leaf=not correlation,
+            above=_ranked(strategy, n),
+            _of_leaf=True,
             **facts,
         )
     pair = hedged(high, above, delay)
@@ -787,7 +768,6 @@ def _independent(strategy: _Strategy, n: int, correlation: float) -> FanOut:
         above_between=_between(leaf, fastest, users, strategy.shares),
         fastest=fastest,
         added_load=pair.added_load,
-        correlation=correlation,
         **facts,
     )
 
@@ -823,7 +803,7 @@ def _consecutive(data: Samples, strategy: _Strategy, n: int) -> FanOut:
     good, leaf, k = data.good, strategy.leaf, strategy.quorum
     values = data.values[good][np.argsort(data.start[good], kind="stable")]
     if n == 1 or 2 * n > values.size:
-        return _independent(strategy, n, 0.0)
+        return _independent(strategy, n)
     if k is None:
         users, width = values, 1
         while width < n:  # a window of 2 w is two of w, which may overlap
@@ -884,7 +864,7 @@ def _mixtures(log: HistogramLog, strategy: _Strategy, numbers: Sequence[int]) ->
                 )
                 facts = {"note": note, "model": "independent"}
                 if strategy.delay is None:  # one bin: ranks decide, wherever its buckets lie
-                    facts |= {"above": _ranked(strategy, result.n, 0.0), "above_between": {}}
+                    facts |= {"above": _ranked(strategy, result.n), "above_between": {}}
             fan_outs_of[result.n] = replace(result, **facts)  # wider bins come last
     return [fan_outs_of[n] for n in numbers]
 

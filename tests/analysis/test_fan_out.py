@@ -62,15 +62,13 @@ def test_few_requests_per_interval_are_not_flattering():
     assert alone.note
 
 
-def test_quorum_and_hedge_and_correlation():
+def test_quorum_and_hedge():
     one = lk.Histogram.of(np.random.default_rng(1).lognormal(13, 0.7, 20_000))
     all_of_them, most = fan_out(one, [10])[0], fan_out(one, [10], quorum=9)[0]
     assert most.percentile(99) < all_of_them.percentile(99)
     pair = fan_out(one, [10], hedge=95)[0]
     assert pair.added_load == pytest.approx(0.05, abs=0.001)
     assert pair.percentile(99) < all_of_them.percentile(99)
-    alike = lk.fan_out(one, 10, correlation=1.0)
-    assert alike.percentile(99) == one.percentile(99)
 
 
 def test_shared_stalls_defeat_a_hedge():
@@ -110,7 +108,6 @@ def test_a_sequence_of_calls():
 @pytest.mark.parametrize(
     ("numbers", "options"),
     [([0], {}), ([-3], {}), ([], {}), ([3], {"quorum": 4}), ([3], {"quorum": 0}),
-     ([3], {"correlation": 2}),
      ([3], {"hedge": 101}), ([3], {"hedge": -1})],
 )  # fmt: skip
 def test_impossible_questions(numbers, options):
@@ -125,8 +122,6 @@ def test_nothing_to_fan_out():
         lk.fan_out(lk.Histogram.of([]), 10)
     with pytest.raises(InvalidArgumentError, match="takes data"):
         lk.fan_out([1, 2, 3], 10)
-    with pytest.raises(InvalidArgumentError, match="which calls are slow together"):
-        lk.fan_out(lk.read(SCHEDULED), 10, correlation=0.5)
     with pytest.raises(InvalidArgumentError, match="at least 1"):
         sequential(lk.Histogram.of([1]), 0)
 

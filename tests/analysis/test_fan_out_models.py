@@ -51,7 +51,6 @@ def test_samples_needed() -> None:
 def test_tail_at_scale() -> None:
     assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=5e-4)
     assert fanout.probability_of_slow(99.99, 2000) == pytest.approx(0.181, abs=5e-4)
-    assert fanout.probability_of_slow(99, 100, correlation=1.0) == pytest.approx(0.01)
 
 
 def sample() -> tuple[np.ndarray, np.ndarray]:
@@ -90,14 +89,6 @@ def test_probabilities_add_up_to_one() -> None:
     assert fanout.probabilities(above).sum() == pytest.approx(1)
 
 
-def test_correlation_moves_between_the_bounds() -> None:
-    _, above = sample()
-    low, middle, high = (fanout.slowest(above, 100, c) for c in (0.0, 0.5, 1.0))
-    assert (low >= middle).all()
-    assert (middle >= high).all()
-    assert high == pytest.approx(above)
-
-
 def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None:
     rng = np.random.default_rng(9)
     row = rng.multinomial(900, [0.7, 0.2, 0.1])
@@ -126,7 +117,6 @@ def test_stalls_hit_fewer_users_than_independence_says(name: str, expected: floa
 def test_refuses_what_means_nothing() -> None:
     for wrong in (
         lambda: fanout.slowest([0.1], 0),
-        lambda: fanout.slowest([0.1], 5, correlation=1.5),
         lambda: fanout.quorum([0.1], 6, 5),
         lambda: fanout.samples_needed(100),
     ):
