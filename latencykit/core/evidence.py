@@ -55,6 +55,7 @@ _CHANCE = 0.001  # of calling any interval of a log a burst by mistake
 _MOST = 0.9  # "comes from": that much of the tail
 _CARRIED = 90.0  # bursts above it are those of all that is slower
 _AT_ONCE = 1 << 16  # intervals × percentiles that are looked at together
+_SLIVER = 1.5  # of the requests above: p90 and p95 are a factor of 2 apart
 _ALIKE = 0.05  # intervals that cover so nearly the same time are of one length
 _SMALL = 1 << 15  # entries of a table that is cheaply summed once from its end
 _BESIDES = (90.0, 97.0, 99.0, 99.7, 99.9, 99.97, 99.99)
@@ -298,6 +299,11 @@ class Bursts:
         ]
 
 
+def _is_sliver(low: float, high: float) -> bool:
+    """Whether a range of percentiles is narrower than any two that people ask for."""
+    return low < high < 100 and 100 - low < _SLIVER * (100 - high)
+
+
 def _turns(rows: int, columns: int) -> Iterator[slice]:
     """Rows of a table a few at a time, so that what is made of them stays small."""
     step = max(1, _AT_ONCE // max(columns, 1))
@@ -539,7 +545,12 @@ class Tails(Evidence):
                 for one in self.jackknife.doubts(confidence)
                 if one.first < limit
             ]
-            self._doubts[confidence] = (*timed, Doubt(limit, 100.0, "few requests"))
+            every = (*timed, Doubt(limit, 100.0, "few requests"))
+            # What remains between two of them by a hair is not known.
+            self._doubts[confidence] = tuple(
+                replace(one, last=after.first) if _is_sliver(one.last, after.first) else one
+                for one, after in zip(every, (*every[1:], Doubt(100.0, 100.0, "")), strict=True)
+            )
         return self._doubts[confidence]
 
     @cached_property

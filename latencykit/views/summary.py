@@ -353,11 +353,16 @@ def _add_means(
         record["mean"] = None
     if "std" in ranges:
         record["std"] = None
+    return tuple(filter(None, [_bounds_note(record)]))
+
+
+def _bounds_note(record: SeriesRecord) -> str:
+    """The means that the source does not pin down, which a table shows as ranges."""
     wide = [
-        *(key for key in ranges if key in ("mean", "std")),
-        *(spec for spec, value in means.items() if value is None),
+        *(key for key in record["ranges"] if key in ("mean", "std")),
+        *(spec for spec, value in record["trimmed_means"].items() if value is None),
     ]
-    return (f"{_BOUNDS_ONLY} {', '.join(wide)}",) if wide else ()
+    return f"the source gives only bounds for {', '.join(wide)}" if wide else ""
 
 
 def model_record(name: str, model: Distribution) -> SeriesRecord:
@@ -570,17 +575,12 @@ def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:
     return [number(value) for value in values.tolist()]
 
 
-_BOUNDS_ONLY = "the source gives only bounds for"
-
 _FEW = 6
 """Footnotes below a table; of more, only their number is stated."""
 
 
 _TOUCH_ALL = (DOUBTED_UNIT, " skipped", "incomplete", "truncated")
 """Words of the notes that touch all numbers of a series: a doubted unit, what could not be read."""
-
-_INCIDENT = " fall into "
-"""Words of the finding on slow requests that lie within seconds."""
 
 _OPTIONAL = (
     "highest supported", "tm99", "p99.999", "p75", "p95", "p99.99", "p90", "mean",
@@ -682,14 +682,17 @@ def _footnotes(
     messages: dict[str, list[str]] = {}
     totals = [record for record in records if record["aggregate"]]
     of_all = {note for record in totals for note in record["notes"]}
-    incident = any(_INCIDENT in text for record in totals for text in record["findings"])
+    of_all_slow = any(map(_falls_into_seconds, totals))
     for record in records:
-        texts = [*record["findings"], *(text for text in record["notes"] if UNSTATED not in text)]
-        if not (record["aggregate"] or every):  # the total's line says it of its parts, too
-            texts = [t for t in texts if t not in of_all and not (incident and _INCIDENT in t)]
+        # The first finding is the incident; the total's line says it of its parts, too.
+        first = int(of_all_slow and not record["aggregate"] and _falls_into_seconds(record))
+        findings = record["findings"][0 if every else first :]
+        texts = [*findings, *(text for text in record["notes"] if UNSTATED not in text)]
+        if not (record["aggregate"] or every):
+            texts = [text for text in texts if text not in of_all]
         texts += [record["tail_note"]] if every and record["tail_note"] else []
         texts.sort(key=lambda text: not any(words in text for words in _TOUCH_ALL))
-        texts = texts if every else [text for text in texts if not text.startswith(_BOUNDS_ONLY)]
+        texts = texts if every else [text for text in texts if text != _bounds_note(record)]
         for text in texts if every else texts[:1]:
             messages.setdefault(text, []).append(printable(record["name"]))
     for text, names in messages.items():
@@ -698,6 +701,11 @@ def _footnotes(
     if len(messages) > _FEW and not every:
         lines[-len(messages) :] = ["notes on many series: --notes prints them"]
     return lines
+
+
+def _falls_into_seconds(record: SeriesRecord) -> bool:
+    """Whether an incident holds most of the slow requests of a run."""
+    return record["incident"] is not None and record["incident"]["total"] > 0
 
 
 def _trim_text(trim: TrimmedRecord, unit: str, out_unit: str | None) -> str:

@@ -3,7 +3,7 @@
 import { Z } from "./events.js";
 
 const SUPPORT = {
-  blocks: 12, range: 1.25, stepsPerOctave: 4, leastCorrelation: 0.1, columns: 64, groups: 400,
+  blocks: 12, range: 1.25, stepsPerOctave: 4, leastCorrelation: 0.1, sliver: 1.5, columns: 64, groups: 400,
   usual: [75, 90, 95, 99, 99.9, 99.99, 99.999],
 };
 
@@ -123,5 +123,6 @@ export function doubtsIn(data, ranges, spread) {
     if (first < spread.limit) doubts.push([first, Math.min(k < shares.length ? border(k) : 100, spread.limit)]);
     first = null;
   }
-  return [...doubts, few];
+  // What remains between two of them by a hair is not known.
+  return [...doubts, few].map(([begin, end], k, all) => [begin, k + 1 < all.length && end < all[k + 1][0] && 100 - end < SUPPORT.sliver * (100 - all[k + 1][0]) ? all[k + 1][0] : end]);
 }
