@@ -5,6 +5,7 @@ The stall strip is the same of single requests: each a line that rises while it 
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -160,10 +161,11 @@ def as_log(label: str, data: object) -> HistogramLog:
 def intervals_of(
     log: HistogramLog, percentiles: Sequence[float], until: float = np.inf
 ) -> Intervals:
-    """Return maxima and percentiles of a log by interval, in one pass over its payloads.
+    """Return maxima and percentiles of a log by interval.
 
     Intervals of one time (of several hosts or tags) are summed; `until` is the end of a
-    measurement that ended within the last interval.
+    measurement that ended within the last interval. A percentile that intervals have too few
+    requests for is that of longer ones, and NaN where these have too few, too.
     """
     order = np.argsort(log.starts, kind="stable")
     start, length = log.starts[order], log.lengths[order]
@@ -182,6 +184,21 @@ def intervals_of(
     values |= {p: series.values[order, k] for k, p in enumerate(series.percentiles)}
     lows = dict(zip(values, series.lows[order].T, strict=True))
     count = series.count[order].astype(np.float64)
+    usual = float(np.median(count[count > 0])) if count.any() else 1.0
+    for p in set(values) & {p for p in percentiles if p < 100}:
+        # With less than one request above it a percentile is but another name of the maximum.
+        enough, number = 1 / (1 - p / 100) * (1 - 1e-9), count
+        if usual < enough:
+            wide = interval_series(
+                log.with_tag("").resample(typical * math.ceil(enough / usual)), [p]
+            )
+            place = np.argsort(wide.start, kind="stable")
+            place = place[np.searchsorted(wide.start[place], start + 1e-9, "right") - 1]
+            number = wide.count[place].astype(np.float64)
+            values[p], lows[p] = wide.values[place, 0], wide.lows[place, 1]
+        few = number < enough
+        few[-1] |= count[-1] < usual / 2  # the measurement may have ended in it
+        values[p] = np.where(few, np.nan, values[p])
     beyond = bool(series.beyond[:, 0].any())
     return Intervals(start, end, count, values, series.unit, lows, beyond)
 

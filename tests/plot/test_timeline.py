@@ -31,12 +31,30 @@ def test_each_interval_is_a_step_and_a_gap_is_a_gap(ax, raw):
 
 
 def test_values_are_the_logs_own():
-    log = log_of(20, 50)
+    log = log_of(20, 150)
     table = log.by_interval([99])
     intervals = intervals_of(log, [99])
     assert intervals.values[99].tolist() == table["p99"].tolist()
     assert intervals.values[100.0].tolist() == table["max"].tolist()
-    assert intervals.rate.tolist() == [50.0] * 20
+    assert intervals.rate.tolist() == [150.0] * 20
+
+
+def test_percentiles_of_few_requests_are_those_of_longer_bins():
+    log = log_of(40, 10)
+    intervals = intervals_of(log, [99, 50])
+    tens = log.resample("10s").by_interval([99])
+    assert intervals.values[99].tolist() == np.repeat(tens["p99"], 10).tolist()
+    assert intervals.values[50].tolist() == log.by_interval([50])["p50"].tolist()
+    assert np.isnan(intervals_of(log_of(5, 10), [99]).values[99]).all()  # p99 of 50 requests
+
+
+def test_the_rest_in_which_a_run_ends_is_no_leap():
+    rng = np.random.default_rng(4)
+    start = np.concatenate((rng.random(3000) * 20, [20.01, 20.02, 20.03]))
+    run = lk.Samples(start=np.sort(start) * 1e9, duration=rng.lognormal(14, 0.5, start.size))
+    values = intervals_of(run.to_log("1s"), [50]).values
+    assert np.isnan(values[50]).tolist() == [False] * 20 + [True]
+    assert np.isfinite(values[100.0]).all()
 
 
 @pytest.mark.parametrize("left", [0.0, 0.001])
