@@ -23,7 +23,7 @@ from latencykit.core.repr_html import listing_html
 from latencykit.core.run import require_data, series_named
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.core.trimmed import parse_trim, statistic_name, trimmed
+from latencykit.core.trimmed import statistic_name, trimmed
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from latencykit.units import (
     NANOSECONDS,
@@ -948,11 +948,6 @@ def _parse_entry(entry: str) -> Limit:
             )
         return Limit("failed", float(number) / 100, series=series)
     statistic = "max" if statistic == "p100" else statistic
-    if statistic[0] in "tTwW" and parse_trim(statistic).kind not in ("TM", "WM"):
-        raise InvalidArgumentError(
-            f"{entry!r} limits a count or a sum; limit percentiles, the maximum, means, or failed "
-            "requests"
-        )
     if _NUMBER.fullmatch(value):
         return Limit(statistic, float(value), True, series)
     limit = parse_duration(value)

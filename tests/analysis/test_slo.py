@@ -65,7 +65,7 @@ def test_notations() -> None:
         ("p99 > 20ms", "lower limit"),
         ("p101=20ms", "not a valid percentile"),
         ("p99=fast", "not a valid duration"),
-        ("tc99=3ms", "a count or a sum"),
+        ("tc99=3ms", "not a valid trimmed mean"),
         ("p99=-1ms", "negative value"),
         ("p99=1ms, 99.0=2ms", "p99 twice"),
         ("failed=3", "in percent"),
