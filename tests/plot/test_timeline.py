@@ -48,7 +48,7 @@ def test_percentiles_of_few_requests_are_those_of_longer_bins():
     assert np.isnan(intervals_of(log_of(5, 10), [99]).values[99]).all()  # p99 of 50 requests
 
 
-def test_the_rest_in_which_a_run_ends_is_no_leap():
+def test_the_rest_in_which_a_run_ends_does_not_leap():
     rng = np.random.default_rng(4)
     start = np.concatenate((rng.random(3000) * 20, [20.01, 20.02, 20.03]))
     run = lk.Samples(start=np.sort(start) * 1e9, duration=rng.lognormal(14, 0.5, start.size))
