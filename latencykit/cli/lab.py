@@ -25,8 +25,9 @@ _RECORD = ".latencykit-lab.json"
 @click.argument(
     "folder", metavar="[DIR]", default="latencykit-lab", type=click.Path(file_okay=False)
 )
+@click.option("--with-solutions", is_flag=True, help="Copy the solutions of the exercises, too.")
 @click.option("--no-launch", is_flag=True, help="Write only; do not start JupyterLab.")
-def command(folder: str, no_launch: bool) -> None:
+def command(folder: str, with_solutions: bool, no_launch: bool) -> None:
     """Copy the lessons and their data into DIR (latencykit-lab), and start JupyterLab there.
 
     Files that you have changed in DIR are kept; unchanged lessons are brought up to date.
@@ -35,7 +36,7 @@ def command(folder: str, no_launch: bool) -> None:
     latencykit lab
     latencykit lab my-desk --no-launch
     """
-    copied = copy_lessons(Path(folder))
+    copied = copy_lessons(Path(folder), with_solutions)
     note(f"{len(copied.written)} files copied, {len(copied.same)} were up to date")
     for name in copied.kept:
         note(f"kept {name}: you have changed it")
@@ -53,7 +54,7 @@ class Copied:
     kept: tuple[str, ...]
 
 
-def lesson_files() -> dict[str, Path]:
+def lesson_files(with_solutions: bool = False) -> dict[str, Path]:
     """Return name in the learner's folder → file, from the wheel or from a checkout."""
     package = Path(__file__).resolve().parent.parent
     installed, checkout = package / "_lessons", package.parent
@@ -67,6 +68,7 @@ def lesson_files() -> dict[str, Path]:
             # What the site and scripts read belongs to no lesson.
             hidden = any(part.startswith((".", "__")) for part in name.parts)
             hidden |= name.parts[0] in ("book", "league", "slides")
+            hidden |= name.parts[0] == "solutions" and not with_solutions
             lesson = path.suffix in (".ipynb", ".md", ".py", ".js")
             if path.is_file() and not hidden and (lesson or prefix or name.parts[0] == "data"):
                 files[prefix + name.as_posix()] = path
@@ -78,7 +80,7 @@ def lesson_files() -> dict[str, Path]:
     return files
 
 
-def copy_lessons(folder: Path) -> Copied:
+def copy_lessons(folder: Path, with_solutions: bool = False) -> Copied:
     """Copy the lessons and their data into a folder, which is made if need be.
 
     A file that the learner changed is kept; one that an older version of latencykit wrote is
@@ -94,7 +96,7 @@ def copy_lessons(folder: Path) -> Copied:
             f"{record}: is corrupt; remove it, and every file that differs from ours is kept"
         ) from error
     written, same, kept = [], [], []
-    for name, source in lesson_files().items():
+    for name, source in lesson_files(with_solutions).items():
         target, content = folder / name, _unanswered(name, source.read_bytes())
         shipped = _digest(content)
         present = _digest(target.read_bytes()) if target.exists() else None

@@ -111,8 +111,9 @@ def _lessons(folder: Path) -> None:
     ):
         text = text.replace(old, new)
     _write(folder / "glossary.md", (source / "glossary.md").read_text("utf-8"))
+    _write(folder / "teaching.md", (source / "teaching.md").read_text("utf-8").replace("(README.md)", "(index.md)"))
     lessons = sorted(source.glob("*.ipynb"))  # the numbered ones first
-    text += "\n" + _toctree([*(path.stem for path in lessons), "glossary", "solutions/index"], hidden="")
+    text += "\n" + _toctree([*(path.stem for path in lessons), "teaching", "glossary", "solutions/index"], hidden="")
     _write(folder / "index.md", text)
     for path in lessons:
         notebook = json.loads(path.read_text("utf-8"))

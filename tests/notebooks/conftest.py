@@ -44,7 +44,7 @@ def desk(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A learner's folder, as ``latencykit lab`` makes it."""
     folder = tmp_path_factory.mktemp("desk") / "lab"
     environment = dict(os.environ, PYTHONPATH=str(installed))
-    command = [sys.executable, "-P", "-m", "latencykit", "lab", str(folder), "--no-launch"]
+    command = [sys.executable, "-P", "-m", "latencykit", "lab", str(folder), "--with-solutions", "--no-launch"]
     done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, cwd=folder.parent)
     assert done.stdout == f"{folder}\n"
     return folder

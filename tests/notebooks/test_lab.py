@@ -23,9 +23,15 @@ def test_a_folder_gets_every_lesson_and_all_data(tmp_path: Path):
     copied = lessons.copy_lessons(tmp_path / "new" / "desk")
     names = {path.relative_to(tmp_path / "new" / "desk").as_posix() for path in (tmp_path / "new" / "desk").rglob("*")}
     assert set(copied.written) == set(lessons.lesson_files()) <= names
-    assert {"README.md", "lessons.py", "data/ctrlz-scheduled.hlog", "solutions/01-solutions.ipynb"} <= names
+    assert {"README.md", "lessons.py", "data/ctrlz-scheduled.hlog", "classroom.py"} <= names
+    assert not [name for name in names if name.startswith("solutions")]  # they are for teachers
     assert copied.kept == copied.same == ()
     assert not [name for name in names if name.startswith("book")]  # the site's pages are no lessons
+
+
+def test_solutions_come_if_they_are_asked_for(tmp_path: Path, run: Callable[..., tuple[int, str, str]]):
+    assert run("lab", tmp_path, "--with-solutions", "--no-launch")[0] == 0
+    assert (tmp_path / "solutions" / "13-solutions.ipynb").exists()
 
 
 @pytest.mark.slow

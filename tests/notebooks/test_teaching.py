@@ -1,0 +1,96 @@
+"""What teachers get: open gates, notes, and the questions for learning platforms."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+QTI = "{http://www.imsglobal.org/xsd/imsqti_v2p1}"
+
+
+@pytest.fixture
+def quizzes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(NOTEBOOKS))
+    yield importlib.import_module("quizzes")
+    for name in ("quizzes", "exercises"):
+        sys.modules.pop(name, None)
+
+
+def _choices(block: str) -> list[tuple[str, str, str]]:
+    """Mark, text and feedback of a GIFT question, by Moodle's rules for escapes."""
+    found = re.findall(r"^\t([=~])((?:\\.|[^#\\])*)#(.*)$", block, re.MULTILINE)
+    return [(mark, re.sub(r"\\(.)", r"\1", text), re.sub(r"\\(.)", r"\1", said)) for mark, text, said in found]
+
+
+def test_every_question_has_one_right_choice_and_each_wrong_one_its_misconception(quizzes: Any) -> None:
+    exercises = quizzes.exercises()
+    assert {one.name.split()[1].rstrip(",") for one in exercises} == set(quizzes.EXERCISES)
+    assert sum(len(one.wrong) for one in exercises) >= 290
+    assert len(quizzes.INVENTORY) == 24
+    for one in (*exercises, *quizzes.INVENTORY):
+        choices = [one.right, *(choice for choice, _ in one.wrong)]
+        assert len(set(choices)) == len(choices) >= 4, one.name
+        assert all(len(text) > 10 for _, text in one.wrong), one.name
+
+
+def test_gift_and_qti_say_the_same(quizzes: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quizzes.main(tmp_path)
+    assert "inventory: 24 questions" in capsys.readouterr().out
+    for name, items in (("exercises", quizzes.exercises()), ("inventory", quizzes.INVENTORY)):
+        blocks = [block for block in (tmp_path / f"{name}.gift").read_text("utf-8").split("\n\n") if block.strip()]
+        assert [_choices(block) for block in blocks] == [
+            [("=", one.right, "Right."), *(("~", choice, text) for choice, text in one.wrong)] for one in items
+        ]
+        with zipfile.ZipFile(tmp_path / f"{name}-qti.zip") as package:
+            listed = re.findall(r'<file href="([^"]+)"', package.read("imsmanifest.xml").decode())
+            assert sorted(package.namelist()) == sorted(["imsmanifest.xml", *listed])
+            for one, file in zip(items, listed, strict=True):
+                item = ElementTree.fromstring(package.read(file))
+                shown = {choice.get("identifier"): choice.text for choice in item.iter(f"{QTI}simpleChoice")}
+                assert list(shown.values()) == [one.right, *(choice for choice, _ in one.wrong)]
+                assert shown[item.find(f".//{QTI}correctResponse/{QTI}value").text] == one.right  # type: ignore[union-attr]
+                assert {said.get("identifier") for said in item.iter(f"{QTI}modalFeedback")} == set(shown)
+
+
+@pytest.mark.parametrize("way", ["environment", "skip"])
+def test_a_teacher_opens_every_gate(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    interactive = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    monkeypatch.syspath_prepend(str(NOTEBOOKS))
+    if way == "environment":
+        monkeypatch.setenv("LATENCYKIT_TEACH", "1")
+    shell = interactive.instance()
+    try:
+        cells = ["import gate; from gate import skip; gate.close('one')", "skip(all=True)", "gate.close('two')", "x = 1"]
+        ran = [bool(shell.run_cell(cell, store_history=True).success) for cell in cells if way == "skip" or "skip(" not in cell]
+        assert all(ran)
+        assert shell.user_ns["x"] == 1
+    finally:
+        interactive.clear_instance()
+        sys.modules.pop("gate", None)
+
+
+def test_each_lesson_has_its_note_for_teachers() -> None:
+    parts = re.split(r"^## ", (NOTEBOOKS / "teaching.md").read_text("utf-8"), flags=re.MULTILINE)
+    notes = {int(part.split(" ")[0]): part for part in parts[1:] if part[0].isdigit()}
+    assert list(notes) == list(range(1, 14)) == [int(path.name[:2]) for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))]
+    minutes = dict(re.findall(r"^\| (\d+) \| .* \| (\d+) \|", (NOTEBOOKS / "README.md").read_text("utf-8"), re.MULTILINE))
+    for number, note in notes.items():
+        for name in ("Objectives", "Key points"):
+            assert note.split(f"**{name}**: ")[1].split("\n")[0].count(";") == 2, (number, name)
+        assert "**For** " in note
+        assert "**Needs** " in note
+        assert "**Instructor's note**: " in note
+        if str(number) in minutes:  # a fifth of the session is for talking
+            stated = int(re.search(r"\*\*In class\*\* (\d+) minutes", note)[1])  # type: ignore[index]
+            assert stated == 5 * -(-int(minutes[str(number)]) * 6 // 25)
