@@ -12,7 +12,7 @@ import numpy as np
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items, option
-from latencykit.analysis.explanations import EXPLANATIONS, MODEL, OMISSION
+from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, MODEL, OMISSION
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.summary import Summary
@@ -315,6 +315,10 @@ def _sentences(result: Diagnosis) -> tuple[str, ...]:
     stall = _stall_text(result)
     if result.verdict == "omits":
         return (stall, _missing_text(result), _how_sure(result), *first, *findings.values())
+    if result.verdict == "clean" and _is_samples(result) and not len(result.detected_stalls):
+        due = f"{_due_text(result)}, within what chance allows: the slow ones delayed no others"
+        stall += "; others were sent on meanwhile"
+        return (stall, due, _how_sure(result), *first, *findings.values())
     if result.verdict == "clean":
         need = "the percentiles include the stalls and need no correction"
         if result.left is not None and result.left.length.size == 1:
@@ -463,10 +467,11 @@ def _due_text(result: Diagnosis) -> str:
         return ""
     exact = _is_samples(result)
     there = float(left.waited.sum())
-    due = float(left.due.sum()) if result.verdict == "clean" else there + float(left.omitted.sum())
+    all_due = result.verdict == "clean" and len(result.detected_stalls) > 0
+    due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
     text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
     text += " were due in that time"
-    if result.verdict == "clean":
+    if all_due:
         return f"{text}, and all of them are recorded"
     if not left.sends_known:
         slow = round(float((left.throughout + left.partly).sum()))
@@ -484,10 +489,10 @@ def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
             f"the slowest request took {longest} and kept no other from being sent",
             "a stall of the server was not seen, so how the load generator treats one is not known",
         )
-    stall = seconds_text(bound.stall)
+    left, stall = result.left, seconds_text(bound.stall)
     fact = f"no stall of all connections lasted longer than {stall}; the slowest request took "
     fact += longest
-    if len(result.detected_stalls) and result.left is not None:
+    if len(result.detected_stalls) and left is not None:
         fact = _stall_text(result)
     moved = (
         "with all requests that it may have kept from being sent, neither the mean nor a supported "
@@ -537,7 +542,7 @@ def _how_sure(result: Diagnosis) -> str:
     explained = result.explained
     if explained is None:
         return ""
-    names = OMISSION if result.verdict == "omits" else ("recorded",)
+    names = OMISSION if result.verdict == "omits" else COMPLETE
     probability = sum(explained.probability[name] for name in names)
     rest = [
         f"{EXPLANATIONS[name]} ({_percent(p)})"

@@ -47,6 +47,7 @@ EXPLANATIONS = {
 """Explanations of a stall, and how a sentence names them."""
 
 OMISSION = ("waits", "catches up")
+COMPLETE = ("recorded", "isolated")
 
 PRIORS = {
     # a load generator that is known to wait for replies

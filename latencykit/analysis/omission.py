@@ -17,7 +17,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit.analysis.correct import on_a_fine_grid
 from latencykit.analysis.diagnosis import Bound, Diagnosis
-from latencykit.analysis.explanations import explain_stalls
+from latencykit.analysis.explanations import COMPLETE, explain_stalls
 from latencykit.analysis.stall_records import at_full_speed, stall_record
 from latencykit.analysis.stalls import Stalls, Trace, first_pass_over, stalls_of, usual_rate
 from latencykit.analysis.timeouts import suspected_timeout
@@ -61,6 +61,8 @@ class VerdictRules:
     min_missing: float = 5.0
     # requests due in stalls, to say that all of them are recorded
     min_due: float = 20.0
+    # requests due while slow ones ran, for a loop that sends in batches to show that it waited
+    min_sent_on: float = 50.0
     # of the mean or a percentile: a smaller change is immaterial
     min_ratio: float = 1.1
     # up to that percentile: beyond, few requests decide
@@ -131,7 +133,8 @@ def diagnose(
     Diagnosis
         ``omits``: with a probability of .9 or more the load generator waited for a server that
         had stopped, and the mean or a supported percentile is higher by a tenth or more with the
-        requests that are missing. ``clean``: what the stalls delayed is recorded. ``no stall``:
+        requests that are missing. ``clean``: what the stalls delayed is recorded, or others
+        were sent on while the slow requests ran. ``no stall``:
         no stall that the run leaves room for would move the mean or a percentile by a tenth.
         ``service times``: the loop waited for replies and has no schedule; `Diagnosis.bound` is
         what users who arrive on their own would see. ``unknown``: with what would decide it.
@@ -155,6 +158,7 @@ def diagnose(
     left = stall_record(facts, stalls) if judged else None
     explained = explain_stalls(left, facts.source, facts.connections) if left else None
     omission = 0.0 if explained is None else explained.omission
+    complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
     full_speed = facts.at_full_speed or (left is not None and left.full_speed)
     corrected = None
     # Without time, connections or a loop that waits, nothing tells slow requests from a stall.
@@ -195,6 +199,14 @@ def diagnose(
         verdict, sure = "no stall", True
     elif facts.waits or filled or (full_speed and facts.may_wait):
         verdict, sure = "service times", True
+    elif (
+        facts.trace is not None
+        and not shown
+        and left is not None
+        and left.due.sum() >= VERDICT.min_sent_on
+        and complete >= VERDICT.likely
+    ):
+        verdict, sure = "clean", complete >= VERDICT.sure
     else:
         verdict = "unknown"
     if verdict not in ("omits", "unknown") or "contradicts-itself" in findings:

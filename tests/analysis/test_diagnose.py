@@ -405,3 +405,15 @@ def test_a_tail_is_not_a_gap() -> None:
     assert wrong <= 4
     body = np.sort(rng.lognormal(0.0, 1.0, 5000))
     assert tail_decades(20 * body[-1], 2, body, np.ones(body.size)) >= 1.8
+
+
+@pytest.mark.parametrize("rate", [50, 200, 1000])
+def test_nothing_is_missing_where_others_were_sent_on(rate):
+    rng = np.random.default_rng(rate)
+    start, duration = np.cumsum(rng.exponential(1e9 / rate, 60_000)), rng.lognormal(14.5, 1, 60_000)
+    slow = rng.random(60_000) < 0.001
+    duration[slow] = rng.uniform(0.2e9, 1.4e9, int(slow.sum()))
+    found = lk.diagnose(lk.Samples(start=start, duration=duration))
+    assert (found.verdict, found.sure) == ("clean", True)
+    assert "others were sent on meanwhile" in found.sentences[0]
+    assert "within what chance allows" in found.sentences[1]
