@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from latencykit.core.summary import Summary as Summary
     from latencykit.ctrlz.sweep import Sweep as Sweep
     from latencykit.ctrlz.sweep import sweep as sweep
-    from latencykit.distributed.parts import read_all as read_all
     from latencykit.errors import AlreadyCorrectedError as AlreadyCorrectedError
     from latencykit.errors import CorruptInputError as CorruptInputError
     from latencykit.errors import DataNotAvailableError as DataNotAvailableError
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from latencykit.errors import UnknownFormatError as UnknownFormatError
     from latencykit.history.history import History as History
     from latencykit.io.events import read_events as read_events
+    from latencykit.io.parts import read_all as read_all
     from latencykit.io.reading import formats as formats
     from latencykit.io.reading import read as read
     from latencykit.io.writing import write as write
@@ -115,7 +115,7 @@ _MODULE_OF = {
     "read_events": "io.events",
     "formats": "io.reading",
     "read": "io.reading",
-    "read_all": "distributed.parts",
+    "read_all": "io.parts",
     "write": "io.writing",
     "Recorder": "record.recorder",
     "explain": "analysis.explain",

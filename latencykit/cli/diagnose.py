@@ -69,7 +69,7 @@ def command(
     latencykit diagnose hey.csv --connections 4 -o diagnosis.png --fail
     """
     from latencykit._limits import in_force
-    from latencykit.distributed.parts import NotAsked
+    from latencykit.io.parts import NotAsked
     from latencykit.views.diagnosis import diagnosis_record, diagnosis_text
 
     known = {
@@ -141,6 +141,6 @@ def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> D
         return diagnosis
     if not drawn:
         return replace(diagnosis, timed=None)
-    from latencykit.distributed.parts import TRAVELS, carried
+    from latencykit.io.parts import TRAVELS, carried
 
     return replace(diagnosis, timed=carried(diagnosis.timed, TRAVELS))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from latencykit.cli.options import Inputs
     from latencykit.core.run import Run
     from latencykit.distributed.executors import LocalExecutor
-    from latencykit.distributed.parts import PartResult
     from latencykit.distributed.results import BinnedLog
+    from latencykit.io.parts import PartResult
 
 
 @record()
@@ -230,8 +230,8 @@ def read_each(
     most: float = math.inf,
 ) -> list[list[tuple[str, object]]]:
     """Return the series of every file, or the results of `ask`."""
-    from latencykit.distributed.parts import checked, read_part
     from latencykit.io.files import FileRange, size_of, worth_multiprocessing
+    from latencykit.io.parts import checked, read_part
 
     if given.dask is not None and "-" in paths:
         raise InvalidArgumentError(
@@ -275,8 +275,8 @@ def _read_elsewhere(
     """Read files by processes or on a cluster."""
     from latencykit.core.log_cache import BUDGET
     from latencykit.distributed import executors
-    from latencykit.distributed.parts import TRAVELS, carried
     from latencykit.io.files import is_url
+    from latencykit.io.parts import TRAVELS, carried
 
     if travels:  # data itself travels to this process, up to a size
         reachable = given.dask is None
@@ -329,7 +329,7 @@ def merged_whole(given: Inputs) -> Any:
     if given.dask is None:
         loaded = load(given)
     else:
-        from latencykit.distributed.parts import carried
+        from latencykit.io.parts import carried
 
         loaded = load(given, carried)
     loaded = without_aggregates(loaded)
@@ -363,8 +363,8 @@ def time_bins_of_all(given: Inputs, width: float, align: str = "absolute") -> Bi
 
 def _total(given: Inputs, executor: Any, ask: Callable[[object], object]) -> Any:
     from latencykit.distributed import executors
-    from latencykit.distributed.parts import read_part
     from latencykit.distributed.results import TotalsReader, totals_of
+    from latencykit.io.parts import read_part
 
     # Ranges of lines only if no report about a file depends on all of it.
     chosen = given.selecting(counted=ask is totals_of).selection

@@ -53,8 +53,8 @@ def command(
     from latencykit.core import is_summary
     from latencykit.core.addition import merge
     from latencykit.core.histogram_log import HistogramLog
-    from latencykit.distributed.parts import carried
     from latencykit.io.hlog import as_log
+    from latencykit.io.parts import carried
     from latencykit.io.writing import write_series
 
     if out.suffix.lower() not in (".hlog", ".json", ".parquet"):

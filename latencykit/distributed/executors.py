@@ -26,7 +26,6 @@ from latencykit._text import printable
 from latencykit._threads import VARIABLE, jobs
 from latencykit.core.addition import merge
 from latencykit.core.summary import Summary
-from latencykit.distributed.parts import PartResult, checked
 from latencykit.distributed.results import BinnedLog, Totals
 from latencykit.errors import (
     InputTooLargeError,
@@ -43,6 +42,7 @@ from latencykit.io.files import (
     split,
     worth_multiprocessing,
 )
+from latencykit.io.parts import PartResult, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.samples import Samples
 from latencykit.distributed.executors import read_each
-from latencykit.distributed.parts import PartResult, read_part
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, LatencyKitError
 from latencykit.io.files import read_head
+from latencykit.io.parts import PartResult, read_part
 from latencykit.io.reading import Selection, select
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from latencykit.core.histogram_log import (
 from latencykit.core.run import merge_runs
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.distributed.parts import PartResult, in_memory, read_part
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.hlog import small_log, sum_of_small
+from latencykit.io.parts import PartResult, in_memory, read_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

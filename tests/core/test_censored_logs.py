@@ -13,7 +13,7 @@ from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets
 from latencykit.core.histogram import Histogram, as_interval, merge_histograms, of_interval
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.distributed.parts import carried
+from latencykit.io.parts import carried
 from latencykit.views.page_data import page_bins
 
 BOUNDS = np.array([1e6, 1e7, 1e8, 1e9])

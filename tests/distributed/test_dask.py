@@ -21,11 +21,11 @@ import pytest
 from latencykit import distributed
 from latencykit.cli import inputs as spread
 from latencykit.distributed import executors as engines
-from latencykit.distributed import parts
 from latencykit.distributed.executors import Task, dask_executor, read_total
 from latencykit.distributed.results import totals_of
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.io import files as places
+from latencykit.io import parts
 from latencykit.io.reading import Selection
 from tests.conftest import DATA, needs_package
 from tests.distributed.conftest import bins_of, rows_of, same, total_of

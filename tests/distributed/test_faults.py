@@ -27,7 +27,7 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 SLOW = """
 import os, time
-from latencykit.distributed import parts
+from latencykit.io import parts
 read = parts.read_part
 def read_part(place, *words, **more):
     open({reading!r}, "w").close()

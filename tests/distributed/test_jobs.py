@@ -14,10 +14,10 @@ from latencykit.cli import inputs
 from latencykit.core import log_cache
 from latencykit.distributed import executors as engines
 from latencykit.distributed.executors import LocalExecutor, Task, read_each
-from latencykit.distributed.parts import PartResult, carried
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import files as places
 from latencykit.io.files import FileRange
+from latencykit.io.parts import PartResult, carried
 from latencykit.io.reading import read
 from tests.conftest import DATA
 from tests.distributed.conftest import rows_of

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from latencykit.distributed.parts import PartResult
+    from latencykit.io.parts import PartResult
 
 LOGS = 6
 

@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from latencykit.distributed.parts import read_all
+from latencykit.io.parts import read_all
 from tests.io.token_server import FAILS, FIRST, GAP, token_server
 
 pytestmark = pytest.mark.slow
