@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import os
+
     import pandas as pd
 
 Floats = NDArray[np.float64]
@@ -16,6 +18,17 @@ Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 AnyArray = NDArray[Any]
 AnySeries: TypeAlias = "pd.Series[Any]"
+
+
+class ToPandas(Protocol):
+    """A frame or a column of Polars, Arrow and others."""
+
+    def to_pandas(self) -> object:
+        """Return it as a frame or a Series of pandas."""
+        ...
+
+
+PathOrFrame: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | AnySeries | ToPandas"
 
 JSONObject: TypeAlias = dict[str, Any]
 """An object of a tool's JSON, decoded and not checked yet."""

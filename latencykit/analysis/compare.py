@@ -445,7 +445,10 @@ def compare(
 def _listed(side: object, name: str) -> list[object]:
     if hasattr(side, "run"):
         return list(getattr(side, "runs", ()) or (side,))
-    runs = side.values() if hasattr(side, "values") else side
+    values = getattr(side, "values", None)
+    runs: Any = values() if callable(values) else side
+    if hasattr(side, "iloc") or hasattr(side, "to_pandas"):
+        runs = [side]  # a frame, which is refused
     series = list(runs) if hasattr(runs, "__iter__") else [runs]
     series = [run for data in series for run in getattr(data, "runs", ()) or (data,)]
     if not series:

@@ -156,7 +156,13 @@ def judged(
     by as much, so that the false alarms are those of one gate. `error` is the relative standard
     error of the new run, by which the noise of earlier runs is widened where it is larger.
     """
-    earlier, later = (np.atleast_1d(np.asarray(part, np.float64)) for part in (history, new))
+    try:
+        earlier, later = (np.atleast_1d(np.asarray(part, np.float64)) for part in (history, new))
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            "the gate takes numbers, oldest first, such as [run.percentile(99) for run in runs]; "
+            "lk.History judges data"
+        ) from None
     values = np.concatenate([earlier, later]) if earlier.ndim == later.ndim == 1 else earlier
     if values.ndim != 1 or not later.size:
         raise InvalidArgumentError("the gate takes numbers, oldest first, and at least one new run")

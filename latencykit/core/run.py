@@ -187,9 +187,11 @@ def reporting(pass_on: Callable[[str], None]) -> Iterator[None]:
 def require_data(data: object, name: str) -> None:
     """Raise where an argument is not data: only a data type carries a run."""
     if not hasattr(data, "run"):
+        frame = hasattr(data, "iloc") or hasattr(data, "to_pandas")
         raise InvalidArgumentError(
             f"{name} takes data from lk.read (a log, samples, a histogram or a summary), "
             f"not {type(data).__name__}"
+            + ("; lk.read(frame, column=..., unit='ms') makes it" if frame else "")
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -46,11 +47,11 @@ from latencykit.io.source import (
 from latencykit.units import NANOSECONDS, parse_moment
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
 
+    from latencykit._typing import PathOrFrame
     from latencykit.core import Data
 
 # How Python reports text that is not a number, or a number that cannot be converted: the input's
@@ -589,7 +590,7 @@ def _window(data: Any, selection: Selection) -> Any:
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: PathOrFrame,
     *,
     format: str | None = None,  # noqa: A002 - the contract's name
     series: str | None = None,
@@ -606,8 +607,9 @@ def read(
 
     Parameters
     ----------
-    path : str or os.PathLike
-        A file (also compressed), a URL, a directory where the tool writes one, or ``-``.
+    path : str, os.PathLike, Series or data frame
+        A file (also compressed), a URL, a directory where the tool writes one, or ``-``; or a frame
+        or Series of pandas, Polars or Arrow, which is read as a file of it would be.
     format : str, optional
         Name of the format, to skip detection.
     series : str, optional
@@ -652,7 +654,13 @@ def read(
         counted=counted,
         jobs=jobs,
     )
-    entries = read_source(source_of(FileRange(str(path))), options, format)
+    if isinstance(path, str | os.PathLike):
+        entries = read_source(source_of(FileRange(str(path))), options, format)
+    else:
+        from latencykit.io.raw.binary import FRAME, FrameSource
+
+        entries = read_source(FrameSource(path), replace(options, columns=True), FRAME)
+        path = type(path).__name__
     if series is None and len(entries) > 1:
         raise InvalidArgumentError(
             f"{path}: has several series: {', '.join(entries)}; "

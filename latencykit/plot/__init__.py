@@ -4,7 +4,8 @@
 type, a path, or a mapping of label to these; ``fan_out`` takes one, ``compare`` two sides, and
 ``load_curve`` runs at different loads; ``diagnosis``, ``explanation``, ``coincidence``, ``ctrlz``
 and ``sweep`` a result; ``stall_strip`` samples. Each is imported, and matplotlib with it, when it
-is first used. This is the only package that imports matplotlib.
+is first used. This is the only package that imports matplotlib. ``import latencykit.plot`` after
+matplotlib, or the first chart, makes ``ax.set_xscale("percentile")`` known.
 """
 
 from __future__ import annotations

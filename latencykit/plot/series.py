@@ -50,7 +50,7 @@ Limits: TypeAlias = "SLO | str | Sequence[tuple[float, float]]"
 StallRows: TypeAlias = "pd.DataFrame | Iterable[tuple[float, float, float | None]]"
 
 
-def read_paths(data: object) -> Any:
+def read_paths(data: Any) -> Any:
     """Return the same with the series of a file in the place of its path."""
     if isinstance(data, str | os.PathLike):
         from latencykit.io.reading import Selection, series_in, unique_names
@@ -59,6 +59,10 @@ def read_paths(data: object) -> Any:
         found = series_in(path, Selection(anywhere=True))
         series = unique_names([(path, name, part) for name, part in found])
         return next(iter(series.values())) if len(series) == 1 else series
+    if not hasattr(data, "run") and (hasattr(data, "iloc") or hasattr(data, "to_pandas")):
+        from latencykit.io.reading import read
+
+        return read(data)  # a frame
     if not isinstance(data, Mapping):
         return data
     named: dict[str, object] = {}

@@ -9,6 +9,7 @@ import inspect
 import math
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
@@ -486,8 +487,14 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
+        if kind is None and not self._outcomes.sum():
+            warnings.warn(
+                "the recorder measured nothing: 'with recorder.measure():' measures its block, and "
+                "'with Recorder() as recorder:' closes the recorder",
+                stacklevel=2,
+            )
 
     # ------------------------------------------------------------ what was measured
 

@@ -1,4 +1,4 @@
-"""Samples as columns of numbers on disk: Parquet, Feather (Arrow), NumPy arrays."""
+"""Samples as columns of numbers: Parquet, Feather (Arrow), NumPy arrays, frames in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._text import printable
-from latencykit.errors import LatencyKitError, MissingPackageError
+from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of, refuse_twice
@@ -351,6 +351,46 @@ def _native(array: AnyArray) -> AnyArray:
         return np.char.decode(array, "utf-8", "replace")
     return np.asarray(array, array.dtype.newbyteorder("="))
 
+
+# ---------------------------------------------------------------- frames in memory
+
+
+class FrameSource(Source):
+    """A data frame or a Series of pandas, Polars or Arrow; one without a name is the latencies."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(type(data).__name__)
+        frame = data.to_pandas() if hasattr(data, "to_pandas") else data
+        if hasattr(frame, "iloc") and not hasattr(frame, "columns"):
+            frame = frame.to_frame("latency" if frame.name is None else frame.name)
+        if not hasattr(frame, "iloc"):
+            raise InvalidArgumentError(
+                f"{self.shown} is not read: give a path, a data frame or a Series; of an array, "
+                "Histogram.of(values, unit='ms') makes data"
+            )
+        names = [str(name) for name in frame.columns]
+        refuse_twice(names, self)
+        self.frame = frame.set_axis(names, axis=1)
+        if not len(frame):
+            raise self.corrupt(None, "the frame has no rows", "one row per request", "")
+
+    def rows(self, rows: slice, names: Iterable[str]) -> Table:
+        """Return some rows of some columns."""
+        return Table({name: cells_of(self.frame[name].iloc[rows]) for name in names})
+
+
+def _read_frame(source: Source, options: ReadOptions) -> dict[str, Data]:
+    assert isinstance(source, FrameSource)
+    size = len(source.frame)
+
+    def tables(plan: ColumnPlan) -> Iterator[Table]:
+        names = (*plan.numbers, *plan.words)
+        return (source.rows(slice(at, at + _ROWS), names) for at in range(0, size, _ROWS))
+
+    return _data_of(source.rows(slice(_SAMPLE), source.frame.columns), tables, source, options)
+
+
+FRAME = Format("frame", "data frame", "samples", (), lambda _: Confidence.NO, _read_frame)
 
 FORMATS = (
     Format(

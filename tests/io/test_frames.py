@@ -1,0 +1,96 @@
+"""Frames in memory are read as files of them; what takes other things says what it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import latencykit as lk
+from latencykit.errors import InputError, InvalidArgumentError
+
+
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    start = pd.Timestamp("2026-01-31T12:00Z") + pd.to_timedelta(np.arange(300) * 10, "ms")
+    return pd.DataFrame(
+        {
+            "start": start,
+            "latency_ms": rng.lognormal(0, 1, 300).round(3),
+            "endpoint": rng.choice(["/cart", "/pay"], 300),
+        }
+    )
+
+
+def test_a_frame_is_what_its_csv_is(tmp_path):
+    frame().to_csv(tmp_path / "calls.csv", index=False)
+    read, of_file = lk.read(frame()), lk.read(tmp_path / "calls.csv")
+    assert np.array_equal(read.duration, of_file.duration)
+    assert np.array_equal(read.start, of_file.start)
+    assert read.columns["endpoint"].tolist() == of_file.columns["endpoint"].tolist()
+    assert (read.run.source, read.run.format) == ("DataFrame", "frame")
+    assert len(read.where(endpoint="/cart")) + len(read.where(endpoint="/pay")) == 300
+
+
+@pytest.mark.parametrize("package", ["polars", "pyarrow"])
+def test_frames_of_other_packages(package):
+    table = pytest.importorskip(package)
+    other = (
+        table.DataFrame(frame().to_dict("list"))
+        if package == "polars"
+        else table.Table.from_pandas(frame())
+    )
+    assert np.array_equal(lk.read(other).duration, lk.read(frame()).duration)
+
+
+def test_a_series_takes_its_unit_from_its_name_or_the_argument():
+    values = frame()["latency_ms"]
+    named = lk.read(values).duration
+    assert named.max() == pytest.approx(values.max() * 1e6)
+    assert np.array_equal(lk.read(values.rename(None), unit="ms").duration, named)
+    assert np.array_equal(lk.read(pd.to_timedelta(values, "ms")).duration, named)
+
+
+def test_charts_take_frames():
+    ax = lk.plot.percentiles({"calls": frame(), "same": frame()["latency_ms"]})
+    assert len(ax.lines) >= 2
+
+
+def test_what_is_not_a_table():
+    with pytest.raises(
+        InvalidArgumentError, match="ndarray is not read: give a path, a data frame"
+    ):
+        lk.read(np.arange(3))
+    with pytest.raises(InputError, match="DataFrame: the frame has no rows"):
+        lk.read(frame()[:0])
+    with pytest.raises(InputError, match="columns 1 and 2 are both named 'a'"):
+        lk.read(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(InvalidArgumentError, match="DataFrame"):
+        lk.read(frame(), column="nothing")
+
+
+@pytest.mark.parametrize("call", [
+    lambda given: lk.diagnose(given), lambda given: lk.compare(given, given),
+    lambda given: lk.SLO.parse("99=5ms").check(given), lambda given: lk.explain(given),
+])  # fmt: skip
+def test_what_takes_data_says_how_a_frame_becomes_some(call):
+    with pytest.raises(
+        InvalidArgumentError, match=r"not DataFrame; lk.read\(frame, column=..., unit"
+    ):
+        call(frame())
+
+
+def test_arguments_of_another_type():
+    data = lk.Histogram.of([1, 2, 3])
+    with pytest.raises(InvalidArgumentError, match=r"text such as .tm99\.9., not 1"):
+        data.trimmed_mean(1)
+    with pytest.raises(InvalidArgumentError, match="the gate takes numbers, oldest first, such as"):
+        lk.judge(data, data)
+
+
+def test_a_recorder_that_measured_nothing_warns():
+    with (
+        pytest.warns(UserWarning, match="measured nothing: 'with recorder.measure"),
+        lk.Recorder(),
+    ):
+        pass
