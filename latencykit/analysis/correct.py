@@ -21,6 +21,7 @@ from latencykit._records import record
 from latencykit._text import option
 from latencykit.core.blocks import Block
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, mapped_through
 from latencykit.core.run import require_data
@@ -148,6 +149,8 @@ def correct(
     ------
     AlreadyCorrectedError
         If the data is already corrected: correcting twice invents latencies.
+    DataNotAvailableError
+        For a summary, and for a report that contradicts itself.
     InvalidArgumentError
         If no interval is given or known, or one without a unit, or one so short that there would
         be thousands of fills per request.
@@ -184,6 +187,10 @@ def correct(
         raise AlreadyCorrectedError(
             f"{run.source or run.tool or 'this'}: {by[run.corrected]}; correcting twice invents "
             "latencies; in Python, force=True does it"
+        )
+    if (reason := contradiction(data)) is not None and not force:
+        raise DataNotAvailableError(
+            f"{run.source or run.tool or 'this'}: {reason}; nothing is derived"
         )
     interval = expected_interval_of(data, expected_interval, rate=rate, connections=connections)
     # An interval in the wrong unit would cost minutes for billions of fills. A histogram costs one

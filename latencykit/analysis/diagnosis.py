@@ -13,6 +13,7 @@ from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items, option
 from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, MODEL, OMISSION
+from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
 from latencykit.core.summary import Summary
@@ -351,12 +352,12 @@ def _finding_text(result: Diagnosis, code: str) -> str:
     if code == "overload":
         speed = count / (result.duration or 1.0)
         return (
-            f"the server kept up with {_speed(run.achieved or speed)} of "
+            f"overload: the server kept up with {_speed(run.achieved or speed)} of "
             f"{_speed(result.due / (result.duration or 1.0))} per second; the backlog of "
             f"{seconds_text(result.backlog)} explains the slowest request ({longest})"
         )
     return {
-        "contradicts-itself": _contradiction_text(result),
+        "contradicts-itself": contradiction(result.raw) or "",
         "over-corrected": "the correction adds more slow requests than fit into the run",
         "already-corrected": known.get(result.corrected_by or "", ""),
         "lost-to-timeouts": (
@@ -383,27 +384,6 @@ def _finding_text(result: Diagnosis, code: str) -> str:
             "a latency"
         ),
     }[code]
-
-
-def _contradiction_text(result: Diagnosis) -> str:
-    run, raw = result.run, result.raw
-    stats = raw.stats if isinstance(raw, Summary) else raw.reported_stats
-    longest, mean, duration = (
-        stats.get("max", 0.0) / 1e9,
-        stats.get("mean", 0.0),
-        run.duration or 0.0,
-    )
-    if (raw.count or 0) * mean / 1e9 <= (run.connections or math.inf) * duration:
-        return (
-            f"the report contradicts itself: a request of {seconds_text(longest)} in a run of "
-            f"{seconds_text(duration)}"
-        )
-    return (
-        f"the report contradicts itself: {format_count(raw.count or 0)} requests of "
-        f"{format_duration(mean)} on average are more than "
-        f"{format_items(run.connections or 0, 'connection')} can send in "
-        f"{seconds_text(duration)}"
-    )
 
 
 def _stall_text(result: Diagnosis) -> str:

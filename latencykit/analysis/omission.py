@@ -22,6 +22,7 @@ from latencykit.analysis.stall_records import at_full_speed, stall_record
 from latencykit.analysis.stalls import Stalls, Trace, first_pass_over, stalls_of, usual_rate
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import HdrBuckets
+from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.histogram_log import HistogramLog, in_succession
 from latencykit.core.quantiles import poisson_at_least
@@ -93,8 +94,6 @@ class VerdictRules:
     min_timeout_s: float = 0.02
     # mean gaps between sends: starts are stamped too coarsely beyond (whole seconds)
     coarse_gaps: float = 5.0
-    # of the run: what the connections were busy for at most, and a request took
-    max_busy_share: float = 1.1
     # of the offered rate: less achieved is an overload, if the backlog grew to about
     max_achieved: float = 0.98
     # these parts of what was not sent
@@ -290,7 +289,7 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
         within = np.searchsorted(lost_at, stalls.end) - np.searchsorted(lost_at, stalls.start)
         failures = int(within.sum())
     applies = {
-        "contradicts-itself": bool(contradictions(facts)),
+        "contradicts-itself": contradiction(facts.data) is not None,
         "over-corrected": facts.corrected_by in ("us", "tool") and _over_corrected(facts),
         "lost-to-timeouts": run.timeouts and lost,
         "dropped": run.dropped > VERDICT.min_lost_share * total,
@@ -347,32 +346,12 @@ def _over_corrected(facts: Facts) -> bool:
     )
 
 
-def contradictions(facts: Facts) -> tuple[str, ...]:
-    """Return, as codes, which of the numbers that a source states cannot be true together."""
-    run, found = facts.run, []
-    data, duration = facts.data, facts.run.duration
-    stats = data.stats if isinstance(data, Summary) else data.run and facts.histogram.reported_stats
-    mean, top = stats.get("mean"), stats.get("max")
-    own = facts.corrected_by not in ("us", "tool")
-    single = facts.corrected_by is None and run.tool not in _PIPELINING
-    if single and mean and duration and run.connections and facts.count:
-        busy = facts.count * mean / 1e9
-        if busy > VERDICT.max_busy_share * run.connections * duration:
-            found.append("busy")
-    if own and top and duration and top / 1e9 > VERDICT.max_busy_share * duration + 1:
-        found.append("longer than the run")
-    return tuple(found)
-
-
 # ------------------------------------------------------------
 # What is known of a run: its rate, length, connections and provenance, and where each of them comes
 # from.
 
 _CATCHES_UP = ("wrk2", "oha", "fortio", "ghz", "h2load")
 """Tools that later send what a stall kept them from sending: no request of the schedule is lost."""
-
-_PIPELINING = ("redis-benchmark", "h2load")
-"""Tools that may send several requests at once on each connection."""
 
 _SERVERS = ("nginx", "apache", "haproxy", "envoy", "caddy", "traefik", "iis", "elb", "alb")
 """Tools whose files are a server's own record of its users."""

@@ -14,6 +14,7 @@ from latencykit._text import format_items, option
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.analysis.timeouts import suspected_timeout
 from latencykit.core.buckets import EdgeBuckets
+from latencykit.core.consistency import contradiction
 from latencykit.core.distribution import Distribution
 from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram
@@ -276,6 +277,8 @@ def check_limit(
     """Check one limit; see `latencykit.analysis.slo.SLO.check`."""
     if statistic == "failed":
         return _failed(source, limit, confidence, evidence)
+    if (reason := contradiction(source)) is not None:
+        return _unknown(statistic, limit, reason, source.unit)
     if not hasattr(source, "percentile_rows"):
         return _reported(source, statistic, limit)
     evidence = source.evidence() if evidence is None else evidence

@@ -27,6 +27,9 @@ UnitFrom = Literal["file", "format", "option", "assumed"]
 DOUBTED_UNIT = "are the values in"
 """In the note on values that are unlikely in their unit."""
 
+CONTRADICTS = "contradicts"
+"""In the note on reported numbers that cannot be true together."""
+
 UNSTATED = "the unit of the values is not stated"
 """Beginning of the note on an assumed unit."""
 

@@ -19,9 +19,10 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import option
 from latencykit.core import is_samples, is_summary
+from latencykit.core.consistency import COARSE, GRAIN, busy, contradiction, last_place
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.core.run import DOUBTED_UNIT, Run
+from latencykit.core.run import CONTRADICTS, DOUBTED_UNIT, Run
 from latencykit.errors import InvalidArgumentError, LatencyKitError
 from latencykit.units import NANOSECONDS, format_duration, format_percentile, format_value
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     _Stated = tuple[str | float, float]  # a statistic's name or a percentile, and its value
 
-_COARSE = 0.05  # Locust prints percentiles with two digits, and the maximum with all
-_GRAIN = 1e7  # ns; siege prints hundredths of a second
 _SENTINEL = 2.0**63 * (1 - 1e-9)
 _NAMES = {"mean": "mean", "std": "standard deviation", "min": "minimum", "max": "maximum"}
 _FACTS = ("duration", "rate", "achieved", "start", "expected_interval", "timeout")
@@ -70,14 +69,14 @@ def stated(
             wrong.append(_left_out(percentile, value, unit))
         else:
             inner[percentile] = value
-    for contradiction in _contradictions(
-        inner, kept, _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+    for flaw in _contradictions(
+        inner, kept, _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
     ):
         done = "it was raised to that"
-        if isinstance(contradiction.name, str) and kept.pop(contradiction.name, None) is not None:
-            done = f"{_named(contradiction.name)} was left out"
-        wrong.append(replace(contradiction, seen=f"{contradiction.seen}: {done}"))
-    top = 0.0
+        if isinstance(flaw.name, str) and kept.pop(flaw.name, None) is not None:
+            done = f"{_named(flaw.name)} was left out"
+        wrong.append(replace(flaw, seen=f"{flaw.seen}: {done}"))
+    top = kept.get("min", 0.0)
     for percentile, value in inner.items():
         inner[percentile] = top = max(top, value)
     return inner, kept, run.with_notes(*(flaw.seen for flaw in wrong)) if wrong else run
@@ -136,16 +135,8 @@ class _Precision:
 
     def less(self, value: float, least: float) -> bool:
         """True if a value is less than another by more than rounding."""
-        return value < least and value + self._rounding(value) < least * (
-            1 - _COARSE
-        ) - self._rounding(least)
-
-    def _rounding(self, value: float) -> float:
-        """The last decimal place of a value: zeros at its end may be digits."""
-        grain = 1.0 if value else self.grain
-        while grain < self.grain and value % (10 * grain) == 0:
-            grain *= 10
-        return min(grain, self.grain)
+        below = least * (1 - COARSE) - last_place(least, self.grain)
+        return value < least and value + last_place(value, self.grain) < below
 
     def order(
         self, name: str | float, value: float, other: str | float, least: float
@@ -153,8 +144,8 @@ class _Precision:
         """The contradictions where a value lies below another."""
         if self.less(value, least):
             yield (
-                f"{_named(name)}, {_shown(value, self.unit)}, "
-                f"lies below {_named(other)}, {_shown(least, self.unit)}"
+                f"{_named(name)}, {_shown(value, self.unit)}, lies below {_named(other)}, "
+                f"{_shown(least, self.unit)}, which {CONTRADICTS} it"
             )
 
 
@@ -206,7 +197,7 @@ def believed(data: Data) -> Data:
     wrong: list[Contradiction] = []
     if data.index.size:
         unit = "none" if data.unit == "none" else "ns"
-        precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), _GRAIN))
+        precision = _Precision(unit, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
         low, high = (edges(data.index[[0, -1]]) for edges in (data.buckets.low, data.buckets.high))
         bounds = [("max", float(low[1]), "below"), ("mean", float(low[0]), "below")]
         if not data.censored:
@@ -217,7 +208,8 @@ def believed(data: Data) -> Data:
             if precision.less(lower, upper):  # by more than rounding
                 span = f"from {edge} on" if side == "below" else f"up to {edge}"
                 seen = f"{_named(name)}, {_shown(value, unit)}, lies {side} counted values, {span}"
-                wrong.append(Contradiction(name, value, f"{seen}: it was left out"))
+                seen += f", which {CONTRADICTS} it: it was left out"
+                wrong.append(Contradiction(name, value, seen))
     if wrong:
         run = run.with_notes(*(flaw.seen for flaw in wrong))
         left_out = {flaw.name for flaw in wrong}
@@ -254,7 +246,23 @@ def settled(data: Data) -> Data:
         ):
             seen = f"the {name.replace('_', ' ')} is {number:.4g}: it was left out"
             changed |= {name: None, "notes": (*changed.get("notes", data.run.notes), seen)}
-    return data.with_run(**changed) if changed else data
+    data = data.with_run(**changed) if changed else data
+    return data.with_run(notes=notes) if (notes := _contradicted(data)) != data.run.notes else data
+
+
+def _contradicted(data: Data) -> tuple[str, ...]:
+    """The notes of data, with what of its report cannot be true, or what wrk added to it."""
+    run = data.run
+    if is_summary(data) or isinstance(data, Histogram):
+        known = data.stats if is_summary(data) else data.reported_stats
+        filled = run.corrected == "tool" and busy(known, data.count or 0, run, 1.0)
+        if filled:
+            run = run.with_notes(
+                f"{filled}: the tool's correction added some; do not correct again"
+            )
+        if (seen := contradiction(data)) is not None and seen not in run.notes:
+            return seen, *run.notes
+    return run.notes
 
 
 # ------------------------------------------------------------
@@ -299,6 +307,8 @@ def too_long(data: Data, highest: Floats | None = None) -> str | None:
 def _of_reported(data: Data) -> str | None:
     """A longest latency that does not fit in the reported duration of the run."""
     duration, longest = data.run.duration, 0.0
+    if any(CONTRADICTS in note for note in data.run.notes):
+        return None
     if is_samples(data):
         longest = float(data.duration.max(initial=0)) / 1e9
     elif isinstance(data, Histogram):

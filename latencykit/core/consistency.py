@@ -1,0 +1,125 @@
+"""Reports that cannot be true: reported numbers that no set of requests can have together.
+
+One check for every command: `latencykit.io` notes it when a report is read, `check` judges nothing
+by such a report, `diagnose` and `correct` derive nothing from it. Rounding is no contradiction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from latencykit._text import format_items
+from latencykit.core.run import CONTRADICTS
+from latencykit.units import NANOSECONDS, format_count, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from latencykit.core.run import Run
+
+COARSE = 0.05
+"""Locust prints percentiles with two digits, and the maximum with all."""
+
+GRAIN = 1e7
+"""Nanoseconds: siege prints hundredths of a second."""
+
+_SLACK = 1.1  # of the run: replies are awaited for a little, and tools round its length
+_WAIT = 1.0  # seconds
+_CALIBRATION = 10.0  # of wrk2, which are not in its run's length
+_PIPELINING = ("redis-benchmark", "h2load", "memtier_benchmark")
+"""Tools that may send several requests at once on each connection."""
+
+
+def last_place(value: float, grain: float) -> float:
+    """Return the last decimal place of a value, in its unit: zeros at its end may be digits."""
+    place = 1.0 if value else grain
+    while place < grain and value % (10 * place) == 0:
+        place *= 10
+    return min(place, grain)
+
+
+def contradiction(data: Any) -> str | None:
+    """Return which reported numbers cannot be true together, one sentence; None if all can.
+
+    Examples
+    --------
+    >>> from latencykit.core.run import Run
+    >>> from latencykit.core.summary import Summary
+    >>> run = Run(duration=10.0, connections=1)
+    >>> contradiction(Summary({"mean": 5e6}, {}, 100_000, run=run))
+    'the report contradicts itself: 100,000 requests of 5 ms do not fit into 10 s on 1 connection'
+    >>> contradiction(Summary({"mean": 5e6}, {}, 2_000, run=run)) is None
+    True
+    """
+    run = data.run
+    noted = next((note for note in run.notes if CONTRADICTS in note), None)
+    if noted or data.unit not in NANOSECONDS:
+        return noted
+    factor, reported = NANOSECONDS[data.unit], getattr(data, "reported_percentiles", {})
+    points = dict(zip(*reported, strict=True)) if isinstance(reported, tuple) else reported
+    points = {p: value * factor for p, value in points.items()}
+    named = getattr(data, "stats", None) or getattr(data, "reported_stats", {})
+    stats = {name: value * factor for name, value in named.items()}
+    count = (getattr(data, "count", None) or 0) + getattr(data, "censored", 0)
+    sentence = _mean_and_percentiles(points, stats, count, run)
+    if run.unit_from in ("file", "format") and run.corrected != "us":
+        own = run.corrected not in ("tool", "schedule")
+        sentence = _longer_than_run(stats, run) or (own and busy(stats, count, run)) or sentence
+    return sentence and f"the report {CONTRADICTS} itself: {sentence}"
+
+
+def _longer_than_run(stats: Mapping[str, float], run: Run) -> str | None:
+    length, longest = run.duration or 0.0, stats.get("max", 0.0) / 1e9
+    wait = _WAIT + (_CALIBRATION if run.tool == "wrk2" else 0.0)
+    if not (length and _SLACK * length + wait < longest):
+        return None
+    took, whole = format_duration(longest * 1e9), format_duration(length * 1e9)
+    return f"a latency of {took} is longer than the run, {whole}"
+
+
+def busy(stats: Mapping[str, float], count: int, run: Run, slack: float = _SLACK) -> str | None:
+    """Return that the requests took longer in all than their connections had; None if they fit.
+
+    Tools that send several requests at once per connection are left out.
+    """
+    mean, length, number = stats.get("mean", 0.0), run.duration or 0.0, run.connections or 0
+    least = mean - last_place(mean, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
+    if run.tool in _PIPELINING or not 0 < slack * number * length < count * least / 1e9:
+        return None
+    each, whole = format_duration(mean), format_duration(length * 1e9)
+    on = format_items(number, "connection")
+    return f"{format_count(count)} requests of {each} do not fit into {whole} on {on}"
+
+
+def _mean_and_percentiles(
+    points: Mapping[float, float], stats: Mapping[str, float], count: int, run: Run
+) -> str | None:
+    """A mean beyond what requests with these percentiles, minimum and maximum can have.
+
+    Tools choose the request of a percentile in different ways, which are up to two apart.
+    """
+    mean, top = stats.get("mean", 0.0), stats.get("max", math.inf)
+    if not (points and mean and count):
+        return None
+    grain, apart = min(NANOSECONDS.get(run.unit, 1.0), GRAIN), 2 / count
+    shares = [p / 100 for p in sorted(points)]
+    values = [points[p] for p in sorted(points)]
+    up = [0.0, *(max(share - apart, 0.0) for share in shares), 1.0]
+    down = [0.0, *(min(share + apart, 1.0) for share in shares), 1.0]
+    most = sum(
+        (end - begin) * (value + last_place(value, grain) if value < math.inf else value)
+        for begin, end, value in zip(up, up[1:], [*values, max(top, values[-1])], strict=False)
+        if end > begin
+    )
+    least = sum(
+        (end - begin) * max(value - last_place(value, grain), 0.0)
+        for begin, end, value in zip(down, down[1:], [stats.get("min", 0.0), *values], strict=False)
+    )
+    place = last_place(mean, grain)
+    side = "most" if mean - place > (1 + COARSE) * most else ""
+    side = "least" if mean + place < (1 - COARSE) * least else side
+    if not side:
+        return None
+    bound = format_duration(most if side == "most" else least)
+    return f"its percentiles allow a mean of {bound} at {side}, and it has {format_duration(mean)}"
