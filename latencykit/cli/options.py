@@ -93,6 +93,12 @@ _INPUT_OPTIONS = (
     _input("--column", metavar="NAME", help="Latency column in a table of raw samples."),
     _input("--start-column", metavar="NAME", help="Start time column in a table of raw samples."),
     _input(
+        "--pattern",
+        metavar="PATTERN",
+        help="What a line of a log looks like: '… (?P<latency>\\S+) …', or nginx's or Apache's "
+        "log format.",
+    ),
+    _input(
         "--lenient",
         is_flag=True,
         help="Skip and report corrupt lines, counted by reason, and unreadable files.",

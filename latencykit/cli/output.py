@@ -170,6 +170,7 @@ def write_page(
         "unit": chosen.unit,
         "column": chosen.column,
         "start_column": chosen.start_column,
+        "pattern": chosen.pattern,
         "lenient": chosen.lenient or None,
         "from": chosen.begin,
         "to": chosen.end,

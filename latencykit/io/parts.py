@@ -183,6 +183,7 @@ def read_all(
     unit: str | None = None,
     column: str | None = None,
     start_column: str | None = None,
+    pattern: str | None = None,
     lenient: bool = False,
     counted: bool = False,
     jobs: int | None = None,
@@ -192,7 +193,7 @@ def read_all(
 
     Parameters
     ----------
-    paths, format, series, tag, measure, unit, column, start_column, lenient, counted, jobs
+    paths, format, series, tag, measure, unit, column, start_column, pattern, lenient, counted, jobs
         As `latencykit.read` takes them; several paths, series and tags.
     executor : concurrent.futures.Executor, optional
         Reads the files: a `ProcessPoolExecutor`, or ``client.get_executor()`` of a Dask cluster,
@@ -213,6 +214,7 @@ def read_all(
         unit=unit,
         column=column,
         start_column=start_column,
+        pattern=pattern,
         lenient=lenient,
         counted=counted,
         jobs=jobs,

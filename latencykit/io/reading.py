@@ -103,6 +103,8 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         if named is None:
             known = ", ".join(sorted(entry.name for entry in registry.all_formats()))
             raise InvalidArgumentError(f"{name!r} is not a format; the formats are {known}")
+        if not source.is_dir and not _sniffed(named, source, []):
+            _unquoted(source, set(), Confidence.GENERIC, (named,))
         return named
     if not source.is_dir:
         _check_text(source)
@@ -150,41 +152,49 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         )
     if broken:
         raise _bug(source, *broken[0]) from broken[0][1]
-    start = printable(next((line for line in source.head.lines if line.strip()), ""), 50)
+    first = next((line for line in source.head.lines if line.strip()), "")
+    start, hint = printable(first, 50), ""
     seen = "this directory (name the files in it)"
     if not source.is_dir:
         from latencykit.io.raw.delimited import has_header_alone
 
         if has_header_alone(source.head):
             return detect(source, "csv")  # its reader reports the missing rows
-        seen = f"this input (it begins '{start}')"
+        from latencykit.io.tools.log_lines import hint_of
+
+        hint = hint_of(source.head.lines)
+        seen = f"this input (it begins '{printable(first, 300) if hint else start}')"
     raise UnknownFormatError(
-        f"{source.shown}: no reader knows {seen}; "
+        f"{source.shown}: no reader knows {seen}; {f'{hint}; ' if hint else ''}"
         "`latencykit formats` lists what can be read, --format-in NAME forces one"
     )
 
 
-def _unquoted(source: Source, sure: set[str], least: Confidence) -> bool:
-    """Leave out what stands before every line of a small text if readers know it then, too.
+def _unquoted(
+    source: Source, sure: set[str], least: Confidence, formats: tuple[Format, ...] = ()
+) -> bool:
+    """Leave out what stands before every line if readers know the text then, too.
 
-    With the `least` confidence GENERIC, the format that is asked last may be the one.
+    With the `least` confidence GENERIC, the formats that are asked last may be the one.
     """
-    from latencykit.io.text_reports import unquoted
+    from latencykit.io.text_reports import line_prefixes
 
     head = source.head
-    text = unquoted(head.text) if head.whole and not head.is_dir else None
-    if text is None or "\ufffd" in text:
+    if head.is_dir or source.prefix or "\ufffd" in head.text:
         return False
-    vars(source)["head"] = replace(head, data=text.encode())  # a small file is read from it
-    last = registry.last_resort() if least is Confidence.GENERIC else ()
-    known = {
-        entry.name
-        for entry in (*registry.candidates(source.head), *last)
-        if entry.name != "hlog" and _sniffed(entry, source, []) >= least
-    }
-    if known and sure <= known:
-        return True
-    vars(source)["head"] = head
+    for source.prefix in line_prefixes("\n".join(head.lines)):
+        del vars(source)["head"]
+        asked = formats or tuple(registry.candidates(source.head))
+        if least is Confidence.GENERIC and not formats:
+            asked += (*registry.generic_formats(), *registry.last_resort())
+        known = {
+            entry.name
+            for entry in asked
+            if entry.name != "hlog" and _sniffed(entry, source, []) >= least
+        }
+        if known and sure <= known:
+            return True
+    source.prefix, vars(source)["head"] = "", head
     return False
 
 
@@ -244,6 +254,10 @@ def read_source(
 
     With `part`, a range of a log: nothing is said about latencies longer than the log.
     """
+    if options.pattern is not None:
+        from latencykit.io.tools.log_lines import log_format
+
+        format = log_format(options.pattern)  # noqa: A001
     chosen = detect(source, format)
     options = replace(options, tally=Tally())
     try:
@@ -599,6 +613,7 @@ def read(
     unit: str | None = None,
     column: str | None = None,
     start_column: str | None = None,
+    pattern: str | None = None,
     lenient: bool = False,
     counted: bool = False,
     jobs: int | None = None,
@@ -624,6 +639,10 @@ def read(
     column, start_column : str, optional
         The columns of latencies and of starts in a table of raw samples, by name or by number
         from 1.
+    pattern : str, optional
+        What a line of a log looks like: a regular expression with ``(?P<latency>…)``, and
+        ``start`` or ``end``, ``status`` and further columns; or nginx's or Apache's log format. The
+        unit of a latency stands beside it, or in the group's name: ``latency_ms``.
     lenient : bool, default False
         Skip corrupt lines; the notes of the run count them.
     counted : bool, default False
@@ -650,6 +669,7 @@ def read(
         unit=unit,
         column=column,
         start_column=start_column,
+        pattern=pattern,
         lenient=lenient,
         counted=counted,
         jobs=jobs,

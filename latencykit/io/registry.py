@@ -92,6 +92,11 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.k6": (
         '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",
     ),
+    "tools.log_lines": (
+        "envoy gin rails postgresql heroku rack-timeout alb elb mongodb traefik w3c",
+        '] "', "[gin]", "completed ", "duration: ", "service=", "http/", '"- - -', "[conn",
+        "#fields:",
+    ),
     "tools.llm": (
         '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"', '"random_range_ratio"', '"metadata"',
         '"request_latency"', '"time_to_first_token"', '"experiments"', '"end_time"', '"successes"',

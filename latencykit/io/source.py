@@ -388,6 +388,8 @@ class ReadOptions:
         Unit of the stored values: ``ns``, ``us``, ``ms``, ``s``, ``none``.
     column, start_column : str or None
         Column of latencies and of start times in tables of raw samples.
+    pattern : str or None
+        What a line of a log looks like; see `latencykit.io.tools.log_lines`.
     lenient : bool
         Skip corrupt lines, and report each.
     counted : bool
@@ -411,6 +413,7 @@ class ReadOptions:
     unit: str | None = None
     column: str | None = None
     start_column: str | None = None
+    pattern: str | None = None
     lenient: bool = False
     counted: bool = False
     measure: Measure | None = None
@@ -499,6 +502,8 @@ class Source:
         Where the bytes lie: `path`, or the copy of standard input or of another pipe.
     cut : bool
         Whether a compressed stream was found to end early.
+    prefix : str
+        Pattern of what stands before every line and is left out.
     json : bool
         Whether JSON or the like was read of it, where a value of any type may stand anywhere.
     highest : ndarray of float64, or None
@@ -509,6 +514,7 @@ class Source:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = without_secrets(str(path))
         self.cut = self.json = False
+        self.prefix = ""
         self.highest: Floats | None = None
         self.path = Path(path)
         self.file = _spooled(self) if self.shown == "-" or self.path.is_fifo() else self.path
@@ -535,12 +541,12 @@ class Source:
         try:
             kind = vars(self)["packing"] = compression(raw.read(8))
             raw.seek(0)
-            if kind is None:
-                return raw
-            return cast(
-                "IO[bytes]",
-                io.BufferedReader(Unpacked(raw, kind, self), 1 << 17),
-            )
+            stream: Any = raw
+            if kind is not None:
+                stream = io.BufferedReader(Unpacked(raw, kind, self), 1 << 17)
+            if self.prefix:
+                stream = io.BufferedReader(_Unprefixed(stream, self.prefix), 1 << 17)
+            return cast("IO[bytes]", stream)
         except (CorruptInputError, MissingPackageError):
             raw.close()
             raise
@@ -640,6 +646,38 @@ class _File(io.FileIO):
             self.close()
             seen = f"cannot be read: {error.strerror or error}"
             raise self._source.corrupt(None, seen) from None
+
+
+class _Unprefixed(io.RawIOBase):
+    """A stream of lines without what stands before each of them."""
+
+    def __init__(self, stream: IO[bytes], prefix: str) -> None:
+        self._stream, self._rest, self._ready = stream, b"", b""
+        self._prefix = re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; 0 at the end."""
+        while not self._ready:
+            piece = self._stream.read(_PIECE)
+            lines, end, rest = (self._rest + piece).rpartition(b"\n")
+            self._ready = self._prefix.sub(b"", lines + end if piece else rest)
+            self._rest = rest if piece else b""
+            if len(self._rest) > in_force().line:  # whoever splits lines refuses it
+                self._ready, self._rest = self._ready + self._rest, b""
+            if not piece and not self._ready:
+                return 0
+        size = min(len(self._ready), len(buffer))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+    def close(self) -> None:
+        """Close the stream of the file, too."""
+        self._stream.close()
+        super().close()
 
 
 class SeveralDocuments(Exception):  # noqa: N818 - no error: each is read on its own

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
-from textwrap import dedent
 from typing import TYPE_CHECKING, TypeVar
 
 from latencykit._records import record
@@ -43,32 +42,37 @@ def plain(text: str) -> str:
     )
 
 
-# Before each line of a reply or a comment, of one container's output, of a CI server's log.
-_QUOTE = r"(?:>|#|//[/!]?)[ \t]?"
-_CONTAINER = re.compile(r"[\w.-]{1,100}[ \t]+\|")
+# Before each line of a reply or a comment, of containers' output, of a CI server's log.
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?:[ \t]|$)"
-_BRACKETED = r"\[[^\]\[\n]{0,60}\d\d:\d\d:\d\d[^\]\[\n]{0,60}\][ \t]?"
-_SYSLOG = (
-    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [^\s:\[]{1,100}(?:\[\d{1,9}\])?:(?: |$)"
+_QUOTES = (
+    r"(?:>|#|//[/!]?)[ \t]?",
+    rf"{_STAMP}(?:(?:stdout|stderr) [FP] )?",
+    r"\[pod/[^\]\s]{1,200}\] ",
+    r"\[[^\]\[\n]{0,60}\d\d:\d\d:\d\d[^\]\[\n]{0,60}\][ \t]?",
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,100} [^\s:\[]{1,100}(?:\[\d{1,9}\])?:(?: |$)",
+    r"[\w./-]{1,100}\[[\w.-]{1,60}\]: ",
+    r"\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|debug|info|warn|error)\b ?\]?:?(?:[ \t]|$)",
+    r"[\w.-]{1,100}[-_]\d{1,9}[ \t]+\|(?:[ \t]|$)",
 )
-_LEVEL = r"\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|debug|info|warn|error)\b ?\]?:?(?:[ \t]|$)"
+_CONTAINER = re.compile(r"[\w.-]{1,100}[ \t]+\|")
 _ROUNDS = 3  # of quotes within quotes
 
 
-def unquoted(text: str) -> str | None:
-    """Return text without what stands before every line; None where nothing does."""
-    bare = text
+def line_prefixes(text: str) -> Iterator[str]:
+    """Yield patterns of what stands before every line: the first of it, and of quotes within."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    prefix = ""
     for _ in range(_ROUNDS):
-        bare = dedent(bare)
-        filled = [line for line in bare.split("\n") if line.strip()]
-        name = _CONTAINER.match(filled[0]) if filled else None
-        quotes = (_QUOTE, _STAMP, _BRACKETED, _SYSLOG, _LEVEL)
-        for quote in (*quotes, *([rf"{re.escape(name[0])}[ \t]?"] if name else [])):
-            pattern = re.compile(quote)
-            if filled and all(map(pattern.match, filled)):
-                bare = "\n".join(pattern.sub("", line, count=1) for line in bare.split("\n"))
-                break
-    return None if bare == text else bare
+        indent = min((len(line) - len(line.lstrip(" ")) for line in lines), default=0)
+        name = _CONTAINER.match(lines[0]) if lines else None
+        own = [" " * indent] * bool(indent) + ([re.escape(name[0]) + "[ \t]?"] if name else [])
+        quotes = (*own, *_QUOTES)
+        quote = next((q for q in quotes if lines and all(re.match(q, row) for row in lines)), None)
+        if quote is None:
+            return
+        prefix += f"(?:{quote})"
+        lines = [bare for line in lines if (bare := re.sub(quote, "", line, count=1)).strip()]
+        yield prefix
 
 
 # What follows a table without a blank line: the end of a page's block, a prompt of a copied

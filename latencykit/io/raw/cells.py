@@ -161,7 +161,9 @@ _BRACKETS = re.compile(r"^(.*?)[\s_.:-]*[(\[{<]\s*(?:in\s+)?([A-Za-zµμ]+)\s*[)
 # the byte of µ in Latin-1, as UTF-8 readers leave it
 _FOREIGN_MICRO = re.compile("[\ufffd\udcb5](?=s(?:[^a-z]|$))")
 
-_LATENCY = words_in(
+_AWS = ("target_processing_time", "backend_processing_time")
+"""Seconds, of a load balancer's log as its query services give it."""
+_LATENCY = _AWS + words_in(
     "latency latencies lat response_time resp_time responsetime restime rt duration dur elapsed "
     "elapsed_time time_elapsed service_time servicetime took time_taken timetaken request_time "
     "round_trip roundtrip round_trip_time rtt total_time time_total exec_time execution_time "
@@ -230,7 +232,7 @@ def named(column: str) -> ColumnName:
     words = [word for word in re.split(r"[^0-9a-zµμ]+", snake) if word]
     stem = "_".join(words)
     if stated or stem in _KNOWN:
-        return ColumnName(column, stem, stated)
+        return ColumnName(column, stem, stated or ("s" if stem in _AWS else None))
     if words and (unit := unit_in(words[-1])) and not (len(words) == 1 and len(words[0]) == 1):
         words = words[:-2] if words[-2:-1] in (["in"], ["unit"]) else words[:-1]
         return ColumnName(column, "_".join(words), unit)
@@ -315,6 +317,8 @@ _LONGEST_WORD = 80
 _ISO_SPAN = re.compile(r"[-+]?P(?:\d+D)?T?[\dHMS.,]+", re.IGNORECASE)
 _GROUPED_SPAN = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+|,\d{3})\s*[A-Za-zµμ]+$")
 _ZULU = re.compile(r"(\d) ?(?:UTC|GMT)$")
+# 2019/09/06 - 08:33:33 of Gin, and date and time of W3C logs, which a tab separates
+_APART = re.compile(r"^(\d{4})[/-](\d\d)[/-](\d\d)(?: - |\t|(?<=\d/\d\d) )(?=\d\d:)")
 _SPELLED_SPAN = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ]+)")
 _DATED = re.compile(r"\s*[-+]?\[?\d")
 _CLOCK = re.compile(r"(?:\d+ days? ?)?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?")
@@ -448,6 +452,7 @@ def _moments(texts: Sequence[str]) -> AnyArray:
     import pandas as pd
 
     text = pd.Series(texts, dtype=object).str.replace(_ZULU, r"\1Z", regex=True)
+    text = text.str.replace(_APART, r"\1-\2-\3T", regex=True)
     moments = pd.to_datetime(text, utc=True, format="ISO8601", errors="coerce")
     if moments.isna().any():  # as web servers write them
         when = pd.to_datetime(

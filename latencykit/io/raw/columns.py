@@ -450,6 +450,9 @@ def _understood(
             strange.append(column)
         elif not latency_columns([column])[0]:
             others.append(column)
+    if any(words_of(reading.column)[-1] in ("flag", "flags") for reading in readings):  # Envoy's
+        readings = [replace(r, style="session") if r.style == "http" else r for r in readings]
+        strange = []
     for column in strange:
         notes.append(
             f"column {column!r} looks like an outcome and is not understood: how many requests "

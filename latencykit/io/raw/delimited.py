@@ -26,7 +26,7 @@ from latencykit.io.raw.cells import (
 )
 from latencykit.io.raw.columns import plan_of, refuse_twice
 from latencykit.io.rows import RowLayout, Table, row_texts, table_chunks
-from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.source import Confidence, Data, DocumentSource, Format, Head, ReadOptions, Source
 
 _SAMPLE = 400  # rows that the decisions are based on
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -74,7 +74,7 @@ class Dialect:
 
 def dialect_of(head: Head) -> Dialect | None:
     """Return how the head of a table is written, or None where it is not a table."""
-    lines = head.lines
+    lines = without_bars(head.lines)
     comment = "#" if any(line.startswith("#") for line in lines) else None
     numbered = [
         (k, line)
@@ -100,6 +100,20 @@ def dialect_of(head: Head) -> Dialect | None:
         return next(filter(_is_named, tables), table)  # below titles
     except csv.Error:
         return None
+
+
+def without_bars(lines: list[str]) -> list[str]:
+    """Return the rows of a Markdown table with bars between their cells only; others as they are.
+
+    Its other lines are blank, so that numbers of lines stay what they were.
+    """
+    if not any(re.match(r"\s*\|?[ :|-]*--[ :|-]*$", line) and "|" in line for line in lines[:20]):
+        return lines
+    cells = ([cell.strip(" `*") for cell in line.strip().strip("|").split("|")] for line in lines)
+    return [
+        "|".join(row) if "|" in line and re.search(r"[^\s|:-]", line) else ""
+        for row, line in zip(cells, lines, strict=True)
+    ]
 
 
 def _is_named(table: Dialect | None) -> bool:
@@ -218,6 +232,9 @@ def sniff_numbers(head: Head) -> Confidence:
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows, a chunk at a time."""
+    if without_bars(source.head.lines) is not source.head.lines:
+        text = "\n".join(without_bars(source.text().split("\n")))
+        return read(DocumentSource(source, text.encode("utf-8", "surrogateescape"), 0), options)
     dialect = dialect_of(source.head)
     if dialect is None or not dialect.rows:
         seen = "it contains no row of a table"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from latencykit._typing import AnyArray
 
 Sense = Literal["good", "bad", "late", "status", "other"]
-Style = Literal["flags", "counts", "text", "words", "http", "grpc", "exit"]
+Style = Literal["flags", "counts", "text", "words", "http", "session", "grpc", "exit"]
 
 UNKNOWN = -1
 """Code of a cell that says nothing of its request."""
@@ -162,6 +162,8 @@ def _parts(word: str) -> list[str]:
 def candidate(column: str) -> Candidate | None:
     """Return the kind of outcome that a column's name means; None for other names."""
     words = words_of(column)
+    if words in (["response", "flag"], ["response", "flags"]):  # Envoy's: "-" where all went well
+        return Candidate(column, "bad")
     if not _SAID & set(words):
         return None
     core = list(words)
@@ -347,8 +349,8 @@ def _one(text: str, reading: Reading, strange: list[str]) -> int:
         return reading.failure if number else _OK
     if reading.style == "grpc" and number is not None and 0 <= number < len(_GRPC_CODES):
         return _GRPC_CODES[number]
-    if reading.style == "http" and number is not None:
-        return _of_http(number)
+    if reading.style in ("http", "session") and number is not None:
+        return _OK if reading.style == "session" and number == 0 else _of_http(number)
     understood = outcome_of_word(text)
     if reading.style == "text" and understood in (None, _ERROR):
         return reading.failure

@@ -41,6 +41,7 @@ from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, refuse_line
 from latencykit.io.timestamps import iso_nanoseconds
+from latencykit.io.tools.log_lines import TRAEFIK
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -306,6 +307,8 @@ def _format_of(head: Head) -> _Line | None:
 
 def sniff(head: Head) -> Confidence:
     """Recognise a line format with a time; one without is refused with a reason when it is read."""
+    if re.search(TRAEFIK, head.text, re.MULTILINE):
+        return Confidence.NO
     if _format_of(head) is not None:
         return Confidence.CERTAIN
     first = next((line for line in head.lines if line.strip()), "")
@@ -536,7 +539,7 @@ def _json_columns(
     status = next((key for key in server.status if key in batch[0]), "")
     columns: dict[str, object] = {
         "time": time,
-        "status": np.array([_whole_number(row.get(status), 200) for row in batch], np.int64),
+        "status": np.array([_status_of(row, status) for row in batch], np.int64),
     }
     for side, keys in (("begin", server.begin), ("end", server.end)):
         key = next((key for key in keys if key in batch[0]), None)
@@ -563,6 +566,16 @@ def _json_columns(
         rows = [{key: cell for key, cell in flat(row).items() if key not in used} for row in batch]
         columns["columns"] = pd.DataFrame(rows, dtype=object)
     return columns
+
+
+def _status_of(row: Any, key: str) -> int:
+    """The status; Envoy's flags decide, whatever it is: a TCP session has none, and is good."""
+    status = _whole_number(row.get(key), 200)
+    flags = str(row.get("response_flags") or "-") if key == "response_code" else "-"
+    if flags == "-":
+        return 200 if key == "response_code" and status == 0 else status
+    late = {"UT", "DT", "SI"} & set(flags.split(","))
+    return 504 if late else 499 if flags == "DC" else max(status, 500)
 
 
 def _whole_number(value: Any, otherwise: int) -> int:

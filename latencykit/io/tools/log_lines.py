@@ -1,0 +1,364 @@
+"""Logs of any shape: a pattern makes each line a row of a table, and `raw` reads the table.
+
+A preset is a declaration: a pattern whose groups are columns (``latency_ms``, ``start``, ``end``,
+``status``, further ones), and which outcomes are failures. A user states one with ``--pattern``: a
+regular expression, or nginx's or Apache's own log format. What is no line of the pattern
+(statements, other programs' lines) is left out and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latencykit._records import record
+from latencykit._text import format_items, option, printable
+from latencykit.core.columns import Words, coded
+from latencykit.errors import InvalidArgumentError
+from latencykit.io.raw.build_samples import gathered
+from latencykit.io.raw.cells import latency_columns
+from latencykit.io.raw.columns import plan_of
+from latencykit.io.rows import Table, line_chunks
+from latencykit.io.sniffing import certain
+from latencykit.io.source import Confidence, Format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from latencykit.io.source import Data, Head, ReadOptions, Source
+
+    Groups = dict[str, int]
+
+_SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
+_ESCAPES = re.compile(r"\x1b\[[\d;]*m")  # colours of a terminal
+_SAMPLE = 400  # lines
+
+
+@record()
+class Log:
+    """A log whose lines are requests.
+
+    Attributes
+    ----------
+    pattern : str
+        Of a line, with a group per column.
+    failed, late, canceled : str
+        What of a group ``status`` or ``outcome`` is an error, a timeout, or was given up.
+    tool : str or None
+        The program that writes it, which measures its own requests.
+    notes : tuple of str
+    """
+
+    pattern: str
+    failed: str = r"^5\d\d|^0\b|^-"
+    late: str = r"^(?:504|408)"
+    canceled: str = r"^499"
+    tool: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def sniff(self, head: Head) -> Confidence:
+        """Recognise a log by its first lines."""
+        return certain(re.search(self.pattern, _ESCAPES.sub("", head.text), re.MULTILINE))
+
+    def __call__(self, source: Source, options: ReadOptions) -> dict[str, Data]:
+        """Read every line that matches."""
+        pattern = _compiled(self.pattern)
+        rows = _rows(pattern, "\n".join(source.head.lines))[:_SAMPLE]
+        if not rows:
+            line = next((line for line in source.head.lines if line.strip()), "")
+            seen = f"the pattern matches no line, such as {printable(line, 200)!r}"
+            raise source.corrupt(1, seen, "the lines of requests", hint_of([line]))
+        first = self._table(pattern, rows).columns
+        kept = {name: cells for name, cells in first.items() if coded(cells)[1] != [""]}
+        plan = plan_of(kept, options, source)
+        plan = plan if plan.tag != "method" else replace(plan, tag=None)
+        notes: list[str] = []
+        series = gathered(
+            self._tables(source, pattern, notes), plan, options, source,
+            partial(_lines_of, source, pattern), notes,
+        )  # fmt: skip
+        facts: dict[str, Any] = {"tool": self.tool}
+        if self.tool is not None:
+            facts |= {"measure": "service", "corrected": "none"}
+            notes.append(_SERVER_SIDE)
+        return {
+            name: data.with_run(**facts, notes=data.run.with_notes(*self.notes, *notes).notes)
+            for name, data in series.items()
+        }
+
+    def _tables(
+        self, source: Source, pattern: re.Pattern[str], notes: list[str]
+    ) -> Iterator[Table]:
+        """The rows of each chunk; in the end, a note on the lines that are none."""
+        others = done = 0
+        for _, text in _texts(source):
+            rows = _rows(pattern, text)
+            others += sum(map(bool, map(str.strip, text.split("\n")))) - len(rows)
+            if rows:
+                yield Table(self._table(pattern, rows).columns, done)
+            done += len(rows)
+        if others > 0:
+            notes.append(f"{format_items(others, 'line')} about something else left out")
+
+    def _table(self, pattern: re.Pattern[str], rows: Sequence[tuple[str, ...]]) -> Table:
+        """Texts as columns, statuses as outcomes."""
+        columns = {}
+        for name, cells in zip(pattern.groupindex, zip(*rows, strict=True), strict=True):
+            words = Words.of([cell or "" for cell in cells])
+            if name in ("status", "outcome"):
+                outcomes = [self._outcome(text) for text in words.names.tolist()]
+                words = Words(words.codes, np.array(outcomes, object))
+            columns[name] = words
+        return Table(columns)
+
+    def _outcome(self, text: str) -> str:
+        kinds = {"timeout": self.late, "unfinished": self.canceled, "error": self.failed}
+        return next((kind for kind, like in kinds.items() if re.search(like, text)), "ok")
+
+
+def _texts(source: Source) -> Iterator[tuple[int, str]]:
+    """Number of the first line, and text of each chunk."""
+    for first, chunk in line_chunks(source):
+        yield first, _ESCAPES.sub("", chunk.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def _rows(pattern: re.Pattern[str], text: str) -> list[tuple[str, ...]]:
+    """The texts of the groups of each line that matches."""
+    groups = list(pattern.groupindex)
+    return [match.group(*groups, 0)[:-1] for match in pattern.finditer(_ESCAPES.sub("", text))]
+
+
+def _lines_of(
+    source: Source, pattern: re.Pattern[str], rows: Sequence[int]
+) -> list[tuple[int | None, str]]:
+    """Numbers and texts of the lines of some rows."""
+    lines: list[tuple[int | None, str]] = []
+    for first, text in _texts(source):
+        matches = pattern.finditer(text)
+        lines += [(first + text.count("\n", 0, match.start()), match[0]) for match in matches]
+    return [lines[row] for row in rows]
+
+
+# ------------------------------------------------------------
+# Patterns that a user states, and those that are proposed.
+
+_COLUMNS = {  # of nginx, of Apache, of a W3C log → our column
+    "request_time": "latency_s", "D": "latency_us", "T": "latency_s", "{s}T": "latency_s",
+    "{ms}T": "latency_ms", "{us}T": "latency_us", "t": "start", "time_local": "end",
+    "time_iso8601": "end", "msec": "end_s", "s": "status", ">s": "status", "<s": "status",
+    "status": "status", "sc-status": "status", "h": "client", "remote_addr": "client",
+    "r": "request", "b": "size", "O": "size", "body_bytes_sent": "size",
+}  # fmt: skip
+_VARIABLE = re.compile(
+    r"\$\{?(?P<nginx>\w+)\}?|%[\d,!]*(?P<apache>[<>]?(?:\{[^}]*\})?\^?[A-Za-z]+)"
+)
+_HOW = "a regular expression with (?P<latency>…), or nginx's or Apache's log format with its time"
+
+
+def log_format(pattern: str) -> Format:
+    """Return the format of a user's pattern.
+
+    Raises
+    ------
+    InvalidArgumentError
+        For one that is not valid, or has no latency.
+    """
+    text = pattern if "(?P<" in pattern else _of_format(pattern)
+    groups = list(_compiled(text).groupindex)
+    if not latency_columns(groups)[0] and not {"start", "end"} <= set(groups):
+        raise InvalidArgumentError(
+            f"the pattern {printable(pattern, 80)!r} has no latency; expected {_HOW}"
+        )
+    log = Log(text)
+    return Format("pattern", "lines of the pattern", "samples", (".log",), log.sniff, log)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise InvalidArgumentError(
+            f"{printable(pattern, 80)!r} is not a pattern ({error}); expected {_HOW}"
+        ) from None
+
+
+def _of_format(text: str) -> str:
+    """The pattern of a log format: each variable is a column that ends where its text does."""
+    text, parts, at, taken = text.replace('\\"', '"'), [], 0, set[str]()
+    for match in _VARIABLE.finditer(text):
+        name = _COLUMNS.get(match["nginx"] or match["apache"], match["nginx"] or "")
+        behind = text[match.end() : match.end() + 1]
+        cell = r"[^\"]*" if behind == '"' else r"[^\]]*" if behind == "]" else r"\S+?"
+        cell = r"\[[^\]]*\]" if match["apache"] == "t" else cell
+        cell = r".*?" if name.startswith("upstream") else cell  # "0.010, 0.020"
+        group = f"(?P<{name}>{cell})" if name and name not in taken else f"(?:{cell})"
+        parts += [re.escape(text[at : match.start()]), group]
+        taken.add(name)
+        at = match.end()
+    return "".join([*parts, re.escape(text[at:])]) + r"[ \t]*$"
+
+
+_TIMED = r"(?<![\w.])\d+(?:\.\d+)?(?:ns|us|µs|ms|s)(?!\w)"
+_PARTS = (  # of a line, and the pattern of the text that has it
+    ("end", r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.]+(?:Z|[-+]\d\d:?\d\d)?"),
+    ("end", r"\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [-+]\d{4}"),
+    ("latency", rf"{_TIMED}|(?<==)\d+\.\d+(?![\w.])|(?<=\s)\d+\.\d{{3}}(?=\s|$)"),
+    ("status", r"(?<=[\s=\"|])[1-5]\d\d(?=[\s\"|,]|$)"),
+)  # fmt: skip
+_CELLS = {"latency": r"[\d.]+\w*", "status": r"\d{3}"}
+_TRIED = 50  # lines
+
+
+def hint_of(lines: Sequence[str]) -> str:
+    """Return what of a log is recognised, and a pattern that would read it; else nothing."""
+    parts = [(line, _parts_of(line[:2000])) for line in lines[:_TRIED]]
+    line, found = max(parts, key=lambda part: len(part[1]), default=("", {}))
+    if "end" not in found:
+        return ""
+    names = {"end": "time", "latency": "latency", "status": "status"}
+    seen = ", ".join(f"{names[name]} {match[0]}" for name, match in found.items())
+    if "latency" not in found:
+        return f"it has a {seen}, but no latency; {option('pattern')} states where one is"
+    pattern, at = "^", 0
+    for name, match in sorted(found.items(), key=lambda part: part[1].start()):
+        label = re.search(r"[^\s\d'(]*[^\w\s']*[ \t]*$", line[at : match.start()])
+        before = re.sub(r"(?:\\ )+", " +", re.escape(label[0])) if label and at else ""
+        cell = _CELLS.get(name, match.re.pattern)
+        pattern += f"{'.*?' if match.start() else ''}{before}(?P<{name}>{cell})"
+        at = match.end()
+    unit = "" if re.search(_TIMED, found["latency"][0]) else f" {option('unit')} s"
+    return f"it has a {seen}: try {option('pattern')} '{pattern}'{unit}"
+
+
+def _parts_of(line: str) -> dict[str, re.Match[str]]:
+    """What of a line is recognised; of several durations, that of a latency's name, or the last."""
+    found = {}
+    for name, like in _PARTS:
+        matches = list(re.finditer(like, line))
+        labels = [re.search(r"([\w.-]*)[=: \"]*$", line[: match.start()]) for match in matches]
+        named = [
+            match
+            for match, label in zip(matches, labels, strict=True)
+            if label and label[1] and name == "latency" and latency_columns([label[1]])[0]
+        ]
+        if matches and name not in found:
+            found[name] = named[0] if named else matches[-1 if name == "latency" else 0]
+    return found
+
+
+# ------------------------------------------------------------
+# Presets.
+
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?"
+TRAEFIK = (
+    r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<method>[A-Z]+) (?P<path>\S+)[^"\n]*" '
+    r'(?P<status>\d{3}) (?P<size>\d+|-) "[^"\n]*" "[^"\n]*" \d+ "[^"\n]*" "[^"\n]*" '
+    r"(?P<latency>(?:\d+m)?[\d.]+[nuµm]?s)[ \t]*$"
+)
+_ELB = (
+    rf"(?P<end>{_STAMP}) (?P<balancer>\S+) (?P<client>\S+) (?P<target>\S+)"
+    r" (?:-1|(?P<request_processing>[\d.]+)) (?:-1|(?P<latency_s>[\d.]+))"
+    r" (?:-1|(?P<response_processing>[\d.]+)) (?P<status>\d+|-) \S+ (?P<bytes_received>\d+)"
+    r' (?P<bytes_sent>\d+) "(?P<request>[^"\n]*HTTP/[\d.]+|- - - ?)"'
+)
+_ELB_NOTE = "the latency is the target's own (target_processing_time, backend_processing_time)"
+_SECONDS = "timestamps are whole seconds"
+_NO_ZONE = "timestamps without a time zone were taken as UTC"
+_PRESETS = {  # atomic groups, or a long line takes the square of its length
+    "envoy": ("Envoy and Istio (text)", "kubectl logs POD -c istio-proxy > envoy.log", Log(
+        r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<request>[^"\n]*)" (?P<outcome>\d+ \S+)'
+        r'(?: [^"\s]+){0,3}?(?: "[^"\n]*")? (?P<bytes_received>\d+) (?P<bytes_sent>\d+)'
+        r' (?P<latency_ms>\d+) (?:\d+|-) "',
+        failed=r"^5\d\d|[A-Z]$", late=r"\b(?:UT|DT|SI)\b|^(?:504|408)", canceled=r" DC$|^499",
+        tool="Envoy",
+    )),
+    "gin": ("Gin", "./server > gin.log", Log(
+        r"^(?>.*?\[GIN\] )(?P<end>\d{4}/\d\d/\d\d - \d\d:\d\d:\d\d) \| *(?P<status>\d{3}) *\| *"
+        r"(?P<latency>[\d.hmnuµ]+s) *\| *(?P<client>\S+) *\| *(?P<method>[A-Z]+) +(?P<path>\S+)",
+        tool="Gin", notes=(_NO_ZONE, _SECONDS),
+    )),
+    "rails": ("Rails", "cp log/production.log rails.log", Log(
+        r"^(?>.*?Completed )(?:(?P<status>\d{3})(?: [A-Z][\w' -]{0,60})? )?in "
+        r"(?P<latency>[\d.]+ ?ms)\b",
+        tool="Rails",
+    )),
+    "postgresql": ("PostgreSQL's log", "log_duration = on   # writes postgresql.log", Log(
+        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?LOG: +duration: )(?P<latency>[\d.]+ ms)"
+        r"(?: +(?P<phase>parse|bind|execute|statement|plan)\b)?",
+        tool="PostgreSQL",
+    )),
+    "heroku": ("Heroku's router", "heroku logs --ps router > router.log", Log(
+        rf"^(?>.*?(?P<end>{_STAMP}) )(?>.*?heroku.{{1,3}}router\S* )"
+        r"(?>.*?at=(?P<outcome>\w+(?: code=\w+)?) )(?>.*?service=)(?P<latency>\d+ms) "
+        r"status=(?P<status>\d+)",
+        failed="^5|^error", late="^504|=H(?:12|15|28)$", canceled="^499|=H27$", tool="Heroku",
+    )),
+    "rack-timeout": ("rack-timeout", "heroku logs > app.log", Log(
+        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?source=rack-timeout )(?>.*?service=)"
+        r"(?P<latency>[\d.]+m?s) (?>.*?state=)(?P<outcome>completed|timed_out)",
+        failed=r"(?!)", late="timed_out", tool="Rack",
+    )),
+    "alb": ("AWS load balancers (ALB)", "zcat *_elasticloadbalancing_*.log.gz > alb.log", Log(
+        rf"^(?>.*?(?<!\S)(?=(?:https?|h2|grpcs|wss?) \d{{4}}-))(?P<scheme>\w+) {_ELB}",
+        tool="ALB", notes=(_ELB_NOTE,),
+    )),
+    "elb": ("AWS load balancers (classic)", "cat *_elasticloadbalancing_*.log > elb.log", Log(
+        r"^(?>.*?(?<!\S)(?<!http )(?<!https )(?<!h2 )(?<!grpcs )(?<!ws )(?<!wss )(?=\d{4}-))"
+        + _ELB, tool="ELB", notes=(_ELB_NOTE,),
+    )),
+    "mongodb": ("MongoDB's text log (before 4.4)", "mongod --logpath mongod.log", Log(
+        r"^(?:(?>.*?(?P<end>\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[-+]\d{4})) ))?(?>.*?\[conn\d+\] )"
+        r".* (?P<latency>\d+ms)[ \t]*$",
+        tool="MongoDB",
+    )),
+    "traefik": ("Traefik (text)", "traefik --accesslog.filepath=access.log", Log(
+        TRAEFIK, tool="Traefik", notes=(_SECONDS,),
+    )),
+}  # fmt: skip
+
+
+def _w3c(head: Head) -> Log | None:
+    """The log of a ``#Fields`` line; IIS writes ms, and CloudFront seconds."""
+    match = re.search(r"^#Fields:[ \t]*(\S[^\n]*)$", head.text, re.MULTILINE)
+    names = match[1].split() if match else []
+    if "time-taken" not in names:
+        return None
+    cloud = any(name.startswith("x-edge") for name in names)
+    own = _COLUMNS | {"time-taken": "latency_s" if cloud else "latency_ms"}
+    columns = [own.get(name, re.sub(r"\W+", "_", name).strip("_")) for name in names]
+    cells = [f"(?P<{name}>[^ \\t\\n]+)" for name in columns]
+    text = r"[ \t]+".join(cells).replace(
+        r"(?P<date>[^ \t\n]+)[ \t]+(?P<time>[^ \t\n]+)", r"(?P<end>\d{4}-\d\d-\d\d[ \t][\d:]+)"
+    )
+    return Log(
+        f"^(?!#){text}",
+        tool="CloudFront" if cloud else "IIS",
+        notes=("timestamps are whole seconds",),
+    )
+
+
+def _sniff_w3c(head: Head) -> Confidence:
+    return certain(_w3c(head))
+
+
+def _read_w3c(source: Source, options: ReadOptions) -> dict[str, Data]:
+    log = _w3c(source.head)
+    if log is None:
+        raise source.corrupt(1, "no #Fields line names time-taken", "a W3C log with it")
+    return log(source, options)
+
+
+FORMATS = (
+    *(
+        Format(name, title, "samples", (".log",), log.sniff, log, example=example)
+        for name, (title, example, log) in _PRESETS.items()
+    ),
+    Format(
+        "w3c", "IIS and CloudFront (W3C logs)", "samples", (".log",), _sniff_w3c, _read_w3c,
+        example="zcat E*.gz > cloudfront.log",
+    ),
+)  # fmt: skip
