@@ -666,7 +666,7 @@ class _Unprefixed(io.RawIOBase):
             lines, end, rest = (self._rest + piece).rpartition(b"\n")
             self._ready = self._prefix.sub(b"", lines + end if piece else rest)
             self._rest = rest if piece else b""
-            if len(self._rest) > in_force().line:  # whoever splits lines refuses it
+            if len(self._rest) > in_force().line:  # the splitting into lines refuses it
                 self._ready, self._rest = self._ready + self._rest, b""
             if not piece and not self._ready:
                 return 0

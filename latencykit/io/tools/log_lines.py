@@ -1,9 +1,9 @@
-"""Logs of any shape: a pattern makes each line a row of a table, and `raw` reads the table.
+"""Logs of any shape: a pattern turns each line into a row of a table, and `raw` reads the table.
 
 A preset is a declaration: a pattern whose groups are columns (``latency_ms``, ``start``, ``end``,
 ``status``, further ones), and which outcomes are failures. A user states one with ``--pattern``: a
-regular expression, or nginx's or Apache's own log format. What is no line of the pattern
-(statements, other programs' lines) is left out and counted.
+regular expression, or nginx's or Apache's own log format. Lines that do not match
+(statements, other programs) are left out and counted.
 """
 
 from __future__ import annotations
