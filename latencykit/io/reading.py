@@ -182,7 +182,8 @@ def _unquoted(
     head = source.head
     if head.is_dir or source.prefix or "\ufffd" in head.text:
         return False
-    for source.prefix in line_prefixes("\n".join(head.lines)):
+    prefixes = list(line_prefixes("\n".join(head.lines)))
+    for source.prefix in reversed(prefixes):
         del vars(source)["head"]
         asked = formats or tuple(registry.candidates(source.head))
         if least is Confidence.GENERIC and not formats:

@@ -93,7 +93,6 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",
     ),
     "tools.log_lines": (
-        "envoy gin rails postgresql heroku rack-timeout alb elb mongodb traefik w3c",
         '] "', "[gin]", "completed ", "duration: ", "service=", "http/", '"- - -', "[conn",
         "#fields:",
     ),

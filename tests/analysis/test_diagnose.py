@@ -380,7 +380,7 @@ def test_a_report_that_cannot_be_true_decides_nothing() -> None:
     late = lk.Histogram.from_percentiles(
         [50, 90, 99], [1e6, 2e6, 3e6], 1000, reported_stats={"max": 90e9}, run=run
     )
-    assert "a request of 90 s in a run of 10 s" in lk.diagnose(late).summary
+    assert "a latency of 90 s is longer than the run, 10 s" in lk.diagnose(late).summary
 
 
 # ---------------------------------------------------------------- formulas
