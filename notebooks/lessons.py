@@ -50,8 +50,8 @@ MODEL_ANSWERS = {
     "wait until several pauses, at different times, hit this user far more often than the user's "
     "share of the requests at those times.",
     "12.4": "For example: 'We recorded how late a Java program woke up, 10,217 times in 11 s. The "
-    "median was 0.05 ms. p99 was 38 ms. The tail comes from pauses of up to 70 ms: the four stalls that "
-    "the log shows contain 57 % of what lies above p99, and pauses in the seconds beside the first of "
+    "median was 0.05 ms. p99 was 38 ms. The tail comes from pauses of up to 70 ms: the five stalls that "
+    "the log shows contain 87 % of what lies above p99, and a pause in the second after the first of "
     "them the rest. So p99 is based on few moments, and nothing above the median is certain. We do not "
     "know how often such pauses occur in an hour.'",
     "13.4": "It can be a metastable failure: something overloaded the service for a moment, the clients timed "
