@@ -568,7 +568,11 @@ class Histogram(Value):
         """
         from latencykit.core.trimmed import trimmed
 
-        return trimmed(self.counted, spec, self.unit)
+        result = trimmed(self.counted, spec, self.unit)
+        if spec not in self.reported_stats:
+            return result
+        value = self.reported_stats[spec]
+        return replace(result, value=value, low=value, high=value)
 
     def trimmed_mean(self, spec: str) -> float:
         """Return a trimmed mean; `trimmed` also gives its definition and what it excludes."""

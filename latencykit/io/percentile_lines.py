@@ -35,11 +35,11 @@ _UNITS = {
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _VALUE = (
     r"(?:(?P<minutes>\d{1,9})m)?(?P<value>(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:e[+-]?\d+)?)"
-    rf"\s?(?P<unit>{_UNIT})?"
+    rf"\s?\[?(?P<unit>{_UNIT})?\]?"
 )
 _END = r"(?![\w.%/]|[-:]\d)"
 _PERCENTILE = (
-    r"(?<![a-z0-9])p\s?\(?(?P<p>\d{1,5}(?:[._]\d+)?)\)?(?![a-z0-9])"
+    r"(?<![a-z0-9])(?<!\d - )p\s?\(?(?P<p>\d{1,5}(?:[._]\d+)?)\)?(?![a-z0-9])"
     r"|(?<![\w.,/-])(?P<share>\d{1,3}(?:\.\d+)?)\s?(?:%|pct\b|'?(?:st|nd|rd|th)\b)"
 )
 _WORD = (
@@ -52,7 +52,7 @@ _STATISTIC = re.compile(
     r"(?P<further>(?:[ _-]?(?:percentile|latency|response|time|duration|per|request|%?ile)s?"
     r"(?![a-z0-9]))*)"
     rf"(?:[ _]*[(\[]?(?P<hint>{_UNIT})(?![a-z0-9])[)\]]?)?"
-    r"[\"'`]?\s*+(?:[:=|│]\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"']?"
+    r"[\"'`]?\s*+(?:(?:[:=|│]|<=|≤|in\b)\s*+)?(?:\.{2,}+\s*+(?:[:=]\s*+)?)?[\"']?"
     rf"{_VALUE}{_END}",
     re.IGNORECASE,
 )
@@ -77,11 +77,11 @@ _ASIDE = re.compile(
 _PAIR = re.compile(r"(?<![\w-])[a-z_][\w-]*=[\d.,]+\w*", re.IGNORECASE)
 # Requests and what became of them: ``Failed requests  2``, ``errors=2``, ``82 total samples``.
 _COUNT = re.compile(
-    r"(?<![a-z0-9])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
-    r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|errors?|failures?"
-    r"|failed|success(?:es)?|replies|[45]xx)(?: considered)?"
+    r"(?<![a-z0-9/])(?:(?P<kind>failed|error|successful|succeeded|max(?:imum)?|target)[ _-])?"
+    r"(?P<what>requests?|reqs?|samples?|count|queries|operations|ops|pings|packets received"
+    r"|errors?|failures?|failed|success(?:es)?|replies|[45]xx)(?: considered)?"
     r"[\"']?(?:\s*+[:=|]\s*+|\s*+\.{2,}+\s*+(?::\s*+)?|\s++)[\"']?(?:total )?"
-    r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/]| ?[a-z]{1,9}/)"
+    r"(?P<number>\d{1,3}(?:,\d{3})+|\d+)(?![\w.%/]| ?[a-z]{1,9}/| ?(?:[kMG]?B|bytes)\b)"
     r"|(?<![\w.,])(?P<before>\d{1,3}(?:,\d{3})+|\d+) (?:total )?(?:requests|reqs|samples|records)\b"
     r"(?! \d)",
     re.IGNORECASE,
@@ -367,6 +367,12 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
         for key, item in value.items()
     )
     inner = list(filter(None, below))
+    if not groups and len(inner) == 1 and len(inner[0]) == 1:
+        for key, item in value.items():  # ``avg`` and ``max`` beside ``percentiles``
+            name = _SPELLINGS.get(key.lower(), key.lower())
+            beside = name in ("mean", "min", "max") and "percentile" in inner[0][0].heading
+            if beside and isinstance(item, int | float) and not isinstance(item, bool):
+                inner[0][0].stats.setdefault(name, (float(item), unit))
     if not groups and len(inner) == 1 and len(inner[0]) == 1 and inner[0][0].count is None:
         yield from _counted(inner[0], facts)
         return

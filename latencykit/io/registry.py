@@ -37,7 +37,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.access_log": (
         '] "', "] ", '"request_time"', "request_time=", '"duration"', r"^\d{9,11}\.\d{3} ",
     ),
-    "tools.artillery": ('"aggregate"', "summary report @ ", '"scenarioscreated"'),
+    "tools.artillery": ('"aggregate"', " report @ ", '"scenarioscreated"'),
     "tools.autocannon": ('"p99_9', "stdev"),
     "tools.benchmarkdotnet": ("method", '"hostenvironmentinfo"'),
     "tools.bombardier": ('"spec"', "reqs/sec", "bombarding "),

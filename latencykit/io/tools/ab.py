@@ -79,7 +79,9 @@ def _report(part: Section) -> Data:
     # Replies of another length than the first: pages that vary, unless their status says otherwise.
     uneven = fact(text, r"^[ \t]*\(.*\bLength: (\d+)", int) or 0
     failures = int(facts.get("Failed requests", 0)) - unconnected - uneven
-    mixed = max(failures, int(facts.get("Non-2xx responses", 0)))
+    refused = int(facts.get("Non-2xx responses", 0))
+    # Exceptions and errors of receiving have no answer, so no status either.
+    mixed = failures + refused if "Exceptions:" in text else max(failures, refused)
     run = _RUN.replace(
         version=fact(text, r"ApacheBench, Version (\S+)", str), command=command_of(text, "ab"),
         duration=facts.get("Time taken for tests"), achieved=facts.get("Requests per second"),

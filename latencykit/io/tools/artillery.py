@@ -54,7 +54,7 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
         duration=(last - first) / 1e3 if first and last and last > first else None,
         failed=sum(map(int, errors.values())) - late, timeouts=late, notes=notes,
     )  # fmt: skip
-    bad = sum(int(number) for code, number in codes.items() if not code.startswith(("1", "2", "3")))
+    bad = sum(int(number) for code, number in codes.items() if code[:1] not in "0123")
     main = next((name for name in kept if name.endswith("response_time")), None) or next(
         (name for name in kept if _TIMES.search(name)), ""
     )
@@ -87,7 +87,7 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
 # ------------------------------------------------------------
 # The report that is printed at the end, and a piece of the JSON, as the record that it is of.
 
-_SUMMARY = r"^[^\n]{0,80}?\bSummary report @ "
+_SUMMARY = r"^[^\n]{0,80}?\b(?:Summary|all scenarios completed\s+Complete) [Rr]eport @ "
 _NEXT = re.compile(
     r"^[^\n]{0,80}?(?:\b[Rr]eport @ |Metrics for period to|Phase started|Log file:)", re.MULTILINE
 )
@@ -110,7 +110,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     if latency is not None:
         return _series(
             {
-                "latency": latency, "requestsCompleted": counters.get("Requests completed"),
+                "latency": latency, "requestsCompleted": counters.get(
+                    "Requests completed", counters.get("Number of requests made")
+                ),
                 "errors": groups.get("Errors"), "codes": groups.get("Codes"),
             },
             options,

@@ -86,6 +86,8 @@ def _rows(text: str) -> Iterator[list[str]]:
         if len(line) < 1000 and line.strip():
             apart = re.sub(r"^(Latency \(ms\)|Stat|Req/Sec|Bytes/Sec) ", r"\1  ", line.strip())
             cells = [cell.strip() for cell in _CELLS.split(apart) if cell and cell.strip()]
+            if cells[:1] in (["Stat"], ["Latency (ms)"]) and not re.search("[│|]", line):
+                cells = [cells[0], *" ".join(cells[1:]).split()]  # of 2018: one blank apart
             if cells:
                 yield cells
 
@@ -112,6 +114,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     stats: dict[str, float] = {}
     try:
         for name, cell in table.items():
+            if cell == "NaN":  # every reply was bad
+                continue
             if name.endswith("%"):
                 points[float(name[:-1])] = _value(cell)
             elif name.lower() in _STATS:

@@ -120,17 +120,22 @@ def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     )  # fmt: skip
 
 
-def read_bcc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+def read_bcc(source: Source, options: ReadOptions) -> Series:
     """Read every table, named by the lines above it; those of one name are added up."""
     tables: dict[str, tuple[str, list[list[Row]]]] = {}
     labels: list[str] = []
     rows: list[Row] | None = None
-    for line in source.text().splitlines():
+    longest = 2.0**63
+    for number, line in enumerate(source.text().splitlines(), 1):
         header, row = _BCC_HEADER.match(line), _BCC_ROW.match(line)
         if header:
             rows = []
+            longest = 2.0**63 / NANOSECONDS.get(unit_in(header[1]) or "us", 1.0)
             tables.setdefault(" ".join(labels), (header[1], []))[1].append(rows)
             labels = []
+        elif row and rows is not None and float(row[1]) >= longest and int(row[3]):
+            seen = f"a bucket begins at {row[1]}, which is not a latency"
+            options.reject(source.corrupt(number, seen, "", "--lenient leaves it out"))
         elif row and rows is not None:
             rows.append((float(row[1]), float(row[2]) + 1, int(row[3])))
         elif line.strip():

@@ -40,6 +40,7 @@ _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]+ ?[%x×]?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
+_TIMED = re.compile(r"[\d.,]+[nuµμm]?s|[-–]")  # of columns that only blanks separate
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
@@ -117,6 +118,7 @@ def _tables(text: str) -> Iterator[_Table]:
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of each line but rules; no cells where it is none of a table."""
+    width = 0  # of a table whose columns only blanks separate
     first = text.lstrip("\ufeff\n").partition("\n")[0]
     mark = max(",;\t", key=first.count)
     names = first.replace('"', "").split(mark)
@@ -132,6 +134,12 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
         elif len(bare) <= 2000 and _BARS.search(bare):
             inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
             cells = [cell.strip(" *`\t") for cell in _BARS.split(inner)]
+        elif len(words := bare[:2000].split()) > 2:
+            kinds = [_column(word).kind for word in words]
+            if kinds[0] is None and None not in kinds[1:]:
+                cells, width = words, len(words)
+            elif len(words) == width and all(map(_TIMED.fullmatch, words[1:])):
+                cells = words
         yield number, cells
 
 

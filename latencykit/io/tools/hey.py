@@ -22,6 +22,7 @@ from latencykit.io.source import Confidence, Format, Head
 from latencykit.io.text_reports import plain
 
 _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit="s")
+_BEGIN = r"^[ \t]*[Ss]ummary:[ \t]*$|\A\s*Total:[ \t]+[\d.]+ secs"  # the first line may be missing
 _FLAG = r" -{}[ =]?(\d+(?:\.\d+)?)"
 _UNFINISHED = re.compile(r"aborted due to deadline", re.IGNORECASE)
 _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
@@ -29,9 +30,10 @@ _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-re
 
 def is_report(text: str, *distributions: str) -> bool:
     """True if text has the summary, the histogram, and percentiles under one of these headings."""
-    headings = ("Summary", "Response time histogram", f"(?:{'|'.join(distributions)})")
+    headings = ("Response time histogram", f"(?:{'|'.join(distributions)})")
     only = r"(?: \([^)\n]*only\))?"
-    found = (re.search(rf"^[ \t]*{name}{only}:[ \t]*$", text, re.MULTILINE) for name in headings)
+    found = [re.search(rf"^[ \t]*{name}{only}:[ \t]*$", text, re.MULTILINE) for name in headings]
+    found.append(re.search(_BEGIN, text, re.MULTILINE))
     return all(found) and "Fastest:" in text
 
 
@@ -82,7 +84,7 @@ def finish(report: Report) -> Report:
 
 REPORT = Text(
     run=_RUN,
-    begin=r"^Summary:[ \t]*$",
+    begin=_BEGIN,
     facts={
         "min": "Fastest:", "max": "Slowest:", "mean": "Average:", "duration": "Total:",
         "achieved": "Requests/sec:",

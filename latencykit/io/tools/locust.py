@@ -64,7 +64,7 @@ _RUN = Run(
 )
 _COUNTS = re.compile(
     r"^(.{0,400}?)[ \t]{1,99}(\d{1,15})\s+(\d{1,15})\([\d.]+%\)\s++(?:\|\s*+)?(\d+)\s+(\d+)"
-    r"\s+(\d+)\s+(\d+)\s++(?:\|\s*+)?([\d.]+)\s+([\d.]+)\s*+$"
+    r"\s+(\d+)\s++(?:\|\s*+)?(\d+)\s++(?:\|\s*+)?([\d.]+)(?:\s+([\d.]+))?\s*+$"
 )
 _JSON = '"num_none_requests"'
 _COUNT_HEADING = r" ?(?:Type\s+)?Name\s+# reqs\s+# fails"
@@ -301,29 +301,40 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     ):
         headings = re.findall(rf"^{title}.*$", text, re.MULTILINE)
         for number, line in below(text, headings[-1].strip()) if headings else ():
-            if not _RULE.match(line) and pattern.match(line) is None:
+            below_rule = re.match(r" ?(?:Total|Aggregated)\b", line)  # before 1.0, without times
+            if not _RULE.match(line) and pattern.match(line) is None and not below_rule:
                 seen = f"{printable(line.strip())!r}"
                 raise source.corrupt(number, seen, "a row of Locust's table", "run it again")
     counts: dict[str, tuple[str, ...]] = {}
     points: dict[str, dict[float, float]] = {}
+    totals: dict[str, int] = {}
     columns: list[float] = []
+    first = False
     for line in text.split("\n"):
         if heading := _POINT_HEADING.match(line):
             columns = [float(cell.rstrip("%")) for cell in heading[1].split()]
+            first = re.search(r"# reqs\s+[\d.]+%", line) is not None  # before 1.0
         elif row := _COUNTS.match(line):
             counts[" ".join(row[1].split())] = row.groups()
         elif columns and (row := _POINTS.match(line)) and len(row[2].split()) == len(columns) + 1:
-            cells = zip(columns, row[2].split(), strict=False)
+            numbers_of_row = row[2].split()
+            count = numbers_of_row.pop(0 if first else -1)
+            cells = zip(columns, numbers_of_row, strict=True)
             values = {p: cell for p, cell in cells if cell != "N/A"}
             name = " ".join(row[1].split()).removeprefix("None ")
+            totals[name] = int(count) if count.isdigit() else 0
             points[name] = in_nanoseconds(values, "ms")
     series: dict[str, Data] = {}
+    if not counts:  # the table of percentiles alone, whose last column is the maximum
+        for name, values_ns in points.items():
+            top = {"max": values_ns[100.0]} if 100.0 in values_ns else {}
+            series[name] = _of_good(totals[name], 0, values_ns, top, None, _RUN)
     for name, (_, total, failed, mean, low, high, median, rate, _) in counts.items():
         if int(total):
             stats = in_nanoseconds({"mean": mean, "min": low, "max": high}, "ms")
             values_ns = points.get(name) or {50.0: nanoseconds(float(median), "ms")}
             numbers = int(total), int(failed)
-            series[name] = _of_good(*numbers, values_ns, stats, float(rate), _RUN)
+            series[name] = _of_good(*numbers, values_ns, stats, float(rate) or None, _RUN)
     return _aggregate_first(series)
 
 
@@ -348,7 +359,10 @@ FORMATS = (
     ),
     Format(
         "locust", "Locust (text)", "histogram", (".txt",),
-        has_match(rf"^{_COUNT_HEADING}", plain=plain, without=_JSON), read_text, unit="ms",
+        has_match(
+            rf"^{_COUNT_HEADING}|^ ?(?:Type\s+)?Name\s+# reqs\s+50%", plain=plain, without=_JSON
+        ),
+        read_text, unit="ms",
         example="locust --headless --only-summary 2> out.txt",
     ),
 )  # fmt: skip

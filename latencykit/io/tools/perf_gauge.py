@@ -67,9 +67,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         notes = [*mixed_note(bad)]
         if bad:
             notes += [f"{int(number):,} × {printable(name, 80)}" for name, number in codes]
-        trimmed = ", ".join(f"{name} {v}" for name, v in rows.items() if name.startswith("tm"))
-        if trimmed:
-            notes.append(f"perf-gauge prints {trimmed}")
+        stats |= {name: value for name, value in values.items() if name.startswith("tm")}
         run = Run(
             tool="perf-gauge", loop="closed", measure="service", corrected="none",
             failed=bad - late, timeouts=late, notes=tuple(notes),

@@ -58,7 +58,8 @@ _CUT = (
     "the closing statistics are missing: the run was cut short, lost packets are those it reported"
 )
 _PING_HINT = "the single replies are not in it, as with -q; they would show the distribution"
-_WINDOWS_STATS = re.compile(r"\b[^\W\d]+ = (\d+) ?ms, [^\W\d]+ = (\d+) ?ms, [^\W\d]+ = (\d+) ?ms")
+_MS = r"[^\W\d]+ = (\d+(?:[.,]\d+)?) ?ms"
+_WINDOWS_STATS = re.compile(rf"\b{_MS}, {_MS}, {_MS}")
 _REQUEST = re.compile(r"request=\d+ time=([\d.]+) (\S+)(.*)$", re.MULTILINE)
 _IOPING_STATS = re.compile(r"min/avg/max/mdev = ([^\n]+)")
 _IOPING_COUNT = re.compile(r"^(\d+(?:\.\d+)?) ?([kMG]?) requests completed", re.MULTILINE)
@@ -129,16 +130,24 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
         notes=tuple(notes) if single else (),
     )  # fmt: skip
     if not single:
-        stats, windows = _PING_STATS.search(text), _WINDOWS_STATS.search(text)
+        stats, windows = _PING_STATS.findall(text), _WINDOWS_STATS.findall(text)
         if received == 0 or not (stats or windows):
             return samples_of({"duration": np.zeros(0, np.int64)}, run, options) if late else {}
-        if stats:
-            names = ["min", "mean", "max", "std"]
-            cells = stats[1].replace(",", ".").split("/")
-        else:
-            names, cells = ["min", "max", "mean"], list(windows.groups() if windows else ())
-        values = [nanoseconds(cell, "ms") for cell in cells if cell]
-        named = dict(zip(names, values, strict=False))
+        names = ["min", "mean", "max", "std"] if stats else ["min", "max", "mean"]
+        cells = [row.split("/") for row in stats] or windows
+        blocks = [
+            dict(zip(names, (nanoseconds(x.replace(",", "."), "ms") for x in row), strict=False))
+            for row in cells
+        ]
+        named = blocks[0]
+        if len(blocks) > 1:
+            weights = [row[1] for row in counts if row[1]] if sent else []
+            together = len(weights) == len(blocks)
+            named = {"min": min(b["min"] for b in blocks), "max": max(b["max"] for b in blocks)}
+            if together:
+                total = sum(n * b["mean"] for n, b in zip(weights, blocks, strict=True))
+                named["mean"] = total / sum(weights)
+            run = run.with_notes(f"{len(blocks)} closing statistics are added up")
         return {"": Summary(named, {}, received, "ns", run.with_notes(_PING_HINT))}
     unit = unit_in(single[0][4]) if single[0][4] != "m" else "ms"  # Windows in Spanish
     duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit or "ms")

@@ -153,13 +153,13 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
     for name, rest in _TABLE_ROW.findall(body):
         cells = zip(columns[1:], rest.split(), strict=False)
         row = {column: float(cell) for column, cell in cells if cell[0].isdigit()}
-        if not row.get("Ops/sec"):
-            continue
-        own = run.replace(aggregate=name == _TOTALS, achieved=row["Ops/sec"])
+        if not row.get("Ops/sec") and not row.get("Avg._Latency", row.get("Latency")):
+            continue  # a rate of 0.00 may be rounded
+        own = run.replace(aggregate=name == _TOTALS, achieved=row.get("Ops/sec") or None)
         count = each * clients if name == _TOTALS else 0
         if not count and seconds:
             own = own.with_notes("the number of requests is Ops/sec x seconds")
-            count = round(row["Ops/sec"] * seconds)
+            count = round(row.get("Ops/sec", 0.0) * seconds)
         timed = {column.removesuffix("_Latency"): value for column, value in row.items()}
         points = in_nanoseconds(percentiles_in(timed), "ms")
         steps = spread.get(re.sub(r"S$", "", name.upper()), {})
