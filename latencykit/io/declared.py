@@ -46,7 +46,7 @@ _WHOLE = ("count", "failed", "timeouts", "dropped", "unfinished")
 VALUE = r"(-?[\d.]++(?:e[-+]?\d+)?|NaN|[-+]?Inf|inf) *+((?:10 )?[a-zµμ]{1,5})?\.?"
 _POINT = re.compile(rf"^\s*+([\d.]++)(?:th|st)?[ %]*+(?:in|<=|:)? *+(?<= ){VALUE}\s*+$")
 _BUCKET = re.compile(rf"^\s*{VALUE} *\[(\d+)\]\s*\|?")
-_PAIR = re.compile(r"p(\d+(?:\.\d+)?): ([\d.]+)")
+_PAIR = r"p(\d+(?:\.\d+)?): ([\d.]+)"
 _STATUS = re.compile(r"^\s*\[(\w+)\]\s+(\d+) responses?")
 _ERROR = re.compile(r"^\s*\[(\d+)\]\s+(\S.*)$")
 TIMED_OUT = re.compile(r"timeout|timed out|deadline (?:has elapsed|exceeded)", re.IGNORECASE)
@@ -258,9 +258,11 @@ class Lines:
     run: Run
     # pattern of a row, with groups named as statistics (in `unit`), fields of `Run`, ``name``
     # of the series, ``lost``: the share (%) of `count` without an answer, and ``points``: text
-    # such as ``p50: 0.089, p99: 0.315``
+    # with a `pair` for each percentile
     row: str
     unit: str
+    pair: str = _PAIR
+    cumulative: bool = False  # of the rows of a name, the last one has all values
     finish: Callable[[Report], Report] = as_it_is
 
     def __call__(self, source: Source, _: ReadOptions) -> dict[str, Data]:
@@ -268,9 +270,11 @@ class Lines:
         rows = list(re.finditer(self.row, plain(source.text()), re.MULTILINE))
         named = [row for row in rows if row.groupdict().get("name")]
         series: dict[str, Data] = {}
+        if self.cumulative:
+            named = list({row["name"]: row for row in named}.values())
         for row in named or rows[-1:]:
             texts = {key: text for key, text in row.groupdict().items() if text}
-            name, points = texts.pop("name", ""), _PAIR.findall(texts.pop("points", ""))
+            name, points = texts.pop("name", ""), re.findall(self.pair, texts.pop("points", ""))
             facts = {
                 key: in_ns(text, self.unit) if key in _TIMES
                 else int(text) if key in _WHOLE else float(text)
@@ -278,7 +282,7 @@ class Lines:
             }  # fmt: skip
             if lost := round(facts.pop("lost", 0.0) * facts.get("count", 0) / 100):
                 facts |= {"timeouts": lost, "count": facts["count"] - lost}
-            series[distinct(name if len(named) > 1 else "", series)] = report_of(
+            series[distinct(name if len(named) > 1 or self.cumulative else "", series)] = report_of(
                 facts, self.run, self.finish, text=row[0],
                 points={float(p): in_ns(value, self.unit) for p, value in points},
             )  # fmt: skip

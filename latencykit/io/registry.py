@@ -42,7 +42,9 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.benchmarkdotnet": ("method", '"hostenvironmentinfo"'),
     "tools.bombardier": ('"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("\n@", "\r@", "^@", '{"type":', ": count"),
-    "tools.brokers": ("percentiles: 50th = ", "/75th/95th/99th", "latency: mean:"),
+    "tools.brokers": (
+        "percentiles: 50th = ", "/75th/95th/99th", "latency: mean:", " ms max latency.",
+    ),
     "tools.cassandra": (
         "total ops,", "latency 99.9th percentile", "total ops:", "partition count:", '"workload"',
     ),
@@ -113,8 +115,8 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.mlperf": ("mlperf results summary",),
     "tools.nighthawk": ('"pstdev"', "nighthawk - a layer 7", "\n    statistics:"),
     "tools.nosqlbench": ("99.9% <= ", ", name=", "duration_unit", "tag,interval_start"),
-    "tools.oha": ('"responsetimehistogram"', "request-start,dns", "success rate:"),
-    "tools.otel": ('metrics"', "\x12"),
+    "tools.oha": ('"latencypercentiles"', "request-start,dns", "success rate:"),
+    "tools.otel": ('metrics"', "\x12", "histogramdatapoints #"),
     "tools.traces": (
         "\x12", '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"',
         '"traceid"', '"scopespans"',
@@ -131,14 +133,15 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"ignored"', '"mdev"', r"^\d{1,18} \d{1,18} ",
     ),
     "tools.prometheus": (
-        "# type ", "_bucket{", '"resulttype"', r'^name\s*:\s*"', "\x18", '"timeseries"',
-        '"errortype"', '"samplecount"', '"sample_count"',
+        "# type ", "_bucket{", ',le="', ' le="', '{le="', '"resulttype"', r'^name\s*:\s*"', "\x18",
+        '"timeseries"', '"errortype"', '"samplecount"', '"sample_count"',
     ),
     "tools.python_benchmarks": (
         '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
     ),
     "tools.rally": ("percentile latency", "percentile service time"),
     "tools.mtr": ("loss%",),
+    "tools.statistics": ("_ms: p0(", "histogram (unit: ", " lat hist "),
     "tools.redis_cli": (" samples)", " total runs (avg", r"^\d+ \d+ \d+\.\d\d \d+$"),
     "tools.redis": (
         '"run information"', "all stats", "aggregated average results", "requests completed in",
@@ -159,7 +162,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.wrk": ("thread stats",),
     "tools.ycsb": (
         "[overall], runtime(ms),", "[overall],runtime(ms),", "latency(us)", '"measurement"',
-        r"^[A-Za-z][\w-]*,\d{12,14},",
+        ": count=", r"^[A-Za-z][\w-]*,\d{12,14},",
     ),
     # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
     "raw": ("par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04"),

@@ -20,6 +20,11 @@ _KAFKA = re.compile(
     re.MULTILINE,
 )
 _CUT = "EndToEndLatency cuts its percentiles to whole milliseconds"
+_INTERVAL = re.compile(
+    r"^(\d{1,18}) records sent, [\d.]{1,20} records/sec \([^)\n]{1,40}\), ([\d.]{1,20}) ms avg"
+    r" latency, ([\d.]{1,20}) ms max latency((?:, [\d.]{1,20} ms [\d.]{1,9}th)*)\.[ \t]*$",
+    re.MULTILINE,
+)
 _RABBIT = re.compile(
     r"^id: [^,\n]{1,200}, (?:time: ?([\d.]{1,20})s?, )?[^\n]{0,400}?min/median/75th/95th/99th"
     r"[^\n]*",
@@ -50,6 +55,17 @@ def read_kafka(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         points = dict(zip((50.0, 99.0, 99.9), cells, strict=True))
         name = f"run {number}" if number > 1 else ""
         yield name, data_from_points(points, None, {"mean": mean}, run, "ms")
+
+
+def read_intervals(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+    """Read the mean and the maximum of every interval, or the line of the run, if it is there."""
+    run = Run(tool="Kafka ProducerPerformance", unit="ms", unit_from="file")
+    rows = _INTERVAL.findall(plain(source.text()))
+    totals = [row for row in rows if row[3]]
+    for number, (count, mean, top, cells) in enumerate(totals or rows, 1):
+        points = {float(p): value for value, p in re.findall(r"([\d.]+) ms ([\d.]+)th", cells)}
+        name = f"{'run' if totals else 'interval'} {number}"
+        yield name, data_from_points(points, int(count), {"mean": mean, "max": top}, run, "ms")
 
 
 def read_rabbit(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -84,6 +100,11 @@ FORMATS = (
     Format(
         "kafka-end-to-end", "Kafka EndToEndLatency", "summary", (".txt",), has_match(_KAFKA),
         read_kafka, unit="ms", example="kafka-e2e-latency.sh HOST:9092 topic 10000 1 20 > out.txt",
+    ),
+    Format(
+        "kafka-intervals", "kafka-producer-perf-test (intervals)", "summary", (".txt",),
+        has_match(_INTERVAL, without=r" ms max latency, [\d.]+ ms 50th"), read_intervals, unit="ms",
+        example="timeout 60 kafka-producer-perf-test.sh --topic test … > out.txt",
     ),
     Format(
         "rabbitmq-perf-test", "RabbitMQ PerfTest (text)", "summary", (".txt",),

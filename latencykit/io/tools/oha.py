@@ -94,7 +94,7 @@ _JSON = Json(
         "min": "summary.fastest", "max": "summary.slowest", "mean": "summary.average",
         "duration": "summary.total", "achieved": "summary.requestsPerSec",
     },
-    needed=("summary", "latencyPercentiles", "responseTimeHistogram"),
+    needed=("summary", "latencyPercentiles"),
     points="latencyPercentiles",
     buckets="responseTimeHistogram",
     statuses="statusCodeDistribution",
@@ -109,7 +109,11 @@ _COMMAND = "oha -z 30s -q 200 --latency-correction --no-tui"
 FORMATS = (
     Format(
         "oha-json", "oha (JSON)", "histogram", (".json",),
-        has_json_keys(("summary", "responseTimeHistogram", "latencyPercentiles")), read_json,
+        has_json_keys(
+            ("summary", "responseTimeHistogram", "latencyPercentiles"),
+            ("summary", "latencyPercentiles", "statusCodeDistribution"),  # parts were cut out
+        ),
+        read_json,
         unit="s", example=f"{_COMMAND} --output-format json http://127.0.0.1:8080/ > oha.json",
     ),
     Format(

@@ -25,6 +25,7 @@ from latencykit.io import json_text
 from latencykit.io.build import in_nanoseconds, log_of_counts, nanoseconds, nanoseconds_of
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.text_reports import plain
 from latencykit.io.timestamps import epoch_seconds
 from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
@@ -70,6 +71,16 @@ _KINDS = ("gauge", "counter", "histogram", "exponentialhistogram", "summary")
 _EXPORT: Schema = {
     1: ("resourcemetrics[]", {2: ("scopemetrics[]", {2: ("metrics[]", _METRIC)})}),
 }
+
+
+# Lines of the debug exporter.
+_DIGITS = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+_BOUND = re.compile(rf"^ExplicitBounds #\d+: ({_DIGITS})$", re.MULTILINE)
+_COUNT = re.compile(r"^Buckets #\d+, Count: (\d{1,18})$", re.MULTILINE)
+_FACT = re.compile(r"^ +-> (Name|Unit|Description|AggregationTemporality): (.*)$", re.MULTILINE)
+_LABEL = re.compile(r"^ +-> (\S+): \w+\((.*)\)$", re.MULTILINE)
+_TIME = re.compile(r"Timestamp: (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?) \+0000 UTC")
+_STATISTIC = re.compile(rf"^(Sum|Min|Max): ({_DIGITS})$", re.MULTILINE)
 
 
 @record()
@@ -245,6 +256,34 @@ def _metrics(source: Source, notes: list[str]) -> Iterator[JSONObject]:
                 yield from scope.get("metrics") or []
 
 
+def read_debug(source: Source, options: ReadOptions) -> dict[str, Data]:
+    """Read the histograms that the collector's debug exporter prints."""
+    return _series(_printed(source), [], source, options)
+
+
+def _printed(source: Source) -> Iterator[JSONObject]:
+    """Metrics as text, in the form of `_plain`; exponential buckets are not printed so."""
+    for block in plain(source.text()).split("Descriptor:")[1:]:
+        head, *points = re.split(r"^HistogramDataPoints #\d+", block, flags=re.MULTILINE)
+        facts = {name.lower(): value for name, value in _FACT.findall(head)}
+        listed = []
+        for point in points:
+            labels, _, body = point.partition("StartTimestamp:")
+            times = [f"{day}T{time}Z" for day, time in _TIME.findall(point)]
+            if len(times) < 2:
+                raise source.corrupt(
+                    None, "a data point without times", "StartTimestamp, Timestamp"
+                )
+            rows = {name.lower(): value for name, value in _STATISTIC.findall(body)}
+            listed.append({
+                **rows, "attributes": dict(_LABEL.findall(labels)),
+                "starttime": times[0], "time": times[-1],
+                "explicitbounds": _BOUND.findall(body),
+                "bucketcounts": _COUNT.findall(body),
+            })  # fmt: skip
+        yield facts | {"histogram": facts | {"datapoints": listed}}
+
+
 def _plain(value: object) -> object:
     """The same with keys in lower case and without underscores; attributes keep theirs."""
     if isinstance(value, dict):
@@ -322,6 +361,11 @@ def _single(point: _Point, run: Run) -> Histogram | None:
 
 
 FORMATS = (
+    Format(
+        "otel-debug", "OpenTelemetry Collector's debug exporter", "log", (".txt", ".log"),
+        has_match(r"^HistogramDataPoints #\d", r"^StartTimestamp: \d", r"^Buckets #\d+, Count: \d"),
+        read_debug, example="otelcol --config collector.yaml 2> collector.txt",
+    ),
     Format(
         "otel", "OpenTelemetry metrics (JSON: SDK console, OTLP)", "log", (".json", ".jsonl"),
         has_match(r"\A\s*[{\[]", _KEYS), read,

@@ -226,8 +226,8 @@ def _quantile_note(histogram: Histogram) -> str:
 # One scrape.
 
 _LINE = re.compile(
-    r'^([a-zA-Z_:][\w:]*)?[ \t]*(\{(?:[^"{}]|"(?:\\.|[^"\\])*")*\})?[ \t]+(\S+)'
-    r"(?:[ \t]+[\d.]+)?(?:[ \t]+#.*)?[ \t]*$"
+    r'^([a-zA-Z_:][\w:]*)?[ \t]*(\{(?:[^"{}]|"(?:\\.|[^"\\])*")*\})?[ \t]+(?:=>[ \t]+)?(\S+)'
+    r"(?:[ \t]+(?:[\d.]+|@\[[\d.]+\]))?(?:[ \t]+#.*)?[ \t]*$"
 )
 _LABEL = re.compile(
     r'(?<![\w.])([a-zA-Z_][\w.]*+|"(?:\\.|[^"\\])*+")[ \t]*+=[ \t]*"((?:\\.|[^"\\])*)"'
@@ -303,7 +303,7 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
         name, value = row[1] or (quoted[1] if quoted else ""), _number(row[3])
         base = re.sub(r"_(?:bucket|g?sum|g?count)$", "", name)
         kind = types.get(base, types.get(name, ""))
-        is_bucket = name.endswith("_bucket") and "le" in labels
+        is_bucket = "le" in labels and (not name or name.endswith("_bucket"))
         is_part = name != base and kind in ("histogram", "gaugehistogram", "summary", "")
         if not (is_bucket or "quantile" in labels or is_part):
             continue
@@ -340,6 +340,8 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
     stats = in_nanoseconds({"mean": mean}, run.unit)
     if metric.native is not None:
         return _of_native(metric.native, count, stats, run, source)
+    if metric.edges and math.isnan(count):
+        return _of_rates(metric.edges, run, source, metric.line)
     if metric.edges:
         return _from_cumulative(metric.edges, count, stats, run, source, metric.line)
     if not count > 0 or (mean is None and not metric.quantiles):
@@ -815,11 +817,16 @@ def _of_labels(rows: list[JSONObject], kind: str, run: Run, source: Source) -> D
     edges = {
         float(row["metric"]["le"]): float((row.get("value") or row["values"][0])[1]) for row in rows
     }
-    if any(value != round(value) for value in edges.values()):  # a rate: only the shape is known
+    return _of_rates(edges, run, source, None)
+
+
+def _of_rates(edges: dict[float, float], run: Run, source: Source, line: int | None) -> Data | None:
+    """Counts up to each edge as a query answers them, which may be rates: only their shape."""
+    if any(value != round(value) for value in edges.values()):
         run = run.with_notes("the counts are rates, scaled to a million")
         top = max(edges.values())
         edges = {edge: value / top * 1e6 for edge, value in edges.items()} if top else edges
-    return _from_cumulative(edges, math.nan, {}, run, source, None)
+    return _from_cumulative(edges, math.nan, {}, run, source, line)
 
 
 def _classic(rows: list[JSONObject], run: Run) -> Data | None:
@@ -951,7 +958,7 @@ FORMATS = (
         (".txt", ".prom", ".om"),
         has_match(
             r"^# TYPE \S+ (?:gauge)?(?:histogram|summary)\s*$"
-            r'|^[a-zA-Z_:][\w:]*_bucket\{[^}\n]*le="',
+            r'|^(?:[a-zA-Z_:][\w:]*_bucket)?\{[^}\n]*\ble="',
             confidence=Confidence.LIKELY,
         ),
         read, example="curl -s HOST/metrics > scrape.txt",

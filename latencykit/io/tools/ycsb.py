@@ -22,6 +22,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, nanoseconds, printed_rows, samples_of
+from latencykit.io.declared import Lines
 from latencykit.io.rows import line_chunks
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Format, refuse_line
@@ -172,6 +173,11 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
 
+_CPP = (  # of failures, only the number
+    r"\[(?P<name>[A-Z]+): Count=(?P<count>\d+) Max=(?P<max>[\d.]+) Min=(?P<min>[\d.]+)"
+    r" Avg=(?P<mean>[\d.]+)(?P<points>(?: [\d.]+=[\d.]+)*)\]"
+    r"(?=(?:[^\n]{0,4000}?\[(?P=name)-FAILED: Count=(?P<failed>\d+))?)"
+)
 FORMATS = (
     Format(
         "ycsb", "YCSB (text)", "histogram", (".txt",),
@@ -184,6 +190,14 @@ FORMATS = (
         has_json_keys(("metric", "measurement", "value"), within=2000), read_json, unit="us",
         example="bin/ycsb run … -p exporter=…exporter.JSONArrayMeasurementsExporter "
         "-p exportfile=ycsb.json",
+    ),
+    Format(
+        "ycsb-cpp", "YCSB-cpp (status)", "histogram", (".txt",), has_match(_CPP),
+        Lines(
+            run=Run(tool="YCSB-cpp", loop="closed", measure="service", corrected="none", unit="us"),
+            row=_CPP, unit="us", pair=r"([\d.]+)=([\d.]+)", cumulative=True,
+        ),
+        unit="us", example="./ycsb -run -s … > ycsb.txt",
     ),
     Format(
         "ycsb-raw", "YCSB's raw rows", "samples", (".txt", ".csv"), sniff_raw, read_raw, unit="us",

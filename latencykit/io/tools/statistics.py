@@ -1,0 +1,88 @@
+"""What programs print of themselves: Envoy's ``/stats``, grpc-go's benchmark, elbencho."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from latencykit.core.histogram import Histogram
+from latencykit.core.run import Run
+from latencykit.io.build import distinct, in_nanoseconds, nanoseconds_of, unit_in
+from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
+from latencykit.io.sniffing import has_match
+from latencykit.io.source import Data, Format, ReadOptions, Series, Source
+from latencykit.io.text_reports import plain
+
+# Percentiles of the last interval, and of the time since the start, which are taken.
+_ENVOY = (
+    r"^(?P<name>\S{1,400}_ms): P0\([^,\n]{1,30},(?P<min>[\d.]+)\)(?P<points>(?: P[\d.]+"
+    r"\([^,\n]{1,30},[\d.]+\))*?) P100\([^,\n]{1,30},(?P<max>[\d.]+)\)"
+)
+_GRPC = re.compile(
+    r"^Histogram \(unit: (\S{1,5})\)\s+Count: \d+ +Min: +[\d.]+ +Max: +([\d.]+) +Avg: +([\d.]+)$"
+    r"((?:\n-+$|\n\[ *[\d.]+, +(?:[\d.]+|inf)\) +\d+ [^\n]*)+)",
+    re.MULTILINE,
+)
+_GRPC_ROW = re.compile(r"\[ *([\d.]+), +([\d.]+|inf)\) +(\d+)")
+_ELBENCHO = re.compile(
+    r"^ *(?P<name>\w+) latency +: \[ min=(\S+) avg=(\S+) max=(\S+) \]\n"
+    r"(?: *(?P=name) lat % us[^\n]*\n)? *(?P=name) lat hist +: \[ ((?:[\d.]+: \d+(?:, )?)+) \]",
+    re.MULTILINE,
+)
+
+
+def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
+    """Read every histogram: buckets from an edge up to another."""
+    tables = _GRPC.findall(plain(source.text()))
+    for number, (printed, most, mean, body) in enumerate(tables, 1):
+        unit = unit_in(printed) or "us"
+        run = Run(tool="grpc-go benchmark", loop="closed", measure="service", unit=unit)
+        rows = np.array([row for row in _GRPC_ROW.findall(body) if int(row[2])], np.float64)
+        if not rows.size:
+            continue
+        stats = in_nanoseconds({"mean": mean, "max": most}, unit)
+        low = nanoseconds_of(rows[:, 0], unit)
+        # The maximum is printed to a tenth, and may seem to lie below its bucket.
+        high = np.minimum(nanoseconds_of(rows[:, 1], unit), max(stats["max"], float(low[-1])))
+        yield f"histogram {number}" if len(tables) > 1 else "", Histogram.from_buckets(
+            low, high, rows[:, 2].astype(np.int64), run=run,
+            reported_stats={"mean": stats["mean"]},
+        )  # fmt: skip
+
+
+def read_elbencho(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read the buckets of files and of I/O, which are named by their upper edges (µs)."""
+    run = Run(tool="elbencho", loop="closed", measure="service", corrected="none", unit="us")
+    series: dict[str, Data] = {}
+    for name, least, mean, most, body in _ELBENCHO.findall(plain(source.text())):
+        rows = [row.split(": ") for row in body.split(", ")]
+        stats = {"min": in_ns(least, "us"), "mean": in_ns(mean, "us"), "max": in_ns(most, "us")}
+        edges, counts = (tuple(column) for column in zip(*rows, strict=True))
+        series[distinct(name, series)] = report_of(
+            stats, run, as_it_is, edges=tuple(in_ns(edge, "us") for edge in edges),
+            counts=tuple(map(int, counts)),
+        )  # fmt: skip
+    return series
+
+
+FORMATS = (
+    Format(
+        "envoy-stats", "Envoy's /stats", "summary", (".txt",), has_match(_ENVOY),
+        Lines(
+            run=Run(
+                tool="Envoy", unit="ms", notes=("percentiles since the start, interpolated",)
+            ),
+            row=_ENVOY, unit="ms", pair=r"P([\d.]+)\([^,]*,([\d.]+)\)", cumulative=True,
+        ),
+        unit="ms", example="curl -s HOST:15000/stats > stats.txt",
+    ),
+    Format(
+        "grpc-go", "grpc-go's benchmark", "histogram", (".txt",), has_match(_GRPC), read_grpc,
+        example="go run google.golang.org/grpc/benchmark/benchmain … > bench.txt",
+    ),
+    Format(
+        "elbencho", "elbencho --lat --lathisto", "histogram", (".txt",), has_match(_ELBENCHO),
+        read_elbencho, unit="us", example="elbencho --lat --latpercent --lathisto … > out.txt",
+    ),
+)  # fmt: skip
