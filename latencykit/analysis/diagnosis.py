@@ -12,7 +12,7 @@ import numpy as np
 from latencykit._arrays import Value
 from latencykit._records import record
 from latencykit._text import format_items, option
-from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, MODEL, OMISSION
+from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import STANDARD_PERCENTILES
 from latencykit.core.repr_html import verdict_html
@@ -174,7 +174,7 @@ class Diagnosis(Value):
         if self.explained is None:
             return ()
         return tuple(
-            Evidence(name, sum(terms.values()), -MODEL.none_decades, _terms_text(name, terms))
+            Evidence(name, sum(terms.values()), -2.5, _terms_text(name, terms))
             for name, terms in self.explained.terms.items()
         )
 
@@ -219,7 +219,7 @@ class Diagnosis(Value):
         if not self.raw.count + self.raw.censored:
             return []
         limit = self.raw.sample_limit()
-        chosen = [p for p in STANDARD_PERCENTILES if p <= limit or p in TEXT.usual]
+        chosen = [p for p in STANDARD_PERCENTILES if p <= limit or p in (99.0, 99.9, 100.0)]
         before = np.asarray(self.raw.percentile(chosen)).tolist()
         after: list[float | None] = [None] * len(chosen)
         if self.corrected is not None:
@@ -283,30 +283,6 @@ class Diagnosis(Value):
 
 # ------------------------------------------------------------
 # Its sentences.
-
-
-@record()
-class TextRules:
-    """What sentences name, and how exactly; chosen on the eight cases of the how-to."""
-
-    # percentiles that a table always has
-    usual: tuple[float, ...] = (99.0, 99.9, 100.0)
-    # of the longest stall: others are about as long
-    alike: float = 0.95
-    # that are named beside the verdict, from which probability on,
-    alternatives: int = 3
-    min_named: float = 1e-4
-    # and of an open one
-    min_possible: float = 0.01
-    # shown as "more than"
-    nearly_sure: float = 0.999
-    # decades by which an observation speaks against an explanation
-    against: float = 0.3
-    # from which on numbers have no fraction, and estimates three digits
-    whole: int = 1000
-
-
-TEXT = TextRules()
 
 
 def _sentences(result: Diagnosis) -> tuple[str, ...]:
@@ -393,7 +369,7 @@ def _stall_text(result: Diagnosis) -> str:
         return ""
     k, number = result.explained.decisive, left.length.size
     longest = seconds_text(float(left.length.max()))
-    if left.length.min() < TEXT.alike * left.length.max():
+    if left.length.min() < 0.95 * left.length.max():
         longest = f"{seconds_text(float(left.length.min()))} to {longest}"
     if not left.timed or not len(stalls):
         return _slowest_text(result, int(max(np.rint(left.throughout[k]), 1)))
@@ -498,7 +474,7 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
         )
     texts = [f"{loop}; a schedule to compare with is missing"]
     rows = () if bound is None else bound.percentiles
-    p, _, high = next((row for row in reversed(rows) if row[0] <= TEXT.usual[0]), (0.0, 0.0, 0.0))
+    p, _, high = next((row for row in reversed(rows) if row[0] <= 99), (0.0, 0.0, 0.0))
     if p:
         texts.append(
             f"users who arrive on their own{at} may see more: {percentile_name(p)} up to "
@@ -527,11 +503,9 @@ def _how_sure(result: Diagnosis) -> str:
     rest = [
         f"{EXPLANATIONS[name]} ({_percent(p)})"
         for name, p in result.explanations
-        if name not in names and p >= TEXT.min_named
+        if name not in names and p >= _NAMED
     ]
-    rest = sorted(
-        rest[: TEXT.alternatives], key=lambda text: text.startswith(EXPLANATIONS["none of these"])
-    )
+    rest = sorted(rest[:3], key=lambda text: text.startswith(EXPLANATIONS["none of these"]))
     word = "sure" if result.sure else "likely"
     left = f"; not excluded: {', '.join(rest)}" if rest else ""
     return f"{word} ({_percent(probability)}){left}"
@@ -558,12 +532,8 @@ def _why_unknown(result: Diagnosis) -> str:
         pairs = [("omission", omission)] + [
             (EXPLANATIONS[name], p) for name, p in result.explanations if name not in OMISSION
         ]
-        shown = sorted(
-            (pair for pair in pairs if pair[1] >= TEXT.min_possible), key=lambda pair: -pair[1]
-        )
-        return "possible: " + ", ".join(
-            f"{name} {_percent(p)}" for name, p in shown[: TEXT.alternatives + 1]
-        )
+        shown = sorted((pair for pair in pairs if pair[1] >= 0.01), key=lambda pair: -pair[1])
+        return "possible: " + ", ".join(f"{name} {_percent(p)}" for name, p in shown[:4])
     pause = result.detected_stalls.pause
     if pause is not None:
         return (
@@ -577,6 +547,9 @@ def _why_unknown(result: Diagnosis) -> str:
         "waits for replies is not known"
     )
 
+
+_NAMED = 1e-4
+"""Probability from which on an explanation is named."""
 
 _DECIDING = (
     "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
@@ -616,7 +589,7 @@ def _advice(result: Diagnosis) -> str:
 
 def _terms_text(name: str, terms: dict[str, float]) -> str:
     """What speaks against an explanation, the strongest first."""
-    against = sorted((value, test) for test, value in terms.items() if value <= -TEXT.against)
+    against = sorted((value, test) for test, value in terms.items() if value <= -0.3)
     text = EXPLANATIONS[name]
     if not against:
         return f"{text}: as predicted"
@@ -624,13 +597,13 @@ def _terms_text(name: str, terms: dict[str, float]) -> str:
 
 
 def _percent(p: float) -> str:
-    if p > TEXT.nearly_sure:
+    if p > 0.999:
         return "> 99.9 %"
-    return f"{100 * p:.3g} %" if p >= TEXT.min_possible else f"{100 * p:.1g} %"
+    return f"{100 * p:.3g} %" if p >= 0.01 else f"{100 * p:.1g} %"
 
 
 def _speed(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= TEXT.whole else f"{rate:.3g}"
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.3g}"
 
 
 def _moment(seconds: float) -> str:
@@ -642,7 +615,7 @@ def _is_samples(result: Diagnosis) -> bool:
 
 
 def _rounded(number: float, exact: bool) -> str:
-    return format_count(number if exact or number < TEXT.whole else float(f"{number:.3g}"))
+    return format_count(number if exact or number < 1000 else float(f"{number:.3g}"))
 
 
 def seconds_text(seconds: float) -> str:

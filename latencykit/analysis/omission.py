@@ -66,8 +66,6 @@ class VerdictRules:
     min_sent_on: float = 50.0
     # of the mean or a percentile: a smaller change is immaterial
     min_ratio: float = 1.1
-    # up to that percentile: beyond, few requests decide
-    max_percentile: float = 99.99
     # and of the mean of a loop at full speed, whose hiccups are many
     min_ratio_full_speed: float = 2.0
     # of what is missing: as many failures may be those requests (refused while frozen)
@@ -341,7 +339,7 @@ def _over_corrected(facts: Facts) -> bool:
         return bool(facts.count > VERDICT.max_due_ratio * rate * facts.duration + VERDICT.min_due)
     share = histogram.count_above(histogram.max / 2) / facts.count
     return bool(
-        share > VERDICT.max_stall_ratio * (histogram.max / 2 / 1e9) / facts.duration
+        share > VERDICT.max_stall_ratio * (histogram.max / 2e9) / facts.duration
         and share > VERDICT.min_invented_share
     )
 
@@ -506,7 +504,7 @@ class Facts:
         """
         if self.corrected_by is not None:
             return False
-        if self.run.dropped > VERDICT.min_lost_share * max(self.count, 1):
+        if self.run.dropped > 0.01 * max(self.count, 1):
             return True
         from_schedule = (
             isinstance(self.data, Samples)
@@ -808,9 +806,7 @@ def corrected_distribution(facts: Facts, left: StallRecord, explained: Explained
 def _is_material(facts: Facts, corrected: Histogram, *, full_speed: bool) -> bool:
     """Return whether the mean or a supported percentile moves by more than a tenth."""
     raw = facts.histogram
-    chosen = [
-        p for p in STANDARD_PERCENTILES if p <= min(raw.sample_limit(), VERDICT.max_percentile)
-    ]
+    chosen = [p for p in STANDARD_PERCENTILES if p <= min(raw.sample_limit(), 99.99)]
     before = np.asarray(raw.percentile(chosen), np.float64)
     moved = np.asarray(corrected.percentile(chosen), np.float64) > VERDICT.min_ratio * before
     ratio = VERDICT.min_ratio_full_speed if full_speed else VERDICT.min_ratio

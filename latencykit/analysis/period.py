@@ -29,10 +29,6 @@ class PeriodRules:
     max_events: int = 1000
     # per pass, for the size of the arrays
     block_frequencies: int = 128
-    # frequencies per multiple of 1 / T, which resolve a peak
-    steps: int = 8
-    # p values below are shown as that
-    min_p: float = 1e-6
     # the lowest frequency that reaches it; the others are harmonics
     near_best_power: float = 0.8
 
@@ -51,7 +47,7 @@ class Period:
     @property
     def words(self) -> str:
         """One sentence."""
-        p = f"p = {self.p:.1g}" if self.p > PERIOD.min_p else "p < 0.000001"
+        p = f"p = {self.p:.1g}" if self.p > 1e-6 else "p < 0.000001"
         return f"{self.events} stalls occur about every {format_duration(self.seconds * 1e9)} ({p})"
 
 
@@ -72,17 +68,13 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     if n < PERIOD.min_events or not span > 0:
         return None
     frequencies = np.arange(
-        (PERIOD.min_periods - 1) / span,
-        PERIOD.max_events_per_period * n / span,
-        1 / (PERIOD.steps * span),
+        (PERIOD.min_periods - 1) / span, PERIOD.max_events_per_period * n / span, 1 / (8 * span)
     )
     if not frequencies.size:
         return None
     # A block at a time: the phases of a frequency are those of the first of its block, turned by
     # what the steps between add.
-    turned = np.exp(
-        2j * np.pi / (PERIOD.steps * span) * np.outer(np.arange(PERIOD.block_frequencies), times)
-    )
+    turned = np.exp(2j * np.pi / (8 * span) * np.outer(np.arange(PERIOD.block_frequencies), times))
     sums = np.concatenate(
         [
             turned @ np.exp(2j * np.pi * f * times)

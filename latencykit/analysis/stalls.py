@@ -269,7 +269,7 @@ class Trace:
     @cached_property
     def pauses(self) -> tuple[Floats, Floats]:
         """Start and end of the few long times without any request."""
-        begin, end = pauses(self.due, self.end, self.due.size / max(self.span, TINY))
+        begin, end = pauses(self.due, self.end, self.due.size / max(self.span, 1e-9))
         long = end - begin > PAUSE.min_steps * self.step
         return begin[long], end[long]
 
@@ -503,7 +503,7 @@ def _slow_by_themselves(trace: Trace, begin: Floats, end: Floats) -> Flags:
     if number <= TRACE.min_times:
         return few & False
     least = float(length[few].min())
-    rest = np.sort(trace.silences[(trace.silences > 0) & (trace.silences < least * (1 - TINY))])
+    rest = np.sort(trace.silences[(trace.silences > 0) & (trace.silences < least * (1 - 1e-9))])
     beyond = beyond_tail(least, number, rest, np.ones(rest.size)) if rest.size else math.inf
     if beyond >= TRACE.min_decades and number <= TRACE.max_share * trace.due.size:
         return few & False
@@ -574,7 +574,7 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
     spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
     longest, left = np.maximum.reduceat(took, first), ended[first]
     width = np.maximum.reduceat(ended, first) - left
-    others = slow.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
+    others = slow.size / max(trace.span, 1e-9) * np.maximum(width, trace.grain)
     together = slow.size * poisson_at_least(number - 1, others) < TRACE.max_probability
     stopped = (number >= TRACE.min_partial_requests) & together
     stopped &= (width <= TRACE.end_spread_share * spread) & (
@@ -593,12 +593,6 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
 
 LEVELS = (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)
 """Parts of a stall's longest latency above which requests are counted."""
-
-FIFTHS = (0.2, 0.4, 0.6, 0.8)
-"""Of these, where its fifths begin."""
-
-PARTLY, HALF, THROUGHOUT = (LEVELS.index(part) for part in (0.1, 0.5, 0.8))
-"""Positions of those above which a request was slow for a part, half and nearly all of a stall."""
 
 
 @record()
@@ -632,8 +626,6 @@ class LogStallRules:
     min_part_share: float = 0.1
     # of a part that was stopped: fewer could be slow independently
     min_part_requests: float = 50.0
-    # other intervals that show what is usual
-    min_others: int = 3
     # what a stall delayed is answered within that many times its length
     max_lengths: float = 4.0
     # of its length: that soon after a stall latencies are those of its backlog
@@ -839,7 +831,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     short = np.minimum(hole.short, _own_sums(rows.lost, spans))  # a backlog may take longer
     certain = short >= LOG.missing_deviations * hole.noise
     missing = np.where(certain, np.clip(np.rint(short), 0, np.rint(hole.due)), 0)
-    share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
+    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     return Stalls(
         spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
         missing[kept_stalls].astype(np.int64), np.where(stopped, 1.0, share)[kept_stalls], notes,
@@ -854,6 +846,7 @@ class Holes(Value):
     due: Floats  # requests in as long as the longest latency, at the rate outside stalls
     core_due: Floats  # of these, in the intervals that lie wholly within the longest request's life
     core_replies: Floats
+    core: Ints  # number of such intervals
     short: Floats  # by how much the counts fall short of that rate,
     dip: Floats  # by how much they did at most, before a burst made up for it,
     noise: Floats  # and the standard deviation of such sums elsewhere in the run
@@ -919,7 +912,7 @@ def _holes(rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints) ->
     rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
     return Holes(
         due=rate * worst, core_due=rate * _sums(rows.length, within, begun),
-        core_replies=_sums(rows.count, within, begun),
+        core_replies=_sums(rows.count, within, begun), core=begun - within,
         short=total[last] - total[first],
         dip=_Spans(spans.begin, spans.end, first, last).deepest(lost), noise=noise(last - first),
         rest=total[best] - total[first], rest_noise=noise(best - first), quiet=quiet,
@@ -965,7 +958,7 @@ def _beside_a_hole(rows: _Rows, known: Flags) -> Flags:
     requests of `known` intervals are theirs.
     """
     away = np.abs(rows.lost[rows.due > 0])
-    deviation = max(MAD * float(median(away)), LOG.min_deviation) if away.size else math.inf
+    deviation = max(1.4826 * float(median(away)), 0.5) if away.size else math.inf
     first = np.searchsorted(np.maximum.accumulate(rows.stop), rows.start - rows.worst, "right")
     index = np.arange(rows.start.size)
     spans = _Spans(rows.start - rows.worst, rows.stop, np.minimum(first, index), index + 1)
@@ -1030,7 +1023,7 @@ def _spread(
     """
     covered, due = _own_sums(rows.length, spans), rows.rate * spans.duration
     widest = spans.most(rows.length)
-    share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
+    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, 1e-9), 0.0, 1.0)
     even = share >= np.clip(
         LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
     )
@@ -1039,9 +1032,9 @@ def _spread(
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
     others[spans.select(halted | even).positions] = False
     beside = np.zeros_like(above)
-    if others.sum() >= LOG.min_others:
+    if others.sum() >= 3:
         usual_slow = slower[:, others].sum(axis=1)[:, None]
-        beside = usual_slow / max(float(rows.length[others].sum()), TINY) * covered
+        beside = usual_slow / max(float(rows.length[others].sum()), 1e-9) * covered
     even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
     return even, beside, others
 
@@ -1051,13 +1044,14 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> F
 
     So it is for requests that arrive all through a stall.
     """
-    fifths = [LEVELS.index(part) for part in FIFTHS]
-    due = due / (len(FIFTHS) + 1)
+    fifths = [LEVELS.index(part) for part in (0.2, 0.4, 0.6, 0.8)]
     end = np.zeros((1, due.size))
     fill = -np.diff((above - beside)[fifths], axis=0, append=end)
     noise = np.sqrt(np.maximum(-np.diff(beside[fifths], axis=0, append=end), 0.0))
-    enough = (fill >= np.maximum(LOG.even_share * due, LOG.missing_deviations * noise)).all(axis=0)
-    return np.asarray((due >= least) & enough)
+    enough = (fill >= np.maximum(LOG.even_share * 0.2 * due, LOG.missing_deviations * noise)).all(
+        axis=0
+    )
+    return np.asarray((0.2 * due >= least) & enough)
 
 
 def _warm_up(rows: _Rows, begin: Floats, silence: Floats) -> tuple[tuple[str, ...], Flags]:

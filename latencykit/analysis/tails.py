@@ -31,12 +31,19 @@ class TailRules:
     # times the largest ones: beyond that far from the body a tail may become heavier (Pareto 1.5)
     far: float = 20.0
     far_exponent: float = 1.5
+    # next to the largest, whose spread gives the exponent (Hill, 1975)
+    hill_values: float = 40.0
     # the largest values count as independent, up to that many
     max_independent: int = 3
     # silences or requests that show a tail
     min_silences: int = 20
     min_requests: int = 50
-    # decades that remain where slow requests are a mode
+    # of the longest silence: slow requests of that length, more than its connections, are a mode,
+    mode_share: float = 1 / 3
+    # and more than that many slow ones per silence a tail, unless it is that many times the next
+    max_slow: float = 6.0
+    clear_ratio: float = 50.0
+    # decades that remain then
     mode_decades: float = 0.5
     # longest silences among which the largest ratio is looked for
     silences: int = 8
@@ -103,4 +110,12 @@ def tail_decades(least: float, number: int, values: Floats, counts: Floats | Int
     exponent = np.clip(exponent, TAIL.min_exponent, most)
     k = min(number, TAIL.max_independent)
     ways = sum(np.log10((reached - i) / (i + 1)) for i in range(k))
-    return float((k * exponent * np.log10(least / x) - ways).max())
+    far_off = float((k * exponent * np.log10(least / x) - ways).max())
+    # The same from the largest of the others on, with the exponent of the values next to it.
+    near = above < number + min(TAIL.hill_values, TAIL.max_share * total)
+    size, start = float(counts[near].sum()), values[near][:1]
+    logs = float(counts[near] @ np.log(values[near] / start)) if size >= TAIL.min_values else 0.0
+    if not logs > 0 or least <= values[-1]:
+        return far_off
+    hill = min((size - 1) / logs, TAIL.max_exponent)
+    return max(far_off, float(k * hill * np.log10(least / values[-1])))

@@ -299,6 +299,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
         "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
         "full speed, samples": (records, "at_full_speed", _constant(0)),
         "full speed, logs": (records, "_constant_load", _constant(False)),
+        "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
         "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
         "lulls elsewhere, logs": (records, "_lull_in_counts", lambda *given: np.full(given[-1].size, np.inf)),
         "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
