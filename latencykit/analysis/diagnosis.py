@@ -338,7 +338,7 @@ def _finding_text(result: Diagnosis, code: str) -> str:
         "already-corrected": known.get(result.corrected_by or "", ""),
         "lost-to-timeouts": (
             f"{format_items(run.timeouts, 'request')} timed out; "
-            f"{'its latency is' if run.timeouts == 1 else 'their latencies are'} not recorded"
+            f"{'its latency is' if run.timeouts == 1 else 'their latencies are'} not in the data"
         ),
         "dropped": (
             f"{format_items(run.dropped, 'request')} {were(run.dropped)} due and dropped, and "

@@ -78,6 +78,9 @@ def read_stress(source: Source, options: ReadOptions) -> dict[str, Data]:  # noq
         facts["total"][key] = _number(value)
         for operation, own in re.findall(r"(?<![^\s:,\[])([^\s:,\[]++): ?([\d.,]+)", parts):
             facts.setdefault(operation, {})[key] = _number(own.rstrip(","))
+    if "Averages from the middle" in text:  # before 2.1
+        seen = "its closing percentiles are averages of intervals, which no request had"
+        raise source.corrupt(None, seen, "those of the run", "cassandra-stress 2.1 prints them")
     if "latency 99th percentile" not in facts["total"]:
         seen = "the results at the end are missing"
         raise source.corrupt(None, seen, "Results: and its lines", "did the run end?")

@@ -321,7 +321,9 @@ def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: A
 
 def _of_points(points: dict[float, float], good: int, stats: dict[str, float], run: Run) -> Data:
     if not good:
-        return unanswered(run)
+        shown = ", ".join(f"p{p:g} {format_duration(value)}" for p, value in points.items())
+        note = f"no request succeeded: the times printed, {shown}, are of failures"
+        return unanswered(run).with_run(notes=(note,) if shown else ())
     data = data_from_points(points, good, stats, run)
     return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
 

@@ -121,6 +121,8 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
                 stats.setdefault(kind, nanoseconds(facts[spelled], unit))
     if any(name.endswith("PercentileLatency(ms)") for name in facts):
         run = run.with_notes("this version rounds percentiles down to whole milliseconds")
+    if "AverageLatency(ms)" in facts:
+        run = run.with_notes("its mean is that of times rounded down: up to 1 ms too low")
     points = {
         float(match[1] or match[3]): nanoseconds(value, match[2] or "us")
         for name, value in facts.items()
