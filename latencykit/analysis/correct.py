@@ -60,7 +60,7 @@ def fill(
     """Yield the rows, bucket indices and counts to add, in pieces of bounded size."""
     if interval < 1:
         raise InvalidArgumentError(
-            "the expected interval must be at least few step of the values' resolution"
+            "the expected interval must be at least one step of the values' resolution"
         )
     number = fills_of(values, interval)
     if float((number + 1.0) @ counts) >= _MOST:
@@ -79,7 +79,9 @@ def fill(
         piece = np.arange(begin, end)
         few = piece[listed[piece]]
         source, place = ragged(number[few])
-        index = layout.index_of(least[few][source] + place * interval)
+        index = layout.index_of(
+            least[few][source] + place * np.int64(interval)
+        )  # positions have 32 bits in a browser
         yield rows[few][source], index, counts[few][source]
         many = piece[~listed[piece]]
         source, place = ragged(width[many])
@@ -379,5 +381,7 @@ class _FilledPart:
             key, inverse = np.unique(np.concatenate(keys), return_inverse=True)
             counts = np.zeros(key.size, np.int64)
             np.add.at(counts, inverse.reshape(-1), np.concatenate(numbers))
-            indptr = np.searchsorted(key, np.arange(block.rows.size + 1) * layout.slots)
+            indptr = np.searchsorted(
+                key, np.arange(block.rows.size + 1, dtype=np.int64) * layout.slots
+            )
             yield Block(block.rows, indptr.astype(np.int64), key % layout.slots, counts, layout)
