@@ -25,6 +25,9 @@ _LOGIN = r"(?<=://)(?:[^/\s'\"]*|[^/\s:\[]*:(?!\d+\b)(?:(?!//)[^\s'\"]){0,300})@
 _QUERY = r"(://[^\s?#'\"]{0,1000})[?#](?:[^\s'\"]*[^\s'\":;,.)])?"
 
 
+LONGEST_WORD = 256
+"""Characters of a word; a longer one is cut, so that no cell outweighs its table."""
+
 _TERMINAL = "_LATENCYKIT_TERMINAL"  # in the environment: processes that read files know it, too
 
 
@@ -293,3 +296,8 @@ def for_stream(text: str, stream: TextIO) -> str:
     except ValueError:  # closed
         return text
     return wrapped(text, terminal_width()) if read_by_person else text
+
+
+def brief(word: str) -> str:
+    """Return a word of a file, cut with a mark beyond `LONGEST_WORD`."""
+    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"

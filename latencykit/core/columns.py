@@ -9,6 +9,7 @@ import numpy as np
 
 from latencykit._arrays import equal, read_only
 from latencykit._records import record
+from latencykit._text import brief
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from latencykit._typing import AnyArray, Ints
-
-
-LONGEST_WORD = 256
-"""Characters of a word; a longer one is cut, so that no cell outweighs its table."""
-
-
-def brief(word: str) -> str:
-    """Return a word of a file, cut with a mark beyond `LONGEST_WORD`."""
-    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
 @record(eq=False)

@@ -28,12 +28,11 @@ import numpy as np
 
 from latencykit._arrays import as_positions
 from latencykit._limits import Limits, in_force
-from latencykit._text import printable
+from latencykit._text import LONGEST_WORD, printable
 from latencykit._threads import in_order, jobs
 from latencykit.core import is_samples, kernel
 from latencykit.core.blocks import Block, MemoryPart, TotalsFold, blocks_by_layout
 from latencykit.core.buckets import COST, CellBuckets, HdrBuckets, cost, on_grid, widest
-from latencykit.core.columns import LONGEST_WORD
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, shifted
 from latencykit.core.quantiles import median
 from latencykit.core.run import PROVENANCE, Run, UnitFrom

@@ -14,7 +14,6 @@ from latencykit._limits import check_series
 from latencykit._records import record
 from latencykit._text import without_secrets
 from latencykit.core.blocks import MemoryPart
-from latencykit.core.columns import Words
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import reporting, shown_parts
 from latencykit.errors import InvalidArgumentError, LatencyKitError
@@ -160,6 +159,8 @@ def in_memory(
     log: HistogramLog, blocks: Sequence[Block], whole: Histogram | None = None
 ) -> HistogramLog:
     """Return a log whose intervals are these blocks."""
+    from latencykit.core.columns import Words
+
     tags = Words.of(interval_tags(log)).sorted()
     return HistogramLog(
         log.starts,

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import did_you_mean, natural_key, option, printable, without_login
+from latencykit._text import brief, did_you_mean, natural_key, option, printable, without_login
 from latencykit.core import is_samples, is_summary
-from latencykit.core.columns import brief
 from latencykit.core.histogram_log import HistogramLog, relabelled
 from latencykit.core.run import TOTAL, Measure, Run, series_named
 from latencykit.errors import (
@@ -29,7 +28,6 @@ from latencykit.errors import (
     UnknownFormatError,
 )
 from latencykit.io import registry
-from latencykit.io.build import distinct
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.sanity_checks import settled, too_long
 from latencykit.io.source import (
@@ -391,6 +389,10 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
 
 def _briefly_named(series: Mapping[str, Data]) -> dict[str, Data]:
     """The series, with long names cut as other words are."""
+    if all(brief(name) == name for name in series):
+        return dict(series)
+    from latencykit.io.build import distinct
+
     named: dict[str, Data] = {}
     for name, data in series.items():
         named[distinct(brief(name), named)] = data

@@ -73,7 +73,7 @@ def test_everyday_commands_do_not_load_what_takes_long(command, path, more, tmp_
     ("words", "most"),
     [
         (["chart", "--help"], 13),
-        (["chart", str(CTRLZ), "-o", "x.png"], 47),
+        (["chart", str(CTRLZ), "-o", "x.png"], 48),
         (["diagnose", str(CTRLZ)], 62),
     ],
     ids=["help", "chart", "diagnose"],

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.columns import LONGEST_WORD, Words, brief
+from latencykit._text import LONGEST_WORD, brief
+from latencykit.core.columns import Words
 from latencykit.core.samples import OUTCOMES
 from latencykit.io.gob import _message as gob_message
 from tests.conftest import DATA
