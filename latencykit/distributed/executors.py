@@ -348,7 +348,8 @@ def dask_executor(address: str) -> Iterator[Executor]:
         distributed: Any = importlib.import_module("distributed")
     except ImportError as missing:
         raise MissingPackageError("distributed", "Dask", "cluster") from missing
-    for name in ("distributed", "tornado", "asyncio"):  # one line of ours says what went wrong
+    # One line of ours says what went wrong; the client has a level of its own.
+    for name in ("distributed", "distributed.client", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)

@@ -70,7 +70,6 @@ COMMANDS = {
         sys.executable, "-P", "simulated.py", "{rate}", "{duration}", "{out.csv}",
     ],
     "processes": ["-q", "summary", "--merge", "--jobs", "2", "many/*.hlog"],
-    "cluster": ["-q", "summary", "--dask", "local", "--jobs", "2", "run.hlog"],
     "lab": ["lab", "lessons"],
     "chart": ["chart", "run.hlog", "-o", "a.png"],
     "report": ["report", "run.hlog", "-o", "a.html"],
