@@ -389,7 +389,7 @@ def _limit(text: str) -> LimitEvidence:
 
 
 def _allowed(text: str) -> PairEvidence:
-    match = re.fullmatch(r"\s*\+?\s*(\d+(?:\.\d*)?)\s*%\s*p(\d+(?:\.\d*)?)\s*", text)
+    match = re.fullmatch(r"\+?\s*(\d+(?:\.\d*)?)\s*%\s*p(\d+(?:\.\d*)?)", text.strip())
     if not match or not 0 < float(match[2]) < 100:
         raise InvalidArgumentError(f"{text!r} is not an allowed change, such as '+20% p95'")
     return PairEvidence(float(match[2]), float(match[1]) / 100)

@@ -30,6 +30,8 @@ _WAIT = 1.0  # seconds
 _CALIBRATION = 10.0  # of wrk2, which are not in its run's length
 _PIPELINING = ("redis-benchmark", "h2load", "memtier_benchmark")
 """Tools that may send several requests at once on each connection."""
+_LATEST = ("NoSQLBench",)
+"""Tools whose mean is of the whole run, and whose percentiles are of its latest requests."""
 
 
 def last_place(value: float, grain: float) -> float:
@@ -101,7 +103,7 @@ def _mean_and_percentiles(
     Tools choose the request of a percentile in different ways, which are up to two apart.
     """
     mean, top = stats.get("mean", 0.0), stats.get("max", math.inf)
-    if not (points and mean and count):
+    if not (points and mean and count) or run.tool in _LATEST:
         return None
     grain, apart = min(NANOSECONDS.get(run.unit, 1.0), GRAIN), 2 / count
     shares = [p / 100 for p in sorted(points)]

@@ -107,7 +107,8 @@ def without_bars(lines: list[str]) -> list[str]:
 
     Its other lines are blank, so that numbers of lines stay what they were.
     """
-    if not any(re.match(r"\s*\|?[ :|-]*--[ :|-]*$", line) and "|" in line for line in lines[:20]):
+    rules = ({"|", "-"} <= set(line.strip()) <= set(" :|-") for line in lines[:20] if "--" in line)
+    if not any(rules):
         return lines
     cells = ([cell.strip(" `*") for cell in line.strip().strip("|").split("|")] for line in lines)
     return [
@@ -233,7 +234,7 @@ def sniff_numbers(head: Head) -> Confidence:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the rows, a chunk at a time."""
     if without_bars(source.head.lines) is not source.head.lines:
-        text = "\n".join(without_bars(source.text().split("\n")))
+        text = "\n".join(without_bars(source.text().splitlines()))
         return read(DocumentSource(source, text.encode("utf-8", "surrogateescape"), 0), options)
     dialect = dialect_of(source.head)
     if dialect is None or not dialect.rows:

@@ -225,8 +225,8 @@ def hint_of(lines: Sequence[str]) -> str:
         return f"it has a {seen}, but no latency; {option('pattern')} states where one is"
     pattern, at = "^", 0
     for name, match in sorted(found.items(), key=lambda part: part[1].start()):
-        label = re.search(r"[^\s\d'(]*[^\w\s']*[ \t]*$", line[at : match.start()])
-        before = re.sub(r"(?:\\ )+", " +", re.escape(label[0])) if label and at else ""
+        label = _ending(line[at : match.start()], r"[ \t]*[^\w\s']*[^\s\d'(]*")
+        before = re.sub(r"(?:\\ )+", " +", re.escape(label)) if at else ""
         cell = _CELLS.get(name, match.re.pattern)
         pattern += f"{'.*?' if match.start() else ''}{before}(?P<{name}>{cell})"
         at = match.end()
@@ -234,16 +234,23 @@ def hint_of(lines: Sequence[str]) -> str:
     return f"it has a {seen}: try {option('pattern')} '{pattern}'{unit}"
 
 
+def _ending(text: str, backwards: str) -> str:
+    """The end of a text that a pattern, written backwards, matches; `$` would try every start."""
+    match = re.match(backwards, text[::-1])
+    return match[0][::-1] if match else ""
+
+
 def _parts_of(line: str) -> dict[str, re.Match[str]]:
     """What of a line is recognised; of several durations, that of a latency's name, or the last."""
     found = {}
     for name, like in _PARTS:
         matches = list(re.finditer(like, line))
-        labels = [re.search(r"([\w.-]*)[=: \"]*$", line[: match.start()]) for match in matches]
+        ends = [line[: match.start()].rstrip('=: "') for match in matches]
+        labels = [_ending(end, r"[\w.-]*") for end in ends]
         named = [
             match
             for match, label in zip(matches, labels, strict=True)
-            if label and label[1] and name == "latency" and latency_columns([label[1]])[0]
+            if label and name == "latency" and latency_columns([label])[0]
         ]
         if matches and name not in found:
             found[name] = named[0] if named else matches[-1 if name == "latency" else 0]
@@ -255,7 +262,7 @@ def _parts_of(line: str) -> dict[str, re.Match[str]]:
 
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?"
 TRAEFIK = (
-    r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<method>[A-Z]+) (?P<path>\S+)[^"\n]*" '
+    r'^[^\[\n]{0,300}\[(?P<start>[^\]\n]+)\] "(?P<method>[A-Z]+) (?P<path>(?>\S+)) [^"\n]*" '
     r'(?P<status>\d{3}) (?P<size>\d+|-) "[^"\n]*" "[^"\n]*" \d+ "[^"\n]*" "[^"\n]*" '
     r"(?P<latency>(?:\d+m)?[\d.]+[nuµm]?s)[ \t]*$"
 )
