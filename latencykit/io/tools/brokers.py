@@ -63,7 +63,7 @@ def read_intervals(source: Source, options: ReadOptions) -> Series:  # noqa: ARG
     rows = _INTERVAL.findall(plain(source.text()))
     totals = [row for row in rows if row[3]]
     for number, (count, mean, top, cells) in enumerate(totals or rows, 1):
-        points = {float(p): value for value, p in re.findall(r"([\d.]+) ms ([\d.]+)th", cells)}
+        points = {float(p): value for value, p in re.findall(r", ([\d.]++) ms ([\d.]++)th", cells)}
         name = f"{'run' if totals else 'interval'} {number}"
         yield name, data_from_points(points, int(count), {"mean": mean, "max": top}, run, "ms")
 
