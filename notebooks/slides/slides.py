@@ -54,7 +54,7 @@ def slides_html(notebook: JSONObject, controls: str = "") -> str:
         if kind == "skip":
             continue
         source = "".join(cell["source"])
-        if source.startswith("# "):
+        if cell["cell_type"] == "markdown" and source.startswith("# "):
             title = source.partition("\n")[0].removeprefix("# ")
         if kind in ("slide", "subslide") or not slides:
             slides.append([])

@@ -123,7 +123,8 @@ def test_a_selection_reads_as_the_summary_of_its_span(
                 seen, said = rows[name].get(column, ""), cells.get(column, "")
                 assert said or kind == "summary"
                 assert seen.strip("()") == said.strip("()"), (name, column, span)
-                assert seen.startswith("(") == said.startswith("("), (name, column, span)
+                # The page has wider time bins than the file, and claims no more than they show.
+                assert seen.startswith("(") >= said.startswith("("), (name, column, span)
     assert page.complaints == []
 
 
