@@ -818,7 +818,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
 
     silence = np.where(silent | (spans.sums(late) > 0), spans.duration, 0.0)
     notes, warm = _warm_up(rows, spans.begin, silence)
-    # What follows closely and is no longer is the backlog that drains.
+    # What follows closely and lasts no longer is the backlog that drains.
     before = np.concatenate(([-np.inf], right[:-1]))
     longer = np.concatenate(([np.inf], spans.duration[:-1])) >= spans.duration
     near = spans.begin - before <= LOG.backlog_share * spans.duration + rows.nominal
