@@ -464,6 +464,7 @@ def command_line(path: Path, number: int) -> None:
         assert said.count("\n") == 1, f"{command}: {said!r}"
         assert not out.getvalue(), f"{command}: output beside an error"
         assert "is a bug in the reader" not in said, said
+        assert "out of memory" not in said, said
     elif "json" in options:
         json.loads(out.getvalue(), parse_constant=_no_number)
 
