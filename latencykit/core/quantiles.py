@@ -148,18 +148,6 @@ def poisson_at_most(k: int, mean: float) -> float:
         return min(1.0, math.exp(last + top + math.log(float(np.exp(sums - top).sum()))))
 
 
-@lru_cache(maxsize=64)  # asked for every series with the same numbers
-def poisson_mean(k: int, probability: float) -> float:
-    """Return the mean m at which P(Poisson(m) ≤ k) falls to a probability."""
-    low, high = 0.0, k + 1.0
-    while poisson_at_most(k, high) > probability:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if poisson_at_most(k, middle) > probability else (low, middle)
-    return high
-
-
 @lru_cache(maxsize=64)
 def normal_quantile(probability: float) -> float:
     """Return the normal quantile without scipy."""

@@ -3,9 +3,9 @@
 ``percentiles``, ``timeline``, ``heatmap``, ``density``, ``ccdf`` and ``dashboard`` take a data
 type, a path, or a mapping of label to these; ``fan_out`` takes one, ``compare`` two sides, and
 ``load_curve`` runs at different loads; ``diagnosis``, ``explanation``, ``coincidence``, ``ctrlz``
-and ``sweep`` a result; ``stall_strip`` samples. Each is imported, and matplotlib with it, when it
-is first used. This is the only package that imports matplotlib. ``import latencykit.plot`` after
-matplotlib, or the first chart, makes ``ax.set_xscale("percentile")`` known.
+and ``sweep`` a result. Each is imported, and matplotlib with it, when it is first used. This is
+the only package that imports matplotlib. ``import latencykit.plot`` after matplotlib, or the first
+chart, makes ``ax.set_xscale("percentile")`` known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from latencykit.plot.load_chart import sweep as sweep
     from latencykit.plot.percentile_chart import ccdf as ccdf
     from latencykit.plot.percentile_chart import percentiles as percentiles
-    from latencykit.plot.timeline_chart import stall_strip as stall_strip
     from latencykit.plot.timeline_chart import timeline as timeline
 
 _MODULE_OF = {
@@ -44,7 +43,6 @@ _MODULE_OF = {
     "heatmap": "heatmap_chart",
     "load_curve": "load_chart",
     "percentiles": "percentile_chart",
-    "stall_strip": "timeline_chart",
     "sweep": "load_chart",
     "timeline": "timeline_chart",
 }

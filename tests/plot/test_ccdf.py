@@ -8,7 +8,6 @@ import pytest
 import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError
-from tests.plot.conftest import assert_tidy, drawn, legend_words, words_of
 
 
 def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
@@ -51,16 +50,6 @@ def test_limits_are_points_at_the_share_that_they_allow(ax, raw):
     (point,) = [line for line in ax.get_lines() if line.get_label() == "_slo"]
     assert point.get_xdata() == [1e7]
     assert point.get_ydata() == [pytest.approx(0.01)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
-def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
-    for data in (raw, pair, twelve):
-        figure = drawn(plot.ccdf, data, *size)
-        assert any("max" in word for word in words_of(figure))
-        assert_tidy(figure)
-    assert len(legend_words(figure)) == 12
 
 
 def test_a_summary_has_no_tail(ax):

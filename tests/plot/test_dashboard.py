@@ -9,17 +9,6 @@ from latencykit import plot
 from latencykit.plot.style import RED
 from tests.plot.conftest import assert_tidy, drawn, words_of
 
-SIZES = [(800, 640), (1000, 780), (1600, 1000)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-def test_texts_are_tidy_at_every_size(raw, twelve_logs, twelve, size):
-    few = {label: twelve_logs[label] for label in list(twelve_logs)[:3]}
-    every = (raw, raw.histogram(), few, twelve_logs, twelve)
-    for data in every if size == min(SIZES) else every[SIZES.index(size) % 2 :: 2]:
-        assert_tidy(drawn(plot.dashboard, data, *size))
-
 
 @pytest.mark.slow
 def test_one_series_has_its_numbers_beside_the_curve(raw):

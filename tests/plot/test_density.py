@@ -9,7 +9,7 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError
 from latencykit.plot.density_chart import shares
-from tests.plot.conftest import assert_tidy, drawn, words_of
+from tests.plot.conftest import drawn, words_of
 
 
 def test_shares_add_up_to_one(raw):
@@ -80,13 +80,6 @@ def test_nothing_but_zeros_stands_at_0(kind):
         ):
             at = np.asarray(line.get_xdata(), dtype=float)
             assert (at[np.isfinite(at)] > 0).all(), line.get_label()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(800, 450), (1600, 900)])
-def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
-    for data in (raw, pair, twelve):
-        assert_tidy(drawn(plot.density, data, *size))
 
 
 def test_limits_are_upright_lines(ax, raw):

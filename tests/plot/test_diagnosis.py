@@ -1,4 +1,4 @@
-"""The picture of a diagnosis, and the stall strip: what stands where."""
+"""The picture of a diagnosis: what stands where."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from matplotlib.collections import LineCollection
 
 import latencykit as lk
 from latencykit import plot
 from latencykit.cli import cli
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import InvalidArgumentError
 from latencykit.io.hlog import write_hlog
 from latencykit.plot.files import figure_of, save
 from latencykit.plot.style import BLUE, RED
@@ -78,42 +77,6 @@ def test_sources_without_time_have_curves_alone(tmp_path: Path) -> None:
         tmp_path / "x.svg",
     )
     assert (tmp_path / "x.svg").stat().st_size > 5000
-
-
-def test_each_request_rises_while_it_waits() -> None:
-    ax = figure_of(plot.stall_strip, PACED).axes[0]
-    segments = np.concatenate(
-        [one.get_segments() for one in ax.collections if isinstance(one, LineCollection)]
-    )
-    assert len(segments) == len(PACED)
-    rise = (segments[:, 1] - segments[:, 0]).T
-    assert rise[0] * 1e9 == pytest.approx(rise[1]), "as long as it is high"
-    assert rise[1].max() == pytest.approx(6e9, rel=0.01)
-    assert [round(span.get_x()) for span in ax.patches] == [7]
-
-
-def test_long_runs_keep_what_waited() -> None:
-    rows = (
-        figure_of(plot.stall_strip, {"paced": PACED, "open": OPEN}, max_lines=100)
-        .axes[0]
-        .child_axes
-    )
-    counts = [
-        sum(len(one.get_segments()) for one in row.collections if isinstance(one, LineCollection))
-        for row in rows
-    ]
-    assert counts == [100, 100]
-    tops = [
-        max(
-            np.max(one.get_segments()) for one in row.collections if isinstance(one, LineCollection)
-        )
-        for row in rows
-    ]
-    assert tops == pytest.approx([6e9, 6e9], rel=0.01)
-    with pytest.raises(DataNotAvailableError, match="start times"):
-        figure_of(plot.stall_strip, PACED.histogram())
-    with pytest.raises(InvalidArgumentError):
-        figure_of(plot.stall_strip, PACED, max_lines=0)
 
 
 def test_the_commands(tmp_path: Path) -> None:

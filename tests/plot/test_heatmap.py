@@ -103,15 +103,6 @@ def test_the_image_shows_each_cell_where_it_lies(raw):
     assert pixels[int(y - lower), int(x - left), 3] == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
-def test_texts_are_tidy_at_every_size(raw, size):
-    for share in (True, False):
-        figure = drawn(plot.heatmap, raw, *size, share=share)
-        assert "max 6 s" in words_of(figure)
-        assert_tidy(figure)
-
-
 @pytest.mark.parametrize(
     ("later", "label", "columns"),
     [

@@ -40,19 +40,6 @@ def test_the_maximum_and_the_limit_of_trust_are_said(raw):
     assert any(word.startswith("6,852 requests in 21 s") for word in words)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
-def test_texts_are_tidy_at_every_size(raw, pair, twelve, size):
-    slo = [(90, 1e6), (99, 1e7), (99.9, 1e8)]
-    for data, options in (
-        (raw, {}),
-        (pair, {"slo": slo, "confidence": 0.95}),
-        (twelve, {}),
-        (pair, {"log": False}),
-    ):
-        assert_tidy(drawn(plot.percentiles, data, *size, **options))
-
-
 def test_labels_stand_inside_the_axes_and_on_no_curve(pair):
     from latencykit.plot.label_layout import LineLabels, points_of
 

@@ -15,6 +15,7 @@ from latencykit import plot
 from latencykit.plot.files import save
 from latencykit.plot.label_layout import Heading
 from tests.conftest import DATA
+from tests.plot.conftest import assert_tidy, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,13 +38,6 @@ def load_curve() -> Any:
     return lk.load_curve(runs, "99=20ms")
 
 
-@functools.cache
-def stalled() -> lk.Samples:
-    """A closed loop of one request every 10 ms, stopped for two of ten seconds."""
-    start = np.concatenate((np.arange(400), np.arange(600, 1000))) * 10_000_000
-    return lk.Samples(start=start, duration=np.where(start == 3_990_000_000, 2e9, 3e6))
-
-
 LOG, DUE = (lk.read(CTRLZ / f"{name}.hlog") for name in ("uncorrected", "corrected"))
 compared = functools.cache(lambda: lk.compare(LOG, DUE))
 diagnosed = functools.cache(lambda: lk.diagnose(LOG))
@@ -57,7 +51,6 @@ CHARTS: dict[str, Callable[..., Any]] = {
     "compare": lambda ax: plot.compare(compared(), ax=ax),
     "diagnosis": lambda ax: plot.diagnosis(diagnosed(), ax=ax),
     "dashboard": lambda ax: plot.dashboard(LOG, ax=ax),
-    "stall_strip": lambda ax: plot.stall_strip(stalled(), ax=ax),
     "load_curve": lambda ax: plot.load_curve(load_curve(), ax=ax),
 }
 
@@ -98,6 +91,25 @@ def test_nothing_is_cut_and_nothing_collides(names: tuple[str, ...]) -> None:
             wide = min(box.x1, own.x1) - max(box.x0, own.x0)
             high = min(box.y1, own.y1) - max(box.y0, own.y0)
             assert other is ax or wide < 2 or high < 2, (text.get_text(), beside.get_text())
+
+
+@pytest.mark.parametrize("size", [(500, 320), (800, 450), (1600, 900)])
+@pytest.mark.parametrize(
+    "name", ["percentiles", "timeline", "heatmap", "density", "ccdf", "dashboard"]
+)
+def test_texts_are_tidy_at_every_size(name, size, raw, pair, twelve, twelve_logs):
+    few = {label: twelve_logs[label] for label in list(twelve_logs)[:3]}
+    limits = {"slo": [(90, 1e6), (99, 1e7), (99.9, 1e8)], "confidence": 0.95}
+    cases = {
+        "percentiles": [(raw, {}), (pair, limits), (twelve, {}), (pair, {"log": False})],
+        "timeline": [(raw, {}), (few, {}), (twelve_logs, {})],
+        "heatmap": [(raw, {"share": True}), (raw, {"share": False})],
+        "dashboard": [(raw, {}), (raw.histogram(), {}), (few, {}), (twelve_logs, {}), (twelve, {})],
+    }
+    least = {"dashboard": (800, 640), "density": (800, 450)}.get(name, (0, 0))
+    width, height = np.maximum(size, least).tolist()
+    for data, options in cases.get(name, [(raw, {}), (pair, {}), (twelve, {})]):
+        assert_tidy(drawn(getattr(plot, name), data, width, height, **options))
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])

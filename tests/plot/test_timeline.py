@@ -167,14 +167,6 @@ def test_labels_of_many_stalls_never_meet():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(800, 450), (1600, 900), (500, 320)])
-def test_texts_are_tidy_at_every_size(raw, twelve_logs, size):
-    two = {label: twelve_logs[label] for label in list(twelve_logs)[:2]}
-    for data in (raw, two, twelve_logs):
-        assert_tidy(drawn(plot.timeline, data, *size))
-
-
-@pytest.mark.slow
 def test_many_series_share_one_line_of_maxima(twelve_logs):
     figure = drawn(plot.timeline, twelve_logs)
     assert legend_words(figure)[0] == "max of all"
