@@ -532,6 +532,7 @@ class HlogWriter:
         self, stream: IO[bytes], start: float | None, unit: str = "ns", comments: Iterable[str] = ()
     ) -> None:
         self._stream, self._start, self._unit, self._comments = stream, start, unit, tuple(comments)
+        self._empty: dict[HdrBuckets, bytes] = {}  # payloads: one late request, a million of them
 
     def header(self) -> None:
         """Write the comments, the version, StartTime, BaseTime and the legend."""
@@ -571,7 +572,11 @@ class HlogWriter:
         high = float(buckets.high(index[-1])) if index.size else 0.0
         from latencykit.hdr.write import encode
 
-        payload = encode(buckets, index, counts, double=buckets.scale != 1.0)
+        payload = b"" if index.size else self._empty.get(buckets, b"")
+        if not payload:
+            payload = encode(buckets, index, counts, double=buckets.scale != 1.0)
+        if not index.size:
+            self._empty[buckets] = payload
         front = f"Tag={tag}," if tag else ""
         line = f"{front}{start:.3f},{length:.3f},{high / 1e6:.3f},".encode(
             "utf-8", "surrogateescape"
@@ -651,22 +656,17 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
             if width > widest_yet:
                 widest_yet = width
                 writer.comment(cost(width, low, high, log.unit))
+        layout = block.buckets.grid if isinstance(block.buckets, CellBuckets) else block.buckets
+        stored = HdrBuckets(layout.digits, layout.lowest, layout.scale / factor)
         for k, row in enumerate(block.rows.tolist()):
             entries = slice(int(block.indptr[k]), int(block.indptr[k + 1]))
-            layout, index, counts = on_grid(
-                block.buckets, block.index[entries], block.counts[entries]
-            )
-            assert isinstance(layout, HdrBuckets)
+            _, index, counts = on_grid(block.buckets, block.index[entries], block.counts[entries])
             if not layout.reaches(index):
                 raise InvalidArgumentError(
                     "an .hlog cannot contain values that differ by more than 2**63 in one "
                     "interval; write shorter intervals, or .csv, .json or .parquet"
                 )
-            waiting[row] = (
-                HdrBuckets(layout.digits, layout.lowest, layout.scale / factor),
-                index,
-                counts,
-            )
+            waiting[row] = stored, index, counts
         while following in waiting:
             writer.interval(
                 float(log.starts[following]),
