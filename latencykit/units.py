@@ -23,9 +23,11 @@ NANOSECONDS: dict[str, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 """Nanoseconds per unit of stored values; ``none`` (a bare number) has none."""
 
 _SPELLINGS = {
-    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), NANOSECONDS["ns"]),
-    **dict.fromkeys(("us", "usec", "µs", "μs", "microsecond", "microseconds"), NANOSECONDS["us"]),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), NANOSECONDS["ms"]),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"), NANOSECONDS["ns"]),
+    **dict.fromkeys(
+        ("us", "usec", "usecs", "µs", "μs", "microsecond", "microseconds"), NANOSECONDS["us"]
+    ),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), NANOSECONDS["ms"]),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), NANOSECONDS["s"]),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60000000000.0),
     **dict.fromkeys(("h", "hr", "hour", "hours"), 3600000000000.0),

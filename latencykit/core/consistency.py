@@ -28,8 +28,11 @@ _SLACK = 1.1  # of the run: replies are awaited for a little, and tools round it
 _BUSY = 1.25  # of the time of all connections: tools count a little differently what they time
 _WAIT = 1.0  # seconds
 _CALIBRATION = 10.0  # of wrk2, which are not in its run's length
-_PIPELINING = ("redis-benchmark", "h2load", "memtier_benchmark")
-"""Tools that may send several requests at once on each connection."""
+_IN_FLIGHT = {
+    "redis-benchmark": math.inf, "h2load": math.inf, "memtier_benchmark": math.inf,
+    "Nighthawk": math.inf, "k6": 20,
+}  # fmt: skip
+"""Requests that a tool may have under way per connection: pipelines, streams, http.batch of k6."""
 _LATEST = ("NoSQLBench",)
 """Tools whose mean is of the whole run, and whose percentiles are of its latest requests."""
 
@@ -84,11 +87,12 @@ def _longer_than_run(stats: Mapping[str, float], run: Run) -> str | None:
 def busy(stats: Mapping[str, float], count: int, run: Run, slack: float = _BUSY) -> str | None:
     """Return that the requests took longer in all than their connections had; None if they fit.
 
-    Tools that send several requests at once per connection are left out.
+    Tools that may send any number of requests at once per connection are left out.
     """
     mean, length, number = stats.get("mean", 0.0), run.duration or 0.0, run.connections or 0
+    most = slack * number * length * _IN_FLIGHT.get(run.tool or "", 1)
     least = mean - last_place(mean, min(NANOSECONDS.get(run.unit, 1.0), GRAIN))
-    if run.tool in _PIPELINING or not 0 < slack * number * length < count * least / 1e9:
+    if not 0 < most < count * least / 1e9:
         return None
     each, whole = format_duration(mean), format_duration(length * 1e9)
     on = format_items(number, "connection")

@@ -127,7 +127,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         asked += [(_sniffed(entry, source, broken), entry) for entry in others]
     if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
         asked += [(_sniffed(entry, source, broken), entry) for entry in registry.last_resort()]
-        if not asked[-1][0] and _unquoted(source, set(), Confidence.GENERIC):
+        if not any(level for level, _ in asked) and _unquoted(source, set(), Confidence.GENERIC):
             return detect(source)
     best = max(confidence for confidence, _ in asked)
     claims = {entry.name: confidence for confidence, entry in asked if confidence}
@@ -158,7 +158,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
 
         if has_header_alone(source.head):
             return detect(source, "csv")  # its reader reports the missing rows
-        from latencykit.io.tools.log_lines import hint_of
+        from latencykit.io.tools.request_lines import hint_of
 
         hint = hint_of(source.head.lines)
         seen = f"this input (it begins '{printable(first, 300) if hint else start}')"

@@ -95,8 +95,8 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"metrics"', '"results"', "metric_name,", '"metric":', "_duration", " complete and ",
     ),
     "tools.log_lines": (
-        '] "', "[gin]", "completed ", "duration: ", "service=", "http/", '"- - -', "[conn",
-        "#fields:",
+        '] "', "[gin]", "completed ", "sent ", "chunked ", "query_time:", "duration: ",
+        "service=", "http/", '"- - -', "[conn", "#fields:",
     ),
     "tools.llm": (
         '"mean_ttft_ms"', '"num_prompts"', '"benchmarks"', '"random_range_ratio"', '"metadata"',
@@ -166,7 +166,9 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
     "raw": ("par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04"),
-    "percentile_lines": (),  # the last of all, see `last_resort`
+    # the last of all, see `last_resort`
+    "tools.request_lines": (),
+    "percentile_lines": (),
 }  # fmt: skip
 
 
@@ -184,7 +186,7 @@ def candidates(head: Head) -> Iterator[Format]:
     magic = next((magic for magic in _MAGICS if head.data.startswith(magic)), b"")
     if magic:
         everything, first, text = False, "", magic.decode().lower()
-    for module, marks in itertools.islice(_MARKS.items(), 1, len(_MARKS) - 1):
+    for module, marks in itertools.islice(_MARKS.items(), 1, len(_MARKS) - 2):
         if everything or any(
             re.match(mark, first) if mark.startswith("^") else mark in text for mark in marks
         ):
@@ -198,8 +200,8 @@ def generic_formats() -> tuple[Format, ...]:
 
 
 def last_resort() -> tuple[Format, ...]:
-    """Return the format that is asked when no other knows an input."""
-    return _formats_in("percentile_lines")
+    """Return the formats that are asked when no other knows an input."""
+    return _formats_in("tools.request_lines") + _formats_in("percentile_lines")
 
 
 @cache

@@ -257,8 +257,9 @@ def _contradicted(data: Data) -> tuple[str, ...]:
         known = data.stats if is_summary(data) else data.reported_stats
         filled = run.corrected == "tool" and busy(known, data.count or 0, run, 1.0)
         if filled:
+            scripted = " (or its script sends several at once)" if run.tool == "wrk" else ""
             run = run.with_notes(
-                f"{filled}: the tool's correction added some; do not correct again"
+                f"{filled}: the tool's correction added some{scripted}; do not correct again"
             )
         if (seen := contradiction(data)) is not None and seen not in run.notes:
             return seen, *run.notes

@@ -274,6 +274,12 @@ def _latencies(
         what = f"several columns may be the latency: {names}"
         if not fitting:
             what = "no column is named as a latency"
+        hint = ""
+        if not fitting and columns[0] == "1":  # without a header: a log, perhaps
+            from latencykit.io.tools.request_lines import hint_of
+
+            hint = hint_of(source.head.lines)
+            what = f"{what} in {printable(source.head.lines[0], 300)!r}; {hint}" if hint else what
         raise InvalidArgumentError(
             f"{source.shown}: {what}; {_listed(columns)}; name one with --column (column=)"
         )

@@ -202,9 +202,12 @@ def sniff_csv(head: Head) -> Confidence:
         kind = "moment" if bounds else "span"
         if not any(kind_of(sample[part.column]) == kind for part in bounds or names):
             return Confidence.NO
-    # Words in rows and none above them: ``p99: 1234 us``.
-    if dialect.sep == " " and not dialect.header and percentile_lines.sniff(head):
-        return Confidence.NO
+    if not dialect.header:  # words in rows and none above them
+        from latencykit.io.tools import request_lines
+
+        report = dialect.sep == " " and percentile_lines.sniff(head)  # ``p99: 1234 us``
+        if report or request_lines.sniff(head):  # ``GET / 200 4 ms``
+            return Confidence.NO
     return Confidence.GENERIC
 
 

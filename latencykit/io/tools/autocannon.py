@@ -64,8 +64,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         corrected="tool" if filled else "unknown" if counted is None else "none",
         unit_from="format", start=epoch_seconds(record.get("start")),
         duration=record.get("duration") or None, achieved=requests.get("average") or None,
-        connections=record.get("connections"), failed=max(errors - late, 0) + refused,
-        timeouts=late, notes=(_WHOLE, *mixed_note(refused)),
+        # a pipeline has several requests under way per connection
+        connections=record.get("connections") if record.get("pipelining", 1) == 1 else None,
+        failed=max(errors - late, 0) + refused, timeouts=late, notes=(_WHOLE, *mixed_note(refused)),
     )  # fmt: skip
     if filled:
         numbers = f"{format_count(counted)} latencies for {format_count(replies)} replies"
@@ -168,7 +169,7 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
     run = Run(
         tool="autocannon", loop="closed", measure="service", corrected="unknown", unit="ms",
         duration=float(total[3]) if total else None, achieved=rate,
-        connections=fact(text, r"^(\d+) connections", int),
+        connections=fact(text, r"^(\d+) connections?(?! with)\b", int),
         failed=max(failures - late, 0) + refused, timeouts=late, notes=tuple(notes),
     )  # fmt: skip
     return run, count

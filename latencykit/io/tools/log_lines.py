@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._records import record
-from latencykit._text import format_items, option, printable
+from latencykit._text import format_items, printable
 from latencykit.core.columns import Words, coded
 from latencykit.errors import InvalidArgumentError
 from latencykit.io.raw.build_samples import gathered
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Groups = dict[str, int]
 
 _SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
-_ESCAPES = re.compile(r"\x1b\[[\d;]*m")  # colours of a terminal
+ESCAPES = re.compile(r"\x1b\[[\d;]*m")  # colours of a terminal
 _SAMPLE = 400  # lines
 
 
@@ -62,15 +62,17 @@ class Log:
 
     def sniff(self, head: Head) -> Confidence:
         """Recognise a log by its first lines."""
-        return certain(re.search(self.pattern, _ESCAPES.sub("", head.text), re.MULTILINE))
+        return certain(re.search(self.pattern, ESCAPES.sub("", head.text), re.MULTILINE))
 
     def __call__(self, source: Source, options: ReadOptions) -> dict[str, Data]:
         """Read every line that matches."""
         pattern = _compiled(self.pattern)
-        rows = _rows(pattern, "\n".join(source.head.lines))[:_SAMPLE]
+        rows = rows_of(pattern, "\n".join(source.head.lines))[:_SAMPLE]
         if not rows:
             line = next((line for line in source.head.lines if line.strip()), "")
             seen = f"the pattern matches no line, such as {printable(line, 200)!r}"
+            from latencykit.io.tools.request_lines import hint_of
+
             raise source.corrupt(1, seen, "the lines of requests", hint_of([line]))
         first = self._table(pattern, rows).columns
         kept = {name: cells for name, cells in first.items() if coded(cells)[1] != [""]}
@@ -96,7 +98,7 @@ class Log:
         """The rows of each chunk; in the end, a note on the lines that are none."""
         others = done = 0
         for _, text in _texts(source):
-            rows = _rows(pattern, text)
+            rows = rows_of(pattern, text)
             others += sum(map(bool, map(str.strip, text.split("\n")))) - len(rows)
             if rows:
                 yield Table(self._table(pattern, rows).columns, done)
@@ -109,6 +111,9 @@ class Log:
         columns = {}
         for name, cells in zip(pattern.groupindex, zip(*rows, strict=True), strict=True):
             words = Words.of([cell or "" for cell in cells])
+            if name in ("start", "end"):  # Java's and Python's 10:15:02,114
+                names = [text.replace(",", ".") for text in words.names.tolist()]
+                words = Words(words.codes, np.array(names, object))
             if name in ("status", "outcome"):
                 outcomes = [self._outcome(text) for text in words.names.tolist()]
                 words = Words(words.codes, np.array(outcomes, object))
@@ -123,13 +128,13 @@ class Log:
 def _texts(source: Source) -> Iterator[tuple[int, str]]:
     """Number of the first line, and text of each chunk."""
     for first, chunk in line_chunks(source):
-        yield first, _ESCAPES.sub("", chunk.decode("utf-8", "replace").replace("\r\n", "\n"))
+        yield first, ESCAPES.sub("", chunk.decode("utf-8", "replace").replace("\r\n", "\n"))
 
 
-def _rows(pattern: re.Pattern[str], text: str) -> list[tuple[str, ...]]:
+def rows_of(pattern: re.Pattern[str], text: str) -> list[tuple[str, ...]]:
     """The texts of the groups of each line that matches."""
     groups = list(pattern.groupindex)
-    return [match.group(*groups, 0)[:-1] for match in pattern.finditer(_ESCAPES.sub("", text))]
+    return [match.group(*groups, 0)[:-1] for match in pattern.finditer(ESCAPES.sub("", text))]
 
 
 def _lines_of(
@@ -144,7 +149,7 @@ def _lines_of(
 
 
 # ------------------------------------------------------------
-# Patterns that a user states, and those that are proposed.
+# Patterns that a user states.
 
 _COLUMNS = {  # of nginx, of Apache, of a W3C log → our column
     "request_time": "latency_s", "D": "latency_us", "T": "latency_s", "{s}T": "latency_s",
@@ -202,61 +207,6 @@ def _of_format(text: str) -> str:
     return "".join([*parts, re.escape(text[at:])]) + r"[ \t]*$"
 
 
-_TIMED = r"(?<![\w.])\d+(?:\.\d+)?(?:ns|us|µs|ms|s)(?!\w)"
-_PARTS = (  # of a line, and the pattern of the text that has it
-    ("end", r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.]+(?:Z|[-+]\d\d:?\d\d)?"),
-    ("end", r"\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [-+]\d{4}"),
-    ("latency", rf"{_TIMED}|(?<==)\d+\.\d+(?![\w.])|(?<=\s)\d+\.\d{{3}}(?=\s|$)"),
-    ("status", r"(?<=[\s=\"|])[1-5]\d\d(?=[\s\"|,]|$)"),
-)  # fmt: skip
-_CELLS = {"latency": r"[\d.]+\w*", "status": r"\d{3}"}
-_TRIED = 50  # lines
-
-
-def hint_of(lines: Sequence[str]) -> str:
-    """Return what of a log is recognised, and a pattern that would read it; else nothing."""
-    parts = [(line, _parts_of(line[:2000])) for line in lines[:_TRIED]]
-    line, found = max(parts, key=lambda part: len(part[1]), default=("", {}))
-    if "end" not in found:
-        return ""
-    names = {"end": "time", "latency": "latency", "status": "status"}
-    seen = ", ".join(f"{names[name]} {match[0]}" for name, match in found.items())
-    if "latency" not in found:
-        return f"it has a {seen}, but no latency; {option('pattern')} states where one is"
-    pattern, at = "^", 0
-    for name, match in sorted(found.items(), key=lambda part: part[1].start()):
-        label = _ending(line[at : match.start()], r"[ \t]*[^\w\s']*[^\s\d'(]*")
-        before = re.sub(r"(?:\\ )+", " +", re.escape(label)) if at else ""
-        cell = _CELLS.get(name, match.re.pattern)
-        pattern += f"{'.*?' if match.start() else ''}{before}(?P<{name}>{cell})"
-        at = match.end()
-    unit = "" if re.search(_TIMED, found["latency"][0]) else f" {option('unit')} s"
-    return f"it has a {seen}: try {option('pattern')} '{pattern}'{unit}"
-
-
-def _ending(text: str, backwards: str) -> str:
-    """The end of a text that a pattern, written backwards, matches; `$` would try every start."""
-    match = re.match(backwards, text[::-1])
-    return match[0][::-1] if match else ""
-
-
-def _parts_of(line: str) -> dict[str, re.Match[str]]:
-    """What of a line is recognised; of several durations, that of a latency's name, or the last."""
-    found = {}
-    for name, like in _PARTS:
-        matches = list(re.finditer(like, line))
-        ends = [line[: match.start()].rstrip('=: "') for match in matches]
-        labels = [_ending(end, r"[\w.-]*") for end in ends]
-        named = [
-            match
-            for match, label in zip(matches, labels, strict=True)
-            if label and name == "latency" and latency_columns([label])[0]
-        ]
-        if matches and name not in found:
-            found[name] = named[0] if named else matches[-1 if name == "latency" else 0]
-    return found
-
-
 # ------------------------------------------------------------
 # Presets.
 
@@ -293,10 +243,21 @@ _PRESETS = {  # atomic groups, or a long line takes the square of its length
         r"(?P<latency>[\d.]+ ?ms)\b",
         tool="Rails",
     )),
+    "phoenix": ("Phoenix and Plug", "mix phx.server > phoenix.log", Log(
+        rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?(?:Sent|Chunked) (?=\d))(?P<status>\d{{3}}) in "
+        r"(?P<latency>[\d.]+[nuµm]?s)\b",
+        tool="Phoenix",
+    )),
     "postgresql": ("PostgreSQL's log", "log_duration = on   # writes postgresql.log", Log(
         rf"^(?:(?>.*?(?P<end>{_STAMP})))?(?>.*?LOG: +duration: )(?P<latency>[\d.]+ ms)"
         r"(?: +(?P<phase>parse|bind|execute|statement|plan)\b)?",
         tool="PostgreSQL",
+    )),
+    "mysql": ("MySQL's slow query log", "slow_query_log_file = slow.log", Log(
+        r"^# Query_time: +(?P<latency_s>[\d.]+) +Lock_time: +(?P<lock_s>[\d.]+) +"
+        r"Rows_sent: +(?P<rows_sent>\d+)",
+        tool="MySQL",
+        notes=("queries faster than long_query_time are not in a slow query log",),
     )),
     "heroku": ("Heroku's router", "heroku logs --ps router > router.log", Log(
         rf"^(?>.*?(?P<end>{_STAMP}) )(?>.*?heroku.{{1,3}}router\S* )"
