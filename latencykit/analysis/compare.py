@@ -16,7 +16,7 @@ import numpy as np
 
 from latencykit._arrays import Value, as_positions
 from latencykit._records import record
-from latencykit._text import option
+from latencykit._text import brief_list, option
 from latencykit.analysis.clock_ticks import clock_step
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.jackknife import student_quantile
@@ -520,12 +520,31 @@ def _statistics(
     names = list(dict.fromkeys([*asked, *available]))
     if not names:
         raise DataNotAvailableError(
-            "the two sides have no statistic in common; read outputs that keep the samples or a "
+            nothing_in_common(*sides)
+            or "the two sides have no statistic in common; read outputs that keep the samples or a "
             "histogram"
         )
     return sorted(
         names, key=lambda name: (name[0] != "p", float(name[1:]) if name[0] == "p" else 0)
     )
+
+
+def nothing_in_common(base: Sequence[Data], new: Sequence[Data]) -> str | None:
+    """Return what the reported numbers of two sides are, where none is of the same statistic."""
+    words, known = [], []
+    for name, runs in (("base", base), ("new", new)):
+        own = set[str]()
+        for data in runs:
+            if not isinstance(data, Summary):
+                return None
+            own |= {name for name in ("mean", "max") if name in data.stats}
+            own |= {f"p{format_percentile(p)}" for p in data.reported_percentiles}
+        known.append(own)
+        words.append(f"{name} reports {brief_list(sorted(own)) or 'nothing'}")
+        words[-1] += f" ({runs[0].run.tool})" if runs[0].run.tool else ""
+    if known[0] & known[1]:
+        return None
+    return f"nothing can be compared: {' and '.join(words)}; read outputs that keep the samples"
 
 
 def _of_summaries(

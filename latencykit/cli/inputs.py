@@ -18,7 +18,7 @@ from latencykit._limits import check_series, in_force
 from latencykit._records import record
 from latencykit._text import brief_list, without_secrets
 from latencykit.cli.options import is_quiet, is_terminal, note
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -406,6 +406,8 @@ def pairs_of(
     given: Inputs, base: tuple[str, ...], new: tuple[str, ...]
 ) -> dict[str, tuple[list[Any], list[Any]]]:
     """Series → the runs of either side; files of one series each are a pair whatever its name."""
+    from latencykit.analysis.compare import nothing_in_common
+
     if (
         bool(given.files) == bool(base or new)
         or (given.files and len(given.files) != 2)
@@ -424,7 +426,16 @@ def pairs_of(
             f"{again[0]}: is named twice on one side; a run counts once, or its copies would pass "
             "for more evidence"
         )
-    read = _each_file(replace(given, files=(*paths[0], *paths[1])))
+    # several names may be of one file each
+    given = given.selecting(anywhere=len(given.selection.series) > 1)
+    read = _each_file(replace(given, files=(*paths[0], *paths[1])), noted=False)
+    halves = [
+        [entry.data for series in files for entry in series]
+        for files in (read[: len(paths[0])], read[len(paths[0]) :])
+    ]
+    if problem := nothing_in_common(*halves):
+        raise DataNotAvailableError(problem)
+    print_notes([entry for series in read for entry in series], every=given.notes)
     sides = [
         [run for series in files for run in _runs_in(series)]
         for files in (read[: len(paths[0])], read[len(paths[0]) :])
@@ -442,7 +453,7 @@ def pairs_of(
     if not common:
         raise InvalidArgumentError(
             f"the files share no series: {' and '.join(', '.join(run) for run in runs[:2])}; "
-            "choose with --series"
+            "choose one of each with --series A --series B"
         )
     here = len(sides[0])
     return {
@@ -491,14 +502,15 @@ def runs_of(given: Inputs) -> dict[str, object]:
     return {name if names_used.count(name) == 1 else path: data for name, path, data in runs}
 
 
-def _each_file(given: Inputs) -> list[list[Input]]:
+def _each_file(given: Inputs, *, noted: bool = True) -> list[list[Input]]:
     """The series of every file; none may be without."""
     read = load_files(given)
     if given.merge:
         read = [[_merged(series, series[0].name)] for series in read if series]
     if not all(read):
         raise InvalidArgumentError("none of the files has the series or tags asked for")
-    print_notes([entry for series in read for entry in series], every=given.notes)
+    if noted:
+        print_notes([entry for series in read for entry in series], every=given.notes)
     return read
 
 

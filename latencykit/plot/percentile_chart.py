@@ -25,6 +25,7 @@ from latencykit.plot.curves import (
     grid_of,
     nines_of,
     pieces,
+    place_of,
     shaded,
     spread,
     two_stories,
@@ -50,6 +51,7 @@ from latencykit.plot.style import (
     GREY,
     GROUND,
     INK,
+    MARKERS,
     current_axes,
     marked,
     series_styles,
@@ -102,7 +104,8 @@ def percentiles(
     confidence : float, optional
         Draw the band of that confidence, such as 0.95.
     nines : float, optional
-        Nines before 100 %; by default as many as the largest sample fills, at most 6.
+        Nines before 100 %; by default as many as the largest sample fills, at most 6, or as the
+        source reports percentiles of.
     log : bool, default True
         Logarithmic values.
     runs : bool, default False
@@ -150,7 +153,12 @@ def percentiles(
     curves = {label: curve_of(part) for label, part in counted.items()}
     doubts = _doubts_of(dashed_from, measured, counted, runs=runs)
     pairs = slo_pairs(slo)
-    places = nines or max((nines_of(curve.count) for curve in curves.values()), default=3)
+    reported = [p for part in summaries.values() for p in part.reported_percentiles if p < 100]
+    for part in counted.values():
+        reported += [p for p in getattr(part, "reported_percentiles", ((),))[0] if p < 100]
+    deepest = math.ceil(float(place_of(np.array(max(reported, default=0.0)))) - 1e-6)
+    filled = max((nines_of(curve.count) for curve in curves.values()), default=3)
+    places = nines or max(filled, deepest)
     ax.set_xscale("percentile", nines=places)
     ax.set_xlim(0, 100)
     values = [np.append(curve.value, curve.top) for curve in curves.values()]
@@ -174,9 +182,9 @@ def percentiles(
             evidence = evidence_of(series[label], counted[label])
             band(ax, band_ends(evidence, curve, confidence, places), look["color"], zero)
     for label, summary in summaries.items():
-        colour, alone = styles[label]["color"], len(series) == 1
+        alone = len(series) == 1
         own = "" if alone or len(shown) > FEW or not legend else named_count(label, summary)
-        lines[label] = _draw_summary(ax, labels, summary, colour, own, alone=alone)
+        lines[label] = _draw_summary(ax, labels, summary, styles[label], own, alone=alone)
     if len(shown) == len(summaries) and (len(shown) == 1 or all(map(_mean_only, shown.values()))):
         run = next(iter(summaries.values())).run
         what = "these points only; values between them are unknown"
@@ -314,18 +322,23 @@ def _mean_only(part: object) -> bool:
 
 
 def _draw_summary(
-    ax: Axes, labels: LineLabels, summary: Summary, colour: str, title: str, *, alone: bool
+    ax: Axes, labels: LineLabels, summary: Summary, style: Look, title: str, *, alone: bool
 ) -> list[Line2D]:
-    """Draw points, or the mean as a mark at the axis; alone, with values and what is missing."""
+    """Draw points, or the mean as a mark at the axis; alone, with values and what is missing.
+
+    A dotted line leads the eye to the points of a series among others.
+    """
     known = dict(summary.reported_percentiles)
     for name, percentile in (("min", 0.0), ("max", 100.0)):
         if name in summary.stats:
             known[percentile] = summary.stats[name]
     known = dict(sorted(known.items()))
-    mean = summary.stats.get("mean", math.nan)
+    mean, colour = summary.stats.get("mean", math.nan), style["color"]
     if known:
-        mark: Look = {"linestyle": "none", "marker": "o", "markersize": 5.5, "zorder": 4}
-        lines = ax.plot(list(known), list(known.values()), color=colour, clip_on=False, **mark)
+        mark: Look = {"linestyle": "none" if alone else ":", "linewidth": 0.9, "zorder": 4}
+        marker = dict(zip(MARKERS, ("o", "s", "^", "D"), strict=True))[style["marker"]]
+        mark |= {"color": colour, "marker": marker, "markersize": 5.5}
+        lines = ax.plot(list(known), list(known.values()), clip_on=False, **mark)
         for percentile, value in known.items() if alone else ():
             if len(known) <= _LABELLED or percentile in _USUAL:
                 name = "min" if percentile == 0 else percentile_name(percentile)

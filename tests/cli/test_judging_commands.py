@@ -359,3 +359,18 @@ def test_load_of_nonsense(run, sweep):
         "rate and duration are unknown"
         in run("load", MEANS, "--series", "BenchmarkConcat/plus/n=8-2")[2]
     )
+
+
+def test_means_and_medians_are_not_compared_which_the_first_line_says(run, tmp_path):
+    go, redis = tmp_path / "go.txt", tmp_path / "redis.txt"
+    go.write_text("BenchmarkGet-8 \t 50000 \t 24012 ns/op\nBenchmarkSet-8 \t 40000 \t 31200 ns/op\n")
+    redis.write_text("GET: 98039.22 requests per second, p50=0.231 msec\n")
+    status, out, err = run("compare", go, redis)
+    assert (status, out) == (2, "")
+    (line,) = err.splitlines()
+    assert "base reports mean (go test -bench) and new reports p50 (redis-benchmark)" in line
+    redis.write_text('"test","rps","avg_latency_ms","p50_latency_ms"\n"GET","1.0","0.25","0.23"\n')
+    status, out, _ = run("compare", go, redis, "--series", "BenchmarkGet-8", "--series", "GET")
+    assert status == 0
+    assert "24 µs" in out
+    assert "250 µs" in out

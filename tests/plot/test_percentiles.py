@@ -310,6 +310,22 @@ def test_as_many_nines_as_the_sample_fills(ax, raw):
     assert ax.get_xticks()[-2] == 99.9999
 
 
+def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_own_look(ax):
+    levels = [50, 99, 99.9, 99.9999]
+    table = {
+        f"client {k}": lk.Summary(
+            {}, {p: 1e6 * (n + 1 + k / 8) for n, p in enumerate(levels)}, None
+        )
+        for k in range(16)
+    }
+    plot.percentiles(table, ax=ax)
+    assert ax.get_xticks()[-2] == 99.9999
+    looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in ax.get_lines()}
+    assert len(looks) == 16
+    places = ax.transData.transform([line.get_xydata()[-1] for line in ax.get_lines()])
+    assert places[:, 0].max() < ax.transAxes.transform((0.99, 0))[0]  # not at the place of 100 %
+
+
 @pytest.mark.slow
 def test_an_empty_series_beside_others_is_named_not_hidden(raw):
     figure = drawn(plot.percentiles, {"a": raw, "b": lk.Histogram.of(np.zeros(0, np.int64))})
