@@ -327,6 +327,18 @@ def _finding_text(result: Diagnosis, code: str) -> str:
     }
     if code == "overload":
         speed = count / (result.duration or 1.0)
+        if not result.backlog:
+            share = run.dropped / max(result.due, count + run.failed + run.dropped)
+            return (
+                f"overload: {100 * share:.2g} % of what was due was dropped, because all users "
+                "were waiting for replies"
+            )
+        if result.longest < result.backlog / 2:
+            return (
+                f"overload: {_speed(speed)} of {_speed(result.due / (result.duration or 1.0))} per "
+                f"second were sent, the last ones {seconds_text(result.backlog)} late; the "
+                "latencies leave that wait out"
+            )
         return (
             f"overload: the server kept up with {_speed(run.achieved or speed)} of "
             f"{_speed(result.due / (result.duration or 1.0))} per second; the backlog of "
@@ -440,6 +452,8 @@ def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
     """Why no stall can have hidden requests, and of which length of stall that speaks."""
     longest = seconds_text(result.longest)
     bound = result.bound
+    if "overload" in result.findings and result.longest < result.backlog / 2:
+        return ()  # each request kept the next one from being sent
     if bound is None or not bound.others:
         return (
             f"the slowest request took {longest} and kept no other from being sent",

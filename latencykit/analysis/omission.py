@@ -96,6 +96,8 @@ class VerdictRules:
     max_achieved: float = 0.98
     # these parts of what was not sent
     backlog: tuple[float, float] = (0.5, 1.5)
+    # whose pace is compared with the offered rate: Poisson's gaps vary by a third
+    sends: int = 10
 
 
 VERDICT = VerdictRules()
@@ -222,7 +224,7 @@ def diagnose(
         connections=facts.connections,
         duration=facts.duration,
         longest=facts.longest,
-        due=facts.offered * (facts.duration or 0.0),
+        due=facts.due,
         backlog=facts.overload,
         corrected_by=facts.corrected_by,
         waits=facts.waits or full_speed,
@@ -297,8 +299,10 @@ def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[s
         and ((histogram.censored and not run.timeouts) or _timed_out(facts)),
         "failed-in-stalls": left is not None
         and failures > VERDICT.min_failed_share * max(omitted, VERDICT.min_missing),
-        "overload": facts.overload > 0,
+        "overload": facts.overload > 0
+        or run.dropped > (1 - VERDICT.max_achieved) * max(facts.due, total),
         "fewer-than-due": facts.offered
+        and not facts.sent_late
         and facts.extent_known
         and total + run.timeouts < VERDICT.min_due_ratio * facts.offered * sending,
         "already-corrected": facts.corrected_by is not None,
@@ -540,19 +544,43 @@ class Facts:
         return self.given_rate or self.run.rate or 0.0
 
     @property
+    def due(self) -> float:
+        """Requests that were to be sent; 0 if unknown."""
+        return self.offered * (self.duration or 0.0)
+
+    @property
     def overload(self) -> float:
-        """Seconds of backlog that grew over the run, as the longest request shows; else 0."""
+        """Seconds of backlog that grew over the run; else 0.
+
+        The longest request shows it, or how late the requests were sent.
+        """
         if not self.offered or not self.duration or not self.count:
             return 0.0
         achieved = self.run.achieved or (self.count + self.run.failed) / self.duration
         backlog = (1 - achieved / self.offered) * self.duration
         least, most = VERDICT.backlog
+        if isinstance(self.data, Summary):
+            middle = self.data.stats.get("mean", 0.0)
+        else:
+            middle = float(self.histogram.percentile(50))
         grew = least * backlog <= self.longest <= most * backlog
-        median_grew = not isinstance(self.data, Summary) and (
-            self.histogram.percentile(50) / 1e9 >= least * least * backlog
-        )
-        late = achieved < VERDICT.max_achieved * self.offered
-        return backlog if late and grew and median_grew else 0.0
+        grew = grew and middle / 1e9 >= least * least * backlog
+        if achieved < VERDICT.max_achieved * self.offered and grew:
+            return backlog
+        return 0.0 if self.run.dropped else self.sent_late
+
+    @cached_property
+    def sent_late(self) -> float:
+        """Seconds by which sends fell behind the offered rate, steadily; after stalls it is 0."""
+        trace, some = self.trace, VERDICT.sends
+        if trace is None or trace.due.size < 5 * some or not self.offered:
+            return 0.0
+        behind = trace.due - np.arange(trace.due.size) / self.offered
+        pace = float(np.median(trace.due[some:] - trace.due[:-some])) / some
+        least, most = VERDICT.backlog
+        steady = least * behind[-1] / 2 < behind[behind.size // 2] < most * behind[-1] / 2
+        slow = VERDICT.max_achieved * pace * self.offered > 1
+        return float(behind[-1]) if slow and steady else 0.0
 
     @cached_property
     def at_full_speed(self) -> bool:

@@ -367,6 +367,41 @@ def test_an_overload_is_named_with_its_backlog() -> None:
     assert "kept up with 900 of 1,000 per second" in found.summary
 
 
+def test_an_overload_is_named_where_sends_fall_behind_and_not_after_stalls() -> None:
+    """A limit on concurrency holds requests back before they are sent, where no latency has it."""
+    random = np.random.default_rng(2)
+    took = random.normal(0.7, 0.05, 100)
+    start = np.cumsum(took) - took
+    run = Run(loop="closed", measure="service", rate=10.0, duration=float(took.sum()))
+    found = lk.diagnose(lk.Samples(start=start * 1e9, duration=took * 1e9, run=run))
+    assert "overload" in found.findings
+    assert (
+        f"of 10 per second were sent, the last ones {start[-1] - 9.9:.1f} s late" in found.summary
+    )
+    assert "no other from being sent" not in found.summary
+    stalled = paced_loop(
+        Server("1ms", stalls=[Stall(10 + 20 * k, 5) for k in range(10)]), 100, "200s", connections=1
+    )
+    assert "overload" not in lk.diagnose(stalled.with_run(rate=100.0)).findings
+    poisson = np.cumsum(random.exponential(0.1, 500))
+    calm = lk.Samples(start=poisson * 1e9, duration=np.full(500, 5e6))
+    assert "overload" not in lk.diagnose(calm, rate=10.0).findings
+
+
+@pytest.mark.parametrize(("dropped", "named"), [(6_000, True), (60, False)])
+def test_dropped_iterations_are_an_overload_unless_they_are_few(dropped: int, named: bool) -> None:
+    run = Run(
+        tool="k6", loop="open", measure="service", rate=200.0, duration=60.0, dropped=dropped,
+        unit="ms", unit_from="format",
+    )  # fmt: skip
+    data = lk.Histogram.from_percentiles(
+        [50, 90, 95], [1e9, 1.3e9, 1.4e9], 12_000 - dropped, reported_stats={"max": 2.3e9}, run=run
+    )
+    found = lk.diagnose(data)
+    assert ("overload" in found.findings) is named
+    assert ("50 % of what was due was dropped" in found.summary) is named
+
+
 def test_a_report_that_cannot_be_true_decides_nothing() -> None:
     run = Run(tool="hey", loop="closed", corrected="none", connections=10, duration=10.0)
     slow = lk.Histogram.of(np.full(1000, 2e9)).with_run(**vars(run))

@@ -363,7 +363,9 @@ def test_load_of_nonsense(run, sweep):
 
 def test_means_and_medians_are_not_compared_which_the_first_line_says(run, tmp_path):
     go, redis = tmp_path / "go.txt", tmp_path / "redis.txt"
-    go.write_text("BenchmarkGet-8 \t 50000 \t 24012 ns/op\nBenchmarkSet-8 \t 40000 \t 31200 ns/op\n")
+    go.write_text(
+        "BenchmarkGet-8 \t 50000 \t 24012 ns/op\nBenchmarkSet-8 \t 40000 \t 31200 ns/op\n"
+    )
     redis.write_text("GET: 98039.22 requests per second, p50=0.231 msec\n")
     status, out, err = run("compare", go, redis)
     assert (status, out) == (2, "")
