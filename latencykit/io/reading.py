@@ -158,7 +158,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
 
         if has_header_alone(source.head):
             return detect(source, "csv")  # its reader reports the missing rows
-        from latencykit.io.tools.request_lines import hint_of
+        from latencykit.io.raw.log_parts import hint_of
 
         hint = hint_of(source.head.lines)
         seen = f"this input (it begins '{printable(first, 300) if hint else start}')"

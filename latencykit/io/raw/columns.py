@@ -30,6 +30,7 @@ from latencykit.io.raw.cells import (
     start_and_end,
     times_of,
 )
+from latencykit.io.raw.log_parts import hint_of
 from latencykit.io.raw.outcomes import Reading, candidate, reading_of, words_of
 from latencykit.units import NANOSECONDS
 
@@ -276,8 +277,6 @@ def _latencies(
             what = "no column is named as a latency"
         hint = ""
         if not fitting and columns[0] == "1":  # without a header: a log, perhaps
-            from latencykit.io.tools.request_lines import hint_of
-
             hint = hint_of(source.head.lines)
             what = f"{what} in {printable(source.head.lines[0], 300)!r}; {hint}" if hint else what
         raise InvalidArgumentError(

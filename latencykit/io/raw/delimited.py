@@ -25,6 +25,7 @@ from latencykit.io.raw.cells import (
     with_point,
 )
 from latencykit.io.raw.columns import plan_of, refuse_twice
+from latencykit.io.raw.log_parts import sniff_requests
 from latencykit.io.rows import RowLayout, Table, row_texts, table_chunks
 from latencykit.io.source import Confidence, Data, DocumentSource, Format, Head, ReadOptions, Source
 
@@ -203,10 +204,8 @@ def sniff_csv(head: Head) -> Confidence:
         if not any(kind_of(sample[part.column]) == kind for part in bounds or names):
             return Confidence.NO
     if not dialect.header:  # words in rows and none above them
-        from latencykit.io.tools import request_lines
-
         report = dialect.sep == " " and percentile_lines.sniff(head)  # ``p99: 1234 us``
-        if report or request_lines.sniff(head):  # ``GET / 200 4 ms``
+        if report or sniff_requests(head):  # ``GET / 200 4 ms``
             return Confidence.NO
     return Confidence.GENERIC
 

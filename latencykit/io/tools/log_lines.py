@@ -22,6 +22,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import plan_of
+from latencykit.io.raw.log_parts import ESCAPES, hint_of, rows_of
 from latencykit.io.rows import Table, line_chunks
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     Groups = dict[str, int]
 
 _SERVER_SIDE = "measured by the server: excludes what requests waited before they arrived"
-ESCAPES = re.compile(r"\x1b\[[\d;]*m")  # colours of a terminal
 _SAMPLE = 400  # lines
 
 
@@ -71,8 +71,6 @@ class Log:
         if not rows:
             line = next((line for line in source.head.lines if line.strip()), "")
             seen = f"the pattern matches no line, such as {printable(line, 200)!r}"
-            from latencykit.io.tools.request_lines import hint_of
-
             raise source.corrupt(1, seen, "the lines of requests", hint_of([line]))
         first = self._table(pattern, rows).columns
         kept = {name: cells for name, cells in first.items() if coded(cells)[1] != [""]}
@@ -129,12 +127,6 @@ def _texts(source: Source) -> Iterator[tuple[int, str]]:
     """Number of the first line, and text of each chunk."""
     for first, chunk in line_chunks(source):
         yield first, ESCAPES.sub("", chunk.decode("utf-8", "replace").replace("\r\n", "\n"))
-
-
-def rows_of(pattern: re.Pattern[str], text: str) -> list[tuple[str, ...]]:
-    """The texts of the groups of each line that matches."""
-    groups = list(pattern.groupindex)
-    return [match.group(*groups, 0)[:-1] for match in pattern.finditer(ESCAPES.sub("", text))]
 
 
 def _lines_of(
