@@ -14,6 +14,7 @@ ROOT = Path(latencykit.__file__).parent
 PACKAGES = (
     "core",
     "hdr",
+    "analysis",
     "io",
     "history",
     "record",

@@ -27,6 +27,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.stall_records import RECORD, poisson_decades
+from latencykit.analysis.stalls import TINY
 from latencykit.core.quantiles import poisson_at_least
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class ModelRules:
     density_decades: float = 0.6
     # decades that each further stall adds, at most
     further_decades: float = 1.0
+    # decades per tenfold length: of stalls that tell as much, the longest
+    tie_decades: float = 1e-6
     # requests that the run's end may cut off at least, for the probability that they are the last
     min_count: float = 10.0
 
@@ -139,7 +142,7 @@ def explain_stalls(stalls: StallRecord, source: str, connections: int | None) ->
     omission = np.maximum(likelihood["waits"], likelihood["catches up"])
     others = np.maximum(likelihood["recorded"], likelihood["isolated"])
     # Of stalls that tell as much, the longest.
-    k = int(np.argmax(omission - others + 1e-6 * np.log10(stalls.length)))
+    k = int(np.argmax(omission - others + MODEL.tie_decades * np.log10(stalls.length)))
     total = {}
     for name, values in likelihood.items():
         further = np.clip(
@@ -182,17 +185,17 @@ def _predictions(
     back = np.abs(s.missing) <= rules.caught_up * np.maximum(s.due - s.sent, 1.0)
     never = np.where(back & s.timed, -rules.burst_decades, 0.0)
     later = np.where(~back & s.timed, -rules.burst_decades, 0.0)
-    delay = s.resumed / max(2 * s.interval + s.usual, 1e-9) - 1
+    delay = s.resumed / max(2 * s.interval + s.usual, TINY) - 1
     promptly = -np.clip(delay / math.log(10), 0.0, rules.max_late_decades)
     generator = zero + (math.log10(rules.generator_unscheduled) if s.scheduled is False else 0.0)
     users = zero + (math.log10(rules.users_scheduled) if s.scheduled else 0.0)
-    flight = poisson_at_least(np.rint(s.throughout), max(s.in_flight, 1e-9))
-    flight = flight / max(float(poisson_at_least(1, max(s.in_flight, 1e-9))), 1e-12)
-    in_flight = np.maximum(np.log10(np.maximum(flight, 1e-99)), -RECORD.max_decades)
-    ends = np.clip(np.maximum(s.resumed, s.interval) / s.length, 1e-6, 1.0)
+    usual = max(s.in_flight, TINY)
+    flight = poisson_at_least(np.rint(s.throughout), usual) / max(-math.expm1(-usual), TINY)
+    in_flight = np.log10(np.maximum(flight, 10**-RECORD.max_decades))
+    ends = np.clip(np.maximum(s.resumed, s.interval) / s.length, TINY, 1.0)
     together = np.maximum(np.log10(ends), math.log10(rules.together))
     last = np.maximum((s.throughout + s.blur) / max(s.count, rules.min_count), s.last)
-    cut_off = np.where(s.ended, np.log10(np.clip(last, 1e-9, 1.0)), -np.inf)
+    cut_off = np.where(s.ended, np.log10(np.clip(last, TINY, 1.0)), -np.inf)
     low, high = rules.recorded_part
     all_partly = -poisson_decades(s.partly, np.clip(s.partly, low * s.due, high * s.due))
     uneven = np.where(s.even, 0.0, -rules.even_decades)
@@ -216,7 +219,7 @@ def _predictions(
             {"requests missing": recorded, "slow in part": all_partly, "evenness": uneven},
         ),
         "isolated": _unless(
-            np.where(s.throughout < 1.5, cut_off, -np.inf),
+            np.where(s.throughout < RECORD.one_alone, cut_off, -np.inf),
             {"requests sent": went_on, "slow in part": isolated_part},
         )
         | {"evenness": evenly},
@@ -246,7 +249,8 @@ def _predictions(
     if s.stated:
         for parts, value in zip(terms.values(), s.stated, strict=False):
             parts["requests due"] = zero + value
-        chance = chance + max(s.stated[0], s.stated[2], s.stated[3])
+        fits = dict(zip(EXPLANATIONS, s.stated, strict=False))
+        chance = chance + max(fits[name] for name in ("recorded", *OMISSION))
     return terms, chance
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,11 @@ class PeriodRules:
     min_periods: int = 4
     # to find a period in: the work grows with their square
     max_events: int = 1000
+    # frequencies per 1/T that are looked at, and that count as independent
+    fine: int = 8
+    independent: int = 3
+    # of a period by chance: a smaller one is not written
+    min_shown: float = 1e-6
     # per pass, for the size of the arrays
     block_frequencies: int = 128
     # the lowest frequency that reaches it; the others are harmonics
@@ -47,7 +53,8 @@ class Period:
     @property
     def words(self) -> str:
         """One sentence."""
-        p = f"p = {self.p:.1g}" if self.p > 1e-6 else "p < 0.000001"
+        least = PERIOD.min_shown
+        p = f"p = {self.p:.1g}" if self.p > least else f"p < {least:.6f}"
         return f"{self.events} stalls occur about every {format_duration(self.seconds * 1e9)} ({p})"
 
 
@@ -68,13 +75,17 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     if n < PERIOD.min_events or not span > 0:
         return None
     frequencies = np.arange(
-        (PERIOD.min_periods - 1) / span, PERIOD.max_events_per_period * n / span, 1 / (8 * span)
+        (PERIOD.min_periods - 1) / span,
+        PERIOD.max_events_per_period * n / span,
+        1 / (PERIOD.fine * span),
     )
     if not frequencies.size:
         return None
     # A block at a time: the phases of a frequency are those of the first of its block, turned by
     # what the steps between add.
-    turned = np.exp(2j * np.pi / (8 * span) * np.outer(np.arange(PERIOD.block_frequencies), times))
+    turned = np.exp(
+        2j * np.pi / (PERIOD.fine * span) * np.outer(np.arange(PERIOD.block_frequencies), times)
+    )
     sums = np.concatenate(
         [
             turned @ np.exp(2j * np.pi * f * times)
@@ -84,7 +95,9 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     power = 2 / n * np.abs(sums[: frequencies.size]) ** 2
     best, p = float(power.max()), 1.0
     if best > 0:
-        independent = 3 * (PERIOD.max_events_per_period * n - PERIOD.min_periods + 1)
+        independent = PERIOD.independent * (
+            PERIOD.max_events_per_period * n - PERIOD.min_periods + 1
+        )
         p = float(-np.expm1(independent * np.log1p(-np.exp(-best / 2))))
     if p > PERIOD.max_probability:
         return None
@@ -94,4 +107,4 @@ def period_of(at: ArrayLike, span: float) -> Period | None:
     phase = np.angle(np.exp(2j * np.pi * frequencies[peak] * times).sum()) / (2 * np.pi)
     if np.unique(np.rint(times * frequencies[peak] - phase)).size < PERIOD.min_periods:
         return None
-    return Period(float(1 / frequencies[peak]), events, max(p, 1e-300))
+    return Period(float(1 / frequencies[peak]), events, max(p, math.ulp(0.0)))

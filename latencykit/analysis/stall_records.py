@@ -17,7 +17,15 @@ import numpy as np
 from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit.analysis.retime import chains
-from latencykit.analysis.stalls import LEVELS, Trace, evenly_spread, hulls
+from latencykit.analysis.stalls import (
+    MAD,
+    PARTLY,
+    THROUGHOUT,
+    TINY,
+    Trace,
+    evenly_spread,
+    hulls,
+)
 from latencykit.analysis.tails import TAIL, beyond_tail, tail_decades
 from latencykit.core.histogram_log import interval_series
 from latencykit.core.quantiles import median
@@ -25,7 +33,7 @@ from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
     from latencykit._typing import Flags, Floats, Ints
-    from latencykit.analysis.omission import Facts
+    from latencykit.analysis.facts import Facts
     from latencykit.analysis.stalls import Stalls
     from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import IntervalSeries
@@ -46,6 +54,14 @@ class RecordRules:
     part: float = 0.9
     # of a stall's length: its edge, where sends and replies are counted
     edge: float = 1e-3
+    # fewer requests were slow throughout a stall: one alone
+    one_alone: float = 1.5
+    # steps of a coarse clock that a stall lasts at least
+    min_steps: float = 3.0
+    # of the run: the least that is quiet
+    min_quiet: float = 0.02
+    # a Poisson count of less is none
+    least_mean: float = 1e-3
     # requests of a connection within a stall
     sent_each: float = 1.5
     # of the quiet rate beside a stall: less is how the traffic was (ramps)
@@ -68,16 +84,20 @@ class RecordRules:
     # variance over mean of counts that keep to a schedule
     schedule_variance: float = 0.25
     min_schedule_bins: int = 8
+    max_bins: float = 1e6
+    # of such counts: that many lie within as many deviations of a normal distribution
+    near_share: float = 0.8
+    near_deviations: float = 1.28
     bin_requests: float = 10.0
-    # bins of a run at full speed, and how much the number in flight varies there
-    load_bins: int = 50
-    max_load_variation: float = 0.02
     # sums of request-seconds of a log, how many are needed, and how much they vary (of chance)
     load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
     max_sum_variation: float = 0.5
 
 
 RECORD = RecordRules()
+
+GUMBEL = math.sqrt(6) / math.pi
+"""Scale of Gumbel's law over its standard deviation."""
 
 
 @record()
@@ -96,6 +116,10 @@ class NearRules:
 NEAR = NearRules()
 
 
+_NONE: Any = 0
+"""What a source does not show, of every stall."""
+
+
 @record(eq=False)
 class StallRecord:
     """What a source shows of each stall: arrays of one length; counts are requests, times seconds.
@@ -109,35 +133,39 @@ class StallRecord:
     missing: Floats  # once a burst after the stall is over
     throughout: Floats  # slow throughout the stall
     partly: Floats  # slow for a part of it
-    resumed: Floats  # from the first reply to the next send
-    lull: Floats  # decades by which so few sends are unusual if sends went on
     tail: Floats  # decades by which the silence is unusual in a loop where nothing stopped
-    lack: Floats  # decades by which what is missing in the end is unusual if all is recorded
-    even: Flags  # latencies are spread evenly up to the longest
-    ended: Flags  # the run ends in the stall
-    noise: Floats  # standard deviation of the counts
-    steps: Floats  # decades against a clock that was set: several intervals are empty
-    last: Floats  # probability that requests as slow are in flight when a run ends
-    listed: Floats  # requests missing as the list of stalls has them; 0 where that may be chance
-    in_flight: float  # usual number, by Little's law
     usual: float  # median latency
-    interval: float  # between two sends of a connection
     rate: float  # of requests due
     count: float  # of all requests
+    resumed: Floats = _NONE  # from the first reply to the next send
+    lull: Floats = _NONE  # decades by which so few sends are unusual if sends went on
+    lack: Floats = _NONE  # decades by which what is missing in the end is unusual if all is there
+    even: Flags = _NONE  # latencies are spread evenly up to the longest
+    ended: Flags = _NONE  # the run ends in the stall
+    noise: Floats = _NONE  # standard deviation of the counts
+    steps: Floats = _NONE  # decades against a clock that was set: several intervals are empty
+    last: Floats = _NONE  # probability that requests as slow are in flight when a run ends
+    listed: Floats = _NONE  # missing as the list of stalls has them; 0 where that may be chance
+    slack: Floats = _NONE  # requests that the resolution of the source leaves open
+    in_flight: float = 0.0  # usual number, by Little's law
     scheduled: bool | None = None  # it looks like a load generator; None: cannot be seen
     full_speed: bool = False
     blur: float = 0.0  # requests sent in as long as a start is uncertain
-    slack: Floats | float = 0.0  # requests that the resolution of the source leaves open
     timed: bool = True
     sends_known: bool = True
     stated: tuple[float, ...] = ()  # decades, by explanation, of what a stated rate leaves missing
     alike: float = 0.0  # decades by which as many, as alike as connections that wait, are unusual
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.length)
-        for item in fields(self)[:16]:
-            value = np.broadcast_to(np.asarray(getattr(self, item.name)), shape)
-            object.__setattr__(self, item.name, value)
+        for item in fields(self):
+            if item.type in ("Floats", "Flags"):
+                value = np.broadcast_to(np.asarray(getattr(self, item.name)), np.shape(self.length))
+                object.__setattr__(self, item.name, value)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two sends of a connection."""
+        return max(float(np.median(self.throughout)) / max(self.rate, TINY), TINY)
 
     @property
     def waited(self) -> Floats:
@@ -154,7 +182,7 @@ def stall_record(facts: Facts, stalls: Stalls) -> StallRecord | None:
     """Return what the source shows of its stalls; None where nothing was slow."""
     trace = facts.trace
     if trace is not None:
-        if facts.coarse and facts.longest < 3 * max(trace.stamp, trace.step):
+        if facts.coarse and facts.longest < RECORD.min_steps * max(trace.stamp, trace.step):
             return None
         return _of_trace(facts, trace, stalls)
     if facts.series is not None:
@@ -169,8 +197,8 @@ def decades(z: Floats | float) -> Floats:
 
 def poisson_decades(k: Floats, mean: Floats, over: Floats | float = 1.0) -> Floats:
     """Return the deviance of a count from its mean, in decades, over-dispersion allowed for."""
-    k, mean = np.asarray(k, np.float64), np.maximum(mean, 1e-3)
-    deviance = mean - k + np.where(k > 0, k * np.log(np.maximum(k, 1e-9) / mean), 0.0)
+    k, mean = np.asarray(k, np.float64), np.maximum(mean, RECORD.least_mean)
+    deviance = mean - k + np.where(k > 0, k * np.log(np.maximum(k, TINY) / mean), 0.0)
     bounded = np.maximum(deviance, 0.0) / over / math.log(10)
     return np.asarray(np.minimum(bounded, RECORD.max_decades))
 
@@ -195,13 +223,13 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     length, sends = end - begin, trace.sends_within
     rate = trace.quiet_rate(*every)
     early, late = begin + RECORD.throughout * length, begin + RECORD.part * length
-    waiting = trace.under_way(end - RECORD.edge * length - 1e-9)
+    waiting = trace.under_way(end - RECORD.edge * length - TINY)
     throughout = np.maximum(np.minimum(trace.under_way(early), waiting), 1.0)
     sent = sends(begin, end).astype(np.float64)
     ended = (end > trace.span) & (sent <= RECORD.sent_each * throughout + 1)
     ended &= sends(early, end) == 0
     # A run that ends in its stall goes on to the end that is stated, or to the last reply.
-    stop = np.minimum(end, max(trace.span, 1e-9))
+    stop = np.minimum(end, max(trace.span, TINY))
     until = np.minimum(end, facts.given_duration) if facts.given_duration else end
     stop = np.where(ended, np.maximum(until, trace.span), stop)
     local = np.minimum(_rate_beside(trace, begin, np.minimum(end, trace.span)), rate)
@@ -213,10 +241,10 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         a, b, d = float(begin[k]), float(end[k]), float(length[k])
         limit = float(begin[k + 1]) if k + 1 < length.size else max(trace.span, b)
         at = np.linspace(b, min(b + RECORD.burst_lengths * d, max(limit, b)), RECORD.burst_moments)
-        left = rate * (at - a) - sends(np.full(at.size, a), at + 1e-9)
+        left = rate * (at - a) - sends(np.full(at.size, a), at + TINY)
         missing[k] = due[k] - sent[k] if ended[k] else left[np.argmin(np.abs(left))]
         replies = trace.ending_within(
-            b - RECORD.edge * d - trace.grain, b + throughout[k] / max(rate, 1e-9)
+            b - RECORD.edge * d - trace.grain, b + throughout[k] / max(rate, TINY)
         )
         replies = replies[trace.due[replies] < b - d / 2]
         if replies.size:
@@ -230,11 +258,10 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         ]
     )
     busy = np.minimum(every[1], trace.span) - np.minimum(every[0], trace.span)
-    quiet = max(trace.active - float(busy.sum()), 0.02 * trace.span, 1e-9)
-    interval = max(float(np.median(throughout)) / max(rate, 1e-9), 1e-9)
-    full_speed = at_full_speed(trace) > 0
+    quiet = max(trace.active - float(busy.sum()), RECORD.min_quiet * trace.span, TINY)
+    interval = max(float(np.median(throughout)) / max(rate, TINY), TINY)
     scheduled = (
-        full_speed
+        trace.full_speed
         or (step > 0 and _keeps_a_schedule(trace, every, step, step))
         or _keeps_a_schedule(trace, every, interval, 0.0)
     )
@@ -263,24 +290,23 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         tail = np.full(length.size, top_decades(facts.histogram, float(throughout.sum())))
         resumed = 0 * resumed
     return StallRecord(
-        length, due, sent, missing, throughout, partly, resumed, lull,
-        np.clip(tail, 0.0, RECORD.max_decades), lull, even, ended, noise=np.zeros(()),
-        steps=np.zeros(()), last=as_slow * length / max(trace.span, 1e-9),
+        length, due, sent, missing, throughout, partly, np.clip(tail, 0.0, RECORD.max_decades),
+        trace.usual, rate, trace.due.size, resumed=resumed, lull=lull, lack=lull, even=even,
+        ended=ended, last=as_slow * length / max(trace.span, TINY),
         listed=np.asarray(stalls.missing[kept] if len(stalls) else 0.0, np.float64),
-        in_flight=float(trace.took[~trace.slow].sum()) / quiet, usual=trace.usual,
-        interval=interval, rate=rate, count=float(trace.due.size), scheduled=bool(scheduled),
-        full_speed=full_speed, blur=blur, slack=blur,
+        slack=np.asarray(blur), in_flight=float(trace.took[~trace.slow].sum()) / quiet,
+        scheduled=bool(scheduled), full_speed=trace.full_speed, blur=blur,
     )  # fmt: skip
 
 
 def _rate_beside(trace: Trace, begin: Floats, end: Floats) -> Floats:
     """Sends per second beside each stall: of both sides the smaller, for ramps and bursts."""
-    reach = np.maximum(end - begin, RECORD.min_due / max(trace.rate, 1e-9))
+    reach = np.maximum(end - begin, RECORD.min_due / max(trace.rate, TINY))
     left = np.maximum(np.concatenate(([0.0], end[:-1])), begin - reach)
     right = np.minimum(np.concatenate((begin[1:], [trace.span])), end + reach)
     sides = []
     for a, b in ((left, begin), (end, right)):
-        speed = trace.sends_within(a, b) / np.maximum(b - a, 1e-9)
+        speed = trace.sends_within(a, b) / np.maximum(b - a, TINY)
         sides.append(np.where((b - a) * trace.rate >= RECORD.min_due / 4, speed, np.nan))
     return np.asarray(np.nan_to_num(np.fmin(*sides), nan=trace.rate))
 
@@ -299,7 +325,7 @@ def _lull_in_sends(
         return 0.0
     over, as_deep, windows = 1.0, 0, 0
     for part in RECORD.window_parts:
-        edges = np.arange(0.0, trace.span + 1e-9, max(end - begin, 1e-9) / part)
+        edges = np.arange(0.0, trace.span + TINY, max(end - begin, TINY) / part)
         free = _outside(every, edges[:-1], edges[1:], RECORD.throughout)
         counts = trace.sends_within(edges[:-1], edges[1:])[free]
         if part == 1 and counts.size:
@@ -319,8 +345,8 @@ def _keeps_a_schedule(
     trace: Trace, every: tuple[Floats, Floats], interval: float, step: float
 ) -> bool:
     """Sends outside stalls vary far less than random arrivals: a load generator paced them."""
-    several = max(1.0, math.ceil(RECORD.bin_requests / max(trace.rate * interval, 1e-9)))
-    width = max(several * interval, trace.span / 1e6)
+    several = max(1.0, math.ceil(RECORD.bin_requests / max(trace.rate * interval, TINY)))
+    width = max(several * interval, trace.span / RECORD.max_bins)
     edges = np.arange(0.0, trace.span, width) - step / 2
     free = _outside(every, edges[:-1], edges[1:], 1.0)
     counts = trace.sends_within(edges[:-1], edges[1:])[free]
@@ -329,28 +355,12 @@ def _keeps_a_schedule(
         return False
     middle = float(np.median(counts))
     away = np.abs(counts - middle)
-    deviation = max(1.4826 * float(np.median(away)), float(np.quantile(away, 0.8)) / 1.28)
+    deviation = max(
+        MAD * float(np.median(away)),
+        float(np.quantile(away, RECORD.near_share)) / RECORD.near_deviations,
+    )
     rounding = 1.0 if middle >= RECORD.min_schedule_bins else 0.0
     return deviation**2 <= max(RECORD.schedule_variance * middle, rounding)
-
-
-def at_full_speed(trace: Trace) -> int:
-    """Return how many requests are always in flight (Little's law): a loop at full speed; else 0.
-
-    Such a loop never pauses between a reply and the next request.
-    """
-    if trace.due.size < 4 * RECORD.load_bins or not trace.span > 0:
-        return 0
-    edges = np.linspace(0.0, trace.span, RECORD.load_bins + 1)
-    work = np.zeros(edges.size)  # request-seconds in flight up to each edge
-    for times, sign in ((trace.due, 1.0), (trace.ends, -1.0)):
-        passed = np.searchsorted(times, edges, "right")
-        total = np.concatenate(([0.0], np.cumsum(times)))
-        work += sign * (passed * edges - total[passed])
-    level = np.diff(work) / np.diff(edges)
-    near = round(float(np.median(level)))
-    off = max(abs(float(np.median(level)) - near), float(level[1:-1].std()))
-    return near if near >= 1 and off <= RECORD.max_load_variation * near else 0
 
 
 def _silence_decades(
@@ -375,7 +385,7 @@ def _silence_decades(
         slow = trace.slow.sum() > TAIL.max_slow * k and silences[0] < TAIL.clear_ratio * silences[k]
         if slow or alike > min(k, TAIL.max_independent) * load:
             single = min(single, TAIL.mode_decades)
-    alone = throughout < 1.5
+    alone = throughout < RECORD.one_alone
     tail[alone] = single
     took = np.sort(trace.took)[::-1]
     at = np.searchsorted(-took, -NEAR.near_share * length)
@@ -386,7 +396,7 @@ def _silence_decades(
     if undecided.any():
         shuffled = _shuffled_decades(trace, max(int(np.median(throughout[~alone])), 2))
         pair = max(shuffled, min(single, TAIL.max_overlap))
-        tail[undecided] = np.where(throughout[undecided] < 2.5, pair, shuffled)
+        tail[undecided] = np.where(throughout[undecided] < RECORD.one_alone + 1, pair, shuffled)
     return tail
 
 
@@ -396,7 +406,7 @@ def _overlap_decades(work: Floats, length: Floats, throughout: Floats, duration:
     `work` is the request-seconds of all that took about as long; those of the stall are its own.
     """
     others = np.maximum(work / length - throughout, TAIL.others)
-    share = np.minimum(others * length / (throughout * max(duration, 1e-9)), 1.0)
+    share = np.minimum(others * length / (throughout * max(duration, TINY)), 1.0)
     rarer = -(throughout - 1) * np.log10(share) - np.log10(np.maximum(others, 1.0))
     return np.asarray(np.maximum(rarer, 0.0))
 
@@ -441,8 +451,8 @@ def _shuffled_decades(trace: Trace, connections: int) -> float:
     rank = (1 + int((maxima >= observed).sum())) / (TAIL.shuffles + 1)
     if rank > TAIL.max_rank:
         return -math.log10(rank) / 2
-    logs = np.log(np.maximum(maxima, 1e-9))
-    scale = max(float(logs.std(ddof=1)) * math.sqrt(6) / math.pi, TAIL.min_scale)
+    logs = np.log(np.maximum(maxima, TINY))
+    scale = max(float(logs.std(ddof=1)) * GUMBEL, TAIL.min_scale)
     reduced = (math.log(observed) - float(logs.mean())) / scale + np.euler_gamma
     return -math.log10(max(-math.expm1(-math.exp(-reduced)), 10**-RECORD.max_decades))
 
@@ -489,14 +499,14 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         return None
     length = stalls.worst / 1e9
     slow = np.maximum(counts.above - counts.beside, 0.0)
-    throughout = np.maximum(slow[LEVELS.index(0.8)], 1.0)
-    partly = np.maximum(slow[LEVELS.index(0.1)] - throughout, 0.0)
+    throughout = np.maximum(slow[THROUGHOUT], 1.0)
+    partly = np.maximum(slow[PARTLY] - throughout, 0.0)
     burst = counts.dip >= np.maximum(
         LOG.min_burst_share * counts.due, LOG.burst_deviations * counts.noise
     )
     burst &= np.abs(counts.rest) <= LOG.max_rest * counts.dip
     hole = np.where(burst, np.maximum(counts.dip, counts.short), counts.short)
-    went_on = np.clip(counts.core_replies / np.maximum(counts.core_due, 1e-9), 0.0, 1.0)
+    went_on = np.clip(counts.core_replies / np.maximum(counts.core_due, TINY), 0.0, 1.0)
     sent = np.where(
         counts.core_due >= LOG.min_core, went_on * counts.due, np.maximum(counts.due - hole, 0.0)
     )
@@ -516,43 +526,45 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     stop = float((series.start + series.length).max())
     ended = (end >= stop - 2 * interval) & (sent <= RECORD.sent_each * throughout + 1)
     histogram, number = facts.histogram, float(np.median(throughout))
-    waited = float((slow[LEVELS.index(0.8)] * stalls.worst / 1e9)[at].sum())
+    waited = float((slow[THROUGHOUT] * stalls.worst / 1e9)[at].sum())
     others = max(histogram.mean / 1e9 * facts.count - waited, 0.0)
     # Another pass over the log, but where all that the stalls delayed is there.
     there = (throughout + partly >= LOG.delayed_share * due).all()
     full_speed = not there and _constant_load(facts, counts.quiet)
     top = slowest_of(histogram)
     tail = top_decades(histogram, float(throughout.sum()))
-    expected = min(at.size, TAIL.max_independent) * number + 1.5
-    if number < 1.5 and top.near + top.part > expected:  # a mode of the service, not some stalls
+    expected = min(at.size, TAIL.max_independent) * number + RECORD.one_alone
+    if (
+        number < RECORD.one_alone and top.near + top.part > expected
+    ):  # a mode of the service, not some stalls
         tail = min(tail, TAIL.mode_decades)
     least = NEAR.near_share * length[:, None] * 1e9
     high = histogram.buckets.high(histogram.index)
     work = np.where(high > least, high * histogram.counts, 0.0).sum(axis=1) / 1e9
     rarer = _overlap_decades(work, length, throughout, total)
-    tails = max(tail, 0.0) + np.where(throughout < 1.5, 0.0, np.minimum(rarer, TAIL.max_overlap))
-    rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, 1e-9))
-    on_a_grid = series.length.size < 3 or (
+    tails = max(tail, 0.0) + np.where(
+        throughout < RECORD.one_alone, 0.0, np.minimum(rarer, TAIL.max_overlap)
+    )
+    rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
+    on_a_grid = series.length.size <= 2 or (
         np.ptp(series.length[:-1]) <= LOG.grid_share * series.length.max()
     )
     low = series.count[order] < LOG.empty_share * rate * series.length[order]
     low[-1:] = False
-    first = np.searchsorted(series.start[order], end - 1e-9)
+    first = np.searchsorted(series.start[order], end - TINY)
     empty = np.array([int(np.argmin(np.append(low[k:], False))) for k in first.tolist()])
     slowest = float((throughout + partly).sum())
     return StallRecord(
-        length, due, sent, rest, throughout, partly,
-        resumed=empty * interval, lull=lull,
-        tail=np.clip(tails, 0.0, RECORD.max_decades), lack=np.minimum(lack, due),
+        length, due, sent, rest, throughout, partly, np.clip(tails, 0.0, RECORD.max_decades),
+        float(histogram.percentile(50)) / 1e9, rate, facts.count,
+        resumed=empty * interval, lull=lull, lack=np.minimum(lack, due),
         even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at],
         ended=ended, noise=noise,
         steps=np.where((counts.core[at] >= 2) & (not on_a_grid), LOG.steps_decades, 0.0),
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
-        in_flight=others / max(total - float(length.sum()), 1e-9),
-        usual=float(histogram.percentile(50)) / 1e9, interval=number / max(rate, 1e-9), rate=rate,
-        count=float(facts.count), scheduled=full_speed or None, full_speed=full_speed,
-        blur=rate * interval, slack=LOG.count_error * due,
+        slack=LOG.count_error * due, in_flight=others / max(total - float(length.sum()), TINY),
+        scheduled=full_speed or None, full_speed=full_speed, blur=rate * interval,
     )  # fmt: skip
 
 
@@ -603,7 +615,7 @@ def _constant_load(facts: Facts, quiet: Flags) -> bool:
         sums, chance, lengths = (
             part[: number * width].reshape(number, width).sum(axis=1) for part in parts
         )
-        away = 1.4826 * float(median(np.abs(sums / lengths - median(sums / lengths))))
+        away = MAD * float(median(np.abs(sums / lengths - median(sums / lengths))))
         if away <= RECORD.max_sum_variation * float(median(chance**0.5 / lengths)):
             return True
     return False
@@ -664,7 +676,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     near, part = max(top.near, 1.0), top.part
     stated, rate = facts.given_rate or facts.run.rate, facts.rate or 0.0
     if not rate:
-        rate = 2 * above_half(histogram)[1] / max(facts.longest, 1e-9)
+        rate = 2 * above_half(histogram)[1] / max(facts.longest, TINY)
     few = part <= rules.max_part_share * near
     several = number and near / number <= rules.max_stalls and few
     stalls = max(round(near / number), 1) if several and number else 1
@@ -695,12 +707,9 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     one, sent = np.ones(1), min(throughout, due)
     return StallRecord(
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
-        part / stalls * one, 0 * one, 0 * one, (tail + alike) * one, 0 * one,
-        one > 1 - even, one > 1, one, 0 * one, 0 * one, 0 * one,
-        in_flight=0.0, usual=float(histogram.percentile(50)) / 1e9, rate=rate,
-        interval=throughout / max(rate, 1e-9), count=float(facts.count),
-        slack=rules.lack_error * due, timed=False, alike=alike,
-        sends_known=bool(stated and facts.duration),
+        part / stalls * one, (tail + alike) * one, float(histogram.percentile(50)) / 1e9, rate,
+        facts.count, even=np.asarray(even), noise=one, slack=rules.lack_error * due * one,
+        timed=False, alike=alike, sends_known=bool(stated and facts.duration),
         stated=_stated_decades(facts, stated, stalls * max(due - throughout, 0.0)),
     )  # fmt: skip
 

@@ -201,6 +201,9 @@ class SlowRules:
     # the first that leaves that much of the run, and as many requests, for a usual rate
     min_quiet_share: float = 0.1
     min_quiet_requests: int = 20
+    # bins of a run at full speed, and how much the number in flight varies there
+    load_bins: int = 50
+    max_load_variation: float = 0.02
 
 
 SLOW = SlowRules()
@@ -269,7 +272,7 @@ class Trace:
     @cached_property
     def pauses(self) -> tuple[Floats, Floats]:
         """Start and end of the few long times without any request."""
-        begin, end = pauses(self.due, self.end, self.due.size / max(self.span, 1e-9))
+        begin, end = pauses(self.due, self.end, self.due.size / max(self.span, TINY))
         long = end - begin > PAUSE.min_steps * self.step
         return begin[long], end[long]
 
@@ -319,6 +322,25 @@ class Trace:
     def rate(self) -> float:
         """Sends per second outside those times."""
         return self.quiet_rate(*self.windows)
+
+    @cached_property
+    def full_speed(self) -> bool:
+        """A constant number of requests is always in flight (Little's law).
+
+        Such a loop never pauses between a reply and the next request.
+        """
+        if self.due.size < 4 * SLOW.load_bins or not self.span > 0:
+            return False
+        edges = np.linspace(0.0, self.span, SLOW.load_bins + 1)
+        work = np.zeros(edges.size)  # request-seconds in flight up to each edge
+        for times, sign in ((self.due, 1.0), (self.ends, -1.0)):
+            passed = np.searchsorted(times, edges, "right")
+            total = np.concatenate(([0.0], np.cumsum(times)))
+            work += sign * (passed * edges - total[passed])
+        level = np.diff(work) / np.diff(edges)
+        near = round(float(np.median(level)))
+        off = max(abs(float(np.median(level)) - near), float(level[1:-1].std()))
+        return near >= 1 and off <= SLOW.max_load_variation * near
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
@@ -503,7 +525,7 @@ def _slow_by_themselves(trace: Trace, begin: Floats, end: Floats) -> Flags:
     if number <= TRACE.min_times:
         return few & False
     least = float(length[few].min())
-    rest = np.sort(trace.silences[(trace.silences > 0) & (trace.silences < least * (1 - 1e-9))])
+    rest = np.sort(trace.silences[(trace.silences > 0) & (trace.silences < least * (1 - TINY))])
     beyond = beyond_tail(least, number, rest, np.ones(rest.size)) if rest.size else math.inf
     if beyond >= TRACE.min_decades and number <= TRACE.max_share * trace.due.size:
         return few & False
@@ -574,7 +596,7 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
     spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
     longest, left = np.maximum.reduceat(took, first), ended[first]
     width = np.maximum.reduceat(ended, first) - left
-    others = slow.size / max(trace.span, 1e-9) * np.maximum(width, trace.grain)
+    others = slow.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
     together = slow.size * poisson_at_least(number - 1, others) < TRACE.max_probability
     stopped = (number >= TRACE.min_partial_requests) & together
     stopped &= (width <= TRACE.end_spread_share * spread) & (
@@ -593,6 +615,12 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
 
 LEVELS = (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)
 """Parts of a stall's longest latency above which requests are counted."""
+
+FIFTHS = [LEVELS.index(part) for part in (0.2, 0.4, 0.6, 0.8)]
+"""Positions of those where its fifths begin, but the first."""
+
+PARTLY, HALF, THROUGHOUT = (LEVELS.index(part) for part in (0.1, 0.5, 0.8))
+"""Positions of those above which a request was slow for a part, half and nearly all of a stall."""
 
 
 @record()
@@ -626,6 +654,8 @@ class LogStallRules:
     min_part_share: float = 0.1
     # of a part that was stopped: fewer could be slow independently
     min_part_requests: float = 50.0
+    # other intervals that show what is usual
+    min_others: int = 3
     # what a stall delayed is answered within that many times its length
     max_lengths: float = 4.0
     # of its length: that soon after a stall latencies are those of its backlog
@@ -831,7 +861,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     short = np.minimum(hole.short, _own_sums(rows.lost, spans))  # a backlog may take longer
     certain = short >= LOG.missing_deviations * hole.noise
     missing = np.where(certain, np.clip(np.rint(short), 0, np.rint(hole.due)), 0)
-    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
+    share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     return Stalls(
         spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
         missing[kept_stalls].astype(np.int64), np.where(stopped, 1.0, share)[kept_stalls], notes,
@@ -958,7 +988,7 @@ def _beside_a_hole(rows: _Rows, known: Flags) -> Flags:
     requests of `known` intervals are theirs.
     """
     away = np.abs(rows.lost[rows.due > 0])
-    deviation = max(1.4826 * float(median(away)), 0.5) if away.size else math.inf
+    deviation = max(MAD * float(median(away)), LOG.min_deviation) if away.size else math.inf
     first = np.searchsorted(np.maximum.accumulate(rows.stop), rows.start - rows.worst, "right")
     index = np.arange(rows.start.size)
     spans = _Spans(rows.start - rows.worst, rows.stop, np.minimum(first, index), index + 1)
@@ -1023,7 +1053,7 @@ def _spread(
     """
     covered, due = _own_sums(rows.length, spans), rows.rate * spans.duration
     widest = spans.most(rows.length)
-    share = np.clip(above[3] / np.maximum(rows.rate * spans.duration / 2, 1e-9), 0.0, 1.0)
+    share = np.clip(above[HALF] / np.maximum(rows.rate * spans.duration / 2, TINY), 0.0, 1.0)
     even = share >= np.clip(
         LOG.min_part_requests / np.maximum(due, 1.0), LOG.min_part_share, LOG.even_share
     )
@@ -1032,9 +1062,9 @@ def _spread(
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
     others[spans.select(halted | even).positions] = False
     beside = np.zeros_like(above)
-    if others.sum() >= 3:
+    if others.sum() >= LOG.min_others:
         usual_slow = slower[:, others].sum(axis=1)[:, None]
-        beside = usual_slow / max(float(rows.length[others].sum()), 1e-9) * covered
+        beside = usual_slow / max(float(rows.length[others].sum()), TINY) * covered
     even &= evenly_spread(above, beside, share * due, LOG.min_fifth_requests)
     return even, beside, others
 
@@ -1044,14 +1074,11 @@ def evenly_spread(above: Floats, beside: Floats, due: Floats, least: float) -> F
 
     So it is for requests that arrive all through a stall.
     """
-    fifths = [LEVELS.index(part) for part in (0.2, 0.4, 0.6, 0.8)]
-    end = np.zeros((1, due.size))
-    fill = -np.diff((above - beside)[fifths], axis=0, append=end)
-    noise = np.sqrt(np.maximum(-np.diff(beside[fifths], axis=0, append=end), 0.0))
-    enough = (fill >= np.maximum(LOG.even_share * 0.2 * due, LOG.missing_deviations * noise)).all(
-        axis=0
-    )
-    return np.asarray((0.2 * due >= least) & enough)
+    each, end = due / (len(FIFTHS) + 1), np.zeros((1, due.size))
+    fill = -np.diff((above - beside)[FIFTHS], axis=0, append=end)
+    noise = np.sqrt(np.maximum(-np.diff(beside[FIFTHS], axis=0, append=end), 0.0))
+    enough = fill >= np.maximum(LOG.even_share * each, LOG.missing_deviations * noise)
+    return np.asarray((each >= least) & enough.all(axis=0))
 
 
 def _warm_up(rows: _Rows, begin: Floats, silence: Floats) -> tuple[tuple[str, ...], Flags]:

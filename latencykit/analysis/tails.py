@@ -25,6 +25,8 @@ class TailRules:
     min_values: float = 8.0
     # standard errors by which the exponent of a tail may be overestimated
     deviations: float = 1.5
+    # logarithms between two values: less is rounding
+    min_distance: float = 1e-9
     # a tail may be as heavy, or is taken for no steeper
     min_exponent: float = 0.5
     max_exponent: float = 6.0
@@ -102,7 +104,7 @@ def tail_decades(least: float, number: int, values: Floats, counts: Floats | Int
     if not kept.any():
         return 0.0
     reached, x, base = above[kept], values[kept], base[kept]
-    distance = np.maximum(np.log(x / values[base]), 1e-9)
+    distance = np.maximum(np.log(x / values[base]), TAIL.min_distance)
     exponent = np.log(above[base] / reached) / distance
     exponent = exponent * np.maximum(1 - TAIL.deviations / np.sqrt(reached), 0.0)
     far = reached > TAIL.far * number

@@ -1,18 +1,27 @@
-"""Diagnoses of stalls and coordinated omission: record, text, and the page's sections."""
+"""Diagnoses of stalls and coordinated omission: sentences, record, text, sections of the page."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from latencykit._text import brief_list, esc, printable
-from latencykit.analysis.diagnosis import TITLES
+import numpy as np
+
+from latencykit._records import record
+from latencykit._text import brief_list, esc, format_items, option, printable
+from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
+from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
+from latencykit.core.repr_html import verdict_html
 from latencykit.core.run import UNSTATED
 from latencykit.core.summary import Summary
 from latencykit.units import (
+    NANOSECONDS,
     format_count,
     format_duration,
     format_percentile,
+    format_row,
     format_value,
     percentile_name,
 )
@@ -28,6 +37,447 @@ if TYPE_CHECKING:
     from latencykit.analysis.diagnosis import Diagnosis, Method, Verdict
     from latencykit.analysis.stalls import Stalls
     from latencykit.views.page_results import DiagnosedSeries
+
+
+# ------------------------------------------------------------
+# What a diagnosis says: fact, consequence, how sure.
+
+TITLES: dict[str, str] = {
+    "omits": "requests were omitted",
+    "clean": "nothing was omitted",
+    "no stall": "no stall that could hide requests",
+    "service times": "service times",
+    "unknown": "undecided",
+}
+"""Verdicts as headings have them."""
+
+
+@record()
+class TextRules:
+    """What sentences name, and how exactly; chosen on the eight cases of the how-to."""
+
+    # of the longest stall: others are about as long
+    alike: float = 0.95
+    # that are named beside the verdict, from which probability on,
+    alternatives: int = 3
+    min_named: float = 1e-4
+    # and of an open one
+    min_possible: float = 0.01
+    # shown as "more than"
+    nearly_sure: float = 0.999
+    # decades by which an observation speaks against an explanation
+    against: float = 0.3
+    # from which on numbers have no fraction, and estimates three digits
+    whole: int = 1000
+    # percentile of which service times speak, if it is supported
+    percentile: float = 99.0
+
+
+TEXT = TextRules()
+
+
+def sentences_of(result: Diagnosis) -> tuple[str, ...]:
+    """Return fact, consequence, how sure: what decides the verdict comes first."""
+    findings = {code: _finding_text(result, code) for code in result.findings}
+    first = [findings.pop(code) for code in _FACTS if code in findings]
+    stall, left, sure = _stall_text(result), result.left, _how_sure(result)
+    if result.verdict == "omits":
+        texts = [stall, _missing_text(result), sure, *first, *findings.values()]
+    elif result.verdict == "clean" and _is_samples(result) and not len(result.detected_stalls):
+        due = f"{_due_text(result)}, within what chance allows: the slow ones delayed no others"
+        stall += "; others were sent on meanwhile"
+        texts = [stall, due, sure, *first, *findings.values()]
+    elif result.verdict == "clean":
+        stalls = "stall" if left is not None and left.length.size == 1 else "stalls"
+        need = f"the percentiles include the {stalls} and need no correction"
+        texts = [stall, _due_text(result), need, sure, *first, *findings.values()]
+    elif result.verdict == "no stall":
+        texts = [*first, *_nothing_hidden(result), *findings.values()]
+    elif result.verdict == "service times":
+        texts = [*first, *_service_times(result), *findings.values()]
+    elif result.explained is None or left is None:
+        texts = [*first, *findings.values(), _why_unknown(result)]
+    else:
+        texts = [*first, stall, _due_text(result), *findings.values(), _why_unknown(result)]
+    return tuple(text for text in texts if text)
+
+
+_FACTS = ("contradicts-itself", "overload")
+"""Findings that come before what else is said."""
+
+_FINDINGS = {
+    "contradicts-itself": "{contradiction}",
+    "overload": "overload: the server kept up with {achieved} of {offered} per second; the backlog "
+    "of {backlog} explains the slowest request ({longest})",
+    "overload, dropped": "overload: {share} % of what was due was dropped, because all users were "
+    "waiting for replies",
+    "overload, late": "overload: {speed} of {offered} per second were sent, the last ones {backlog} "
+    "late; the latencies leave that wait out",
+    "over-corrected": "the correction adds more slow requests than fit into the run",
+    "already-corrected": "{corrected}",
+    "lost-to-timeouts": "{timeouts} timed out; {their} not in the data",
+    "dropped": "{dropped} due and dropped, and {have} no latency",
+    "unfinished": "{unfinished} still in flight at the end, without a latency",
+    "clipped": "many requests took {longest}, the maximum: a timeout, or the highest value that "
+    "the recorder tracks",
+    "failed-in-stalls": "many requests failed, apparently during stalls; the latencies do not "
+    "include them",
+    "fewer-than-due": "only {count} of {due} requests that were due have a latency",
+}
+"""Findings by their codes."""
+
+_CORRECTED = {
+    None: "",
+    "us": "already corrected by back-filling: do not correct it again",
+    "tool": "already corrected by the tool: do not correct it again",
+    "schedule": "each request is timed from its scheduled start: no correction is needed",
+}
+"""Sentences by who took care of omission."""
+
+
+def _finding_text(result: Diagnosis, code: str) -> str:
+    """A finding as a sentence, with its numbers."""
+    run, raw, length = result.run, result.raw, result.duration or 1.0
+    count = (raw.count or 0) + (0 if isinstance(raw, Summary) else raw.censored)
+    if code == "overload" and not result.backlog:
+        code = "overload, dropped"
+    elif code == "overload" and result.longest < result.backlog / 2:
+        code = "overload, late"
+    return _FINDINGS[code].format(
+        share=f"{100 * run.dropped / max(result.due, count + run.failed + run.dropped, 1):.2g}",
+        speed=_speed(count / length),
+        contradiction=contradiction(raw) if code == "contradicts-itself" else "",
+        achieved=_speed(run.achieved or count / length),
+        offered=_speed(result.due / length),
+        backlog=_seconds_text(result.backlog),
+        longest=_seconds_text(result.longest),
+        corrected=_CORRECTED[result.corrected_by],
+        timeouts=format_items(run.timeouts, "request"),
+        their="its latency is" if run.timeouts == 1 else "their latencies are",
+        dropped=f"{format_items(run.dropped, 'request')} {_were(run.dropped)}",
+        have="has" if run.dropped == 1 else "have",
+        unfinished=f"{format_items(run.unfinished, 'request')} {_were(run.unfinished)}",
+        count=format_count(count),
+        due=format_count(result.due),
+    )
+
+
+def _stall_text(result: Diagnosis) -> str:
+    """What happened: when and for how long nothing was answered, or how slow the slowest were."""
+    left, stalls = result.left, result.detected_stalls
+    if left is None or result.explained is None:
+        return ""
+    k, number = result.explained.decisive, left.length.size
+    longest = _seconds_text(float(left.length.max()))
+    if left.length.min() < TEXT.alike * left.length.max():
+        longest = f"{_seconds_text(float(left.length.min()))} to {longest}"
+    if not left.timed or not len(stalls):
+        return _slowest_text(result, int(max(np.rint(left.throughout[k]), 1)))
+    if number > 1:
+        return f"nothing was answered during {number} stalls of {longest}"
+    if left.ended[k]:
+        return f"until the end of the run, nothing was answered for {longest}"
+    begin = float(stalls.start[int(stalls.duration.argmax())])
+    return f"from {_moment(begin)} on, nothing was answered for {longest}"
+
+
+def _slowest_text(result: Diagnosis, number: int) -> str:
+    raw, longest = result.raw, _seconds_text(result.longest)
+    if isinstance(raw, Summary) or number >= raw.count:
+        return f"the slowest request took {longest}"
+    rest = float(raw.percentile(100 * (1 - (number + 0.5) / raw.count)))
+    took = f"the slowest request took {longest}"
+    if number > 1:
+        took = f"{format_count(number)} requests took about {longest}"
+    return f"{took}, the next slowest {format_duration(rest)}"
+
+
+def _missing_text(result: Diagnosis) -> str:
+    """How many requests were due in the stalls, and how many of them are missing."""
+    left = result.left
+    assert left is not None
+    omitted = float(left.omitted.sum())
+    due = omitted + float(left.waited.sum())
+    waited = round(float(np.median(left.throughout)))
+    sent = f"the {format_count(waited)} that were sent waited for their replies"
+    if waited <= 1:
+        sent = "the 1 that was sent waited for its reply"
+    if left.length.size > 1:
+        sent = f"{format_count(max(due - omitted, waited))} were sent"
+    exact = result.timed is not None and _is_samples(result)
+    about = "" if exact else "about "
+    late = result.explained is not None and (
+        result.explained.probability["catches up"] > result.explained.probability["waits"]
+    )
+    fate = "were sent late and timed from then" if late else "are missing"
+    return (
+        f"at {_speed(left.rate)}/s, {about}{_rounded(due, exact)} requests were due in that time: "
+        f"{sent}; {_rounded(omitted, exact)} {fate}"
+    )
+
+
+def _due_text(result: Diagnosis) -> str:
+    """How many requests were due in the stalls, and how many of them are recorded."""
+    left = result.left
+    if left is None or not left.due.sum() >= 1:
+        return ""
+    exact = _is_samples(result)
+    there = float(left.waited.sum())
+    all_due = result.verdict == "clean" and len(result.detected_stalls) > 0
+    due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
+    text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
+    text += " were due in that time"
+    if all_due:
+        return f"{text}, and all of them are recorded"
+    if not left.sends_known:
+        slow = round(float((left.throughout + left.partly).sum()))
+        return f"{text}; {format_items(slow, 'request')} {_were(slow)} as slow"
+    recorded = max(round(there), 1)
+    return f"{text}; {_rounded(recorded, exact)} {'is' if recorded == 1 else 'are'} recorded"
+
+
+def _nothing_hidden(result: Diagnosis) -> tuple[str, ...]:
+    """Why no stall can have hidden requests, and of which length of stall that speaks."""
+    longest = _seconds_text(result.longest)
+    bound = result.bound
+    if "overload" in result.findings and result.longest < result.backlog / 2:
+        return ()  # each request kept the next one from being sent
+    if bound is None or not bound.others:
+        return (
+            f"the slowest request took {longest} and kept no other from being sent",
+            "a stall of the server was not seen, so how the load generator treats one is not known",
+        )
+    left, stall = result.left, _seconds_text(bound.stall)
+    fact = f"no stall of all connections lasted longer than {stall}; the slowest request took "
+    fact += longest
+    if len(result.detected_stalls) and left is not None:
+        fact = _stall_text(result)
+    moved = (
+        "with all requests that it may have kept from being sent, neither the mean nor a supported "
+        "percentile would be higher by a tenth"
+    )
+    return fact, moved, "how the load generator treats a longer stall is not tested by this run"
+
+
+def _service_times(result: Diagnosis) -> tuple[str, ...]:
+    """What a loop without a schedule measures, and what users may see instead."""
+    bound, number = result.bound, result.connections
+    loop = "each connection waited for its reply before it sent the next request"
+    if number:
+        who = "1 connection" if number == 1 else f"{format_count(number)} connections"
+        loop = f"{who}, {'which' if number == 1 else 'each of which'} waited for its reply before "
+        loop += "it sent the next request"
+    speed = result.rate or (result.raw.count or 0) / (result.duration or math.inf)
+    at = f" at {_speed(speed)}/s" if speed else ""
+    if result.corrected_by:
+        return (
+            f"{loop}; the tool added the requests that it did not send",
+            "the percentiles estimate what users would have seen: compare them with no others",
+        )
+    texts = [f"{loop}; a schedule to compare with is missing"]
+    rows = () if bound is None else bound.percentiles
+    p, _, high = next((row for row in reversed(rows) if row[0] <= TEXT.percentile), (0.0, 0.0, 0.0))
+    if p:
+        texts.append(
+            f"users who arrive on their own{at} may see more: {percentile_name(p)} up to "
+            f"{format_duration(high)}, if slow requests were stalls of the server"
+        )
+    else:
+        texts.append(f"users who arrive on their own{at} may see more")
+    if result.explained is not None and result.left is not None:
+        slow = max(round(float(result.left.throughout.sum())), 1)
+        alone = result.explained.probability["isolated"]
+        shows = "no stall shows" if alone >= 0.5 else "whether the server stopped is open"
+        texts.append(
+            f"{shows}: {format_items(slow, 'request')} took about {_seconds_text(result.longest)}"
+        )
+    texts.append("a server that these connections keep busy is another question: see load")
+    return tuple(texts)
+
+
+def _how_sure(result: Diagnosis) -> str:
+    """The probability of the verdict, and what is not excluded."""
+    explained = result.explained
+    if explained is None:
+        return ""
+    names = OMISSION if result.verdict == "omits" else COMPLETE
+    probability = sum(explained.probability[name] for name in names)
+    rest = [
+        f"{EXPLANATIONS[name]} ({_percent(p)})"
+        for name, p in result.explanations
+        if name not in names and p >= TEXT.min_named
+    ]
+    rest = sorted(
+        rest[: TEXT.alternatives], key=lambda text: text.startswith(EXPLANATIONS["none of these"])
+    )
+    word = "sure" if result.sure else "likely"
+    left = f"; not excluded: {', '.join(rest)}" if rest else ""
+    return f"{word} ({_percent(probability)}){left}"
+
+
+def _why_unknown(result: Diagnosis) -> str:
+    """What keeps an unknown verdict open."""
+    run, explained = result.run, result.explained
+    if result.raw.unit not in NANOSECONDS:
+        return (
+            f"the values have no unit of time; {option('unit', 'ms', repr('ms'))} makes them times"
+        )
+    if not (result.raw.count or 0) and not getattr(result.raw, "censored", 0):
+        if run.failed:
+            return f"all {format_count(run.failed)} requests failed; no latency was recorded"
+        if not isinstance(result.raw, Summary):
+            return "no latency was recorded"
+    if any(code in result.findings for code in _DECIDING):
+        return ""
+    if not result.extent_known:
+        return "how many requests there were, or how long the longest took, is not reported"
+    if explained is not None:
+        omission = explained.omission
+        pairs = [("omission", omission)] + [
+            (EXPLANATIONS[name], p) for name, p in result.explanations if name not in OMISSION
+        ]
+        shown = sorted(
+            (pair for pair in pairs if pair[1] >= TEXT.min_possible), key=lambda pair: -pair[1]
+        )
+        return "possible: " + ", ".join(
+            f"{name} {_percent(p)}" for name, p in shown[: TEXT.alternatives + 1]
+        )
+    pause = result.detected_stalls.pause
+    if pause is not None:
+        return (
+            f"nothing was recorded for {_seconds_text(pause[1] - pause[0])}, from "
+            f"{_moment(pause[0])} on: traffic paused, or what happened then is not in the file"
+        )
+    if isinstance(result.raw, Summary):
+        return "these statistics do not show how many requests were slow"
+    return (
+        f"the slowest request took {_seconds_text(result.longest)}; whether the load generator "
+        "waits for replies is not known"
+    )
+
+
+_DECIDING = (
+    "contradicts-itself", "over-corrected", "lost-to-timeouts", "dropped", "unfinished", "clipped",
+    "failed-in-stalls", "fewer-than-due",
+)  # fmt: skip
+
+
+def advice_of(result: Diagnosis) -> str:
+    """Return what would decide an ``unknown``, or what to do about an ``omits``."""
+    has = set(result.findings).__contains__
+    if result.verdict == "omits":
+        return "prefer an open-loop generator that times requests from their scheduled start"
+    if result.verdict == "no stall":
+        return "to test it, freeze a server: latencykit ctrlz"
+    if result.verdict != "unknown":
+        return ""
+    timeout = "a timeout longer than any stall"
+    if has("contradicts-itself"):
+        return "check how the tool computes its statistics, or read one row per request"
+    if has("lost-to-timeouts") or has("clipped"):
+        return f"measure again with {timeout}"
+    if has("failed-in-stalls"):
+        return f"count failed requests as misses, or measure with {timeout}"
+    if has("over-corrected"):
+        return (
+            "measure with wrk2 -R, which sends by a schedule, or with hey"
+            if result.run.tool == "wrk"
+            else "read the tool's uncorrected values instead"
+        )
+    rate, number = option("rate"), option("connections")
+    if result.timed is None:
+        return f"{rate} and {number}, or one row per request with its start, would decide it"
+    return (
+        f"{rate}, or a record of when each request was due, would decide it; or freeze the server "
+        "for longer: latencykit ctrlz"
+    )
+
+
+def terms_text(name: str, terms: dict[str, float]) -> str:
+    """Return what speaks against an explanation, the strongest first."""
+    against = sorted((value, test) for test, value in terms.items() if value <= -TEXT.against)
+    text = EXPLANATIONS[name]
+    if not against:
+        return f"{text}: as predicted"
+    return f"{text}: against it {', '.join(f'{t} (10^{v:.1f})' for v, t in against)}"
+
+
+def _percent(p: float) -> str:
+    if p > TEXT.nearly_sure:
+        return "> 99.9 %"
+    return f"{100 * p:.3g} %" if p >= TEXT.min_possible else f"{100 * p:.1g} %"
+
+
+def _speed(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= TEXT.whole else f"{rate:.3g}"
+
+
+def _moment(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds >= 1 else _seconds_text(seconds)
+
+
+def _is_samples(result: Diagnosis) -> bool:
+    return hasattr(result.timed, "duration") and hasattr(result.timed, "intended")
+
+
+def _rounded(number: float, exact: bool) -> str:
+    return format_count(number if exact or number < TEXT.whole else float(f"{number:.3g}"))
+
+
+def _seconds_text(seconds: float) -> str:
+    """A time that is given in seconds."""
+    return format_duration(seconds * 1e9)
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def html_of(result: Diagnosis) -> str:
+    """Return the diagnosis as a notebook shows it."""
+
+    def texts(data: Histogram | Summary | None) -> dict[float, str]:
+        """Percentiles of the table: ranges where the source does not resolve them."""
+        if data is None:
+            return {}
+        if isinstance(data, Summary):
+            return {
+                p: format_value(value, data.unit) for p, value in data.reported_percentiles.items()
+            }
+        rows = data.percentile_rows([p for p, *_ in result.rows]) if data.count else []
+        return {
+            row.percentile: format_row(
+                replace(row, supported=True), lambda value: format_value(value, data.unit)
+            )
+            for row in rows
+        }
+
+    raw, corrected = texts(result.raw), texts(result.corrected)
+    for p, (_, high) in result.most.items():
+        corrected[p] = f"up to {format_value(high, result.raw.unit)}"
+    rows = [(percentile_name(p), raw.get(p, ""), corrected.get(p, "")) for p, *_ in result.rows]
+    title = result.run.source or result.run.tool or "this measurement"
+    fact, *others = result.sentences
+    lines = [*others, *result.detected_stalls.notes, result.advice]
+    return verdict_html(title, TITLES[result.verdict], fact, rows, lines)
+
+
+def text_of(result: Diagnosis) -> str:
+    """Return the diagnosis as a console shows it."""
+    unit, most = result.raw.unit, result.most
+    lines = [f"{result.verdict}: {TITLES[result.verdict]}", *(f"  {s}" for s in result.sentences)]
+    for p, before, after in result.rows:
+        text = f"  {percentile_name(p):<8} {format_value(before, unit):>9}"
+        if after is not None:
+            text += f"  would have been {format_value(after, unit)}"
+        elif p in most:
+            text += f"  at most {format_value(most[p][1], unit)}"
+        lines.append(text)
+    return "\n".join([*lines, *([f"  {result.advice}"] if result.advice else [])])
+
+
+# ------------------------------------------------------------
+# Its record, paragraph, and sections of the page.
 
 
 class EvidenceRecord(TypedDict):

@@ -297,7 +297,7 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     records = stall_records
     return rules | {
         "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
-        "full speed, samples": (records, "at_full_speed", _constant(0)),
+        "full speed, samples": (stalls.Trace, "full_speed", False),
         "full speed, logs": (records, "_constant_load", _constant(False)),
         "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
         "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
