@@ -23,12 +23,12 @@ from latencykit.analysis.stalls import (
     THROUGHOUT,
     TINY,
     Trace,
+    constant_load,
     evenly_spread,
     hulls,
 )
 from latencykit.analysis.tails import TAIL, beyond_tail, tail_decades
 from latencykit.core.histogram_log import interval_series
-from latencykit.core.quantiles import median
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -89,9 +89,6 @@ class RecordRules:
     near_share: float = 0.8
     near_deviations: float = 1.28
     bin_requests: float = 10.0
-    # sums of request-seconds of a log, how many are needed, and how much they vary (of chance)
-    load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
-    max_sum_variation: float = 0.5
 
 
 RECORD = RecordRules()
@@ -209,6 +206,33 @@ def _longest(length: Floats) -> Ints:
     return np.sort(first[length[first] >= RECORD.min_length * length.max()])
 
 
+def _lull(
+    counts: Floats, loud: Flags, width: float, sent: float, due: float, length: float
+) -> float:
+    """Decades by which so few requests in a stall are unusual elsewhere, where nobody waits.
+
+    `counts` of equal times are as dispersed as sums outside stalls (`loud`) are; with a lull as
+    deep among those, a stall is no rarer.
+    """
+    if sent >= due:
+        return 0.0
+    total, noisy = np.append(0.0, np.cumsum(counts)), np.append(0, np.cumsum(loud))
+    size, sums, over = max(round(length / width), 1), np.zeros(0), 1.0
+    for part in RECORD.window_parts:
+        parts = max(size // part, 1)
+        at = np.arange(0, counts.size - parts + 1, parts)
+        elsewhere = (total[at + parts] - total[at])[noisy[at + parts] == noisy[at]]
+        sums = elsewhere if part == 1 else sums
+        if elsewhere.size >= RECORD.min_windows and elsewhere.mean() > 0:
+            over = max(1.0, float(elsewhere.var(ddof=1) / elsewhere.mean()))
+            break
+    unusual = float(poisson_decades(np.asarray(sent), np.asarray(due), over))
+    most = size * width / length * (sent + RECORD.as_deep * (due - sent))
+    if as_deep := int((sums <= most).sum()):
+        return min(unusual, math.log10((sums.size + 1) / as_deep), RECORD.max_lull_decades)
+    return unusual
+
+
 # ------------------------------------------------------------
 # Samples: sends and replies are known.
 
@@ -251,12 +275,13 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
             first = float(trace.end[replies].min())
             following = trace.due[np.searchsorted(trace.due, first - trace.grain) :][:1]
             resumed[k] = max(float(following.sum()) - first, 0.0) if following.size else 0.0
-    lull = np.array(
-        [
-            _lull_in_sends(trace, a, b, c, n, every)
-            for a, b, c, n in zip(begin, stop, sent, due, strict=True)
-        ]
-    )
+    lull = np.zeros(length.size)
+    for k, lasted in enumerate((stop - begin).tolist()):
+        width = max(lasted, TINY) / RECORD.window_parts[-1]
+        edges = np.arange(0.0, trace.span + TINY, width)
+        free = _outside(every, edges[:-1], edges[1:], RECORD.throughout)
+        counts = sends(edges[:-1], edges[1:]).astype(np.float64)
+        lull[k] = _lull(counts, ~free, width, sent[k], due[k], lasted)
     busy = np.minimum(every[1], trace.span) - np.minimum(every[0], trace.span)
     quiet = max(trace.active - float(busy.sum()), RECORD.min_quiet * trace.span, TINY)
     interval = max(float(np.median(throughout)) / max(rate, TINY), TINY)
@@ -315,30 +340,6 @@ def _outside(every: tuple[Floats, Floats], low: Floats, high: Floats, reach: flo
     """Mask of windows that touch no stall, and not the time after it by that many lengths."""
     left, right = hulls(every[0], every[1] + reach * (every[1] - every[0]))
     return np.asarray(np.searchsorted(left, high, "left") <= np.searchsorted(right, low, "right"))
-
-
-def _lull_in_sends(
-    trace: Trace, begin: float, end: float, sent: float, due: float, every: tuple[Floats, Floats]
-) -> float:
-    """Decades by which so few sends in a stall are unusual where nobody waits."""
-    if sent >= due:
-        return 0.0
-    over, as_deep, windows = 1.0, 0, 0
-    for part in RECORD.window_parts:
-        edges = np.arange(0.0, trace.span + TINY, max(end - begin, TINY) / part)
-        free = _outside(every, edges[:-1], edges[1:], RECORD.throughout)
-        counts = trace.sends_within(edges[:-1], edges[1:])[free]
-        if part == 1 and counts.size:
-            as_deep = int((counts <= sent + RECORD.as_deep * (due - sent)).sum())
-            windows = counts.size
-        if counts.size >= RECORD.min_windows and counts.mean() > 0:
-            over = max(1.0, float(counts.var(ddof=1) / counts.mean()))
-            break
-    unusual = float(poisson_decades(np.asarray(sent), np.asarray(due), over))
-    if as_deep:
-        usual = math.log10((windows + 1) / as_deep)
-        unusual = min(unusual, usual, RECORD.max_lull_decades)
-    return unusual
 
 
 def _keeps_a_schedule(
@@ -498,9 +499,9 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     if not len(stalls) or counts is None or counts.above is None or counts.beside is None:
         return None
     length = stalls.worst / 1e9
-    slow = np.maximum(counts.above - counts.beside, 0.0)
-    throughout = np.maximum(slow[THROUGHOUT], 1.0)
-    partly = np.maximum(slow[PARTLY] - throughout, 0.0)
+    waited = np.maximum(counts.above - counts.beside, 0.0)
+    throughout = np.maximum(waited[THROUGHOUT], 1.0)
+    partly = np.maximum(waited[PARTLY] - throughout, 0.0)
     burst = counts.dip >= np.maximum(
         LOG.min_burst_share * counts.due, LOG.burst_deviations * counts.noise
     )
@@ -521,16 +522,30 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     off = np.maximum(np.abs(rest) - LOG.rate_error * due, 0.0)
     lack = decades(off / np.maximum(counts.rest_noise[at], 0.5))
     lack = np.where(throughout + partly >= LOG.delayed_share * due, 0.0, lack)
-    lull = np.minimum(decades((due - sent) / noise), np.maximum(due / math.log(10), 0.0))
-    lull = np.minimum(lull, _lull_in_counts(series, order, begin, end, sent, due, length))
+    start, width = series.start[order], series.length[order]
+    count: Floats = series.count[order].astype(np.float64)
+    worst = np.nan_to_num(series.max[order]) * NANOSECONDS.get(series.unit, 1.0) / 1e9
+    slow = worst >= LOG.slow_share * float(length.min())  # such a request was in flight
+    left = np.concatenate((begin, start[slow] - worst[slow]))
+    left, right = hulls(left, np.maximum(left, np.concatenate((end, start[slow]))))
+    loud = np.searchsorted(left, start + 2 * width, "left") > np.searchsorted(
+        right, start - width, "right"
+    )
+    loud[:1] = loud[-1:] = True  # truncated by the run
+    lull = np.array(
+        [
+            _lull(count, loud, interval, *each)
+            for each in zip(sent.tolist(), due.tolist(), length.tolist(), strict=True)
+        ]
+    )
     stop = float((series.start + series.length).max())
     ended = (end >= stop - 2 * interval) & (sent <= RECORD.sent_each * throughout + 1)
     histogram, number = facts.histogram, float(np.median(throughout))
-    waited = float((slow[THROUGHOUT] * stalls.worst / 1e9)[at].sum())
-    others = max(histogram.mean / 1e9 * facts.count - waited, 0.0)
+    inside = float((throughout * length).sum())
+    others = max(histogram.mean / 1e9 * facts.count - inside, 0.0)
     # Another pass over the log, but where all that the stalls delayed is there.
     there = (throughout + partly >= LOG.delayed_share * due).all()
-    full_speed = not there and _constant_load(facts, counts.quiet)
+    full_speed = not there and _full_speed(facts, counts.quiet)
     top = slowest_of(histogram)
     tail = top_decades(histogram, float(throughout.sum()))
     expected = min(at.size, TAIL.max_independent) * number + RECORD.one_alone
@@ -568,57 +583,15 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
     )  # fmt: skip
 
 
-def _lull_in_counts(
-    series: IntervalSeries, order: Ints, begin: Floats, end: Floats, sent: Floats, due: Floats,
-    length: Floats,
-) -> Floats:  # fmt: skip
-    """Decades by which as few replies in as long a time are unusual elsewhere in a log."""
-    start, width = series.start[order], series.length[order]
-    count = series.count[order].astype(np.float64)
-    worst = np.nan_to_num(series.max[order]) * NANOSECONDS.get(series.unit, 1.0) / 1e9
-    slow = worst >= LOG.slow_share * float(length.min())  # such a request was in flight
-    left = np.concatenate((begin, start[slow] - worst[slow]))
-    right = np.concatenate((end, start[slow]))
-    left, right = hulls(left, np.maximum(left, right))
-    loud = np.searchsorted(left, start + 2 * width, "left") > np.searchsorted(
-        right, start - width, "right"
-    )
-    loud[:1] = loud[-1:] = True  # truncated by the run
-    total, noisy = np.append(0.0, np.cumsum(count)), np.append(0, np.cumsum(loud))
-    step, unusual = float(np.median(width)), np.full(length.size, np.inf)
-    for k in range(length.size):
-        size = max(int(length[k] / step), 1)
-        if size >= start.size:
-            continue
-        at = np.arange(0, start.size - size + 1, size)
-        sums = (total[at + size] - total[at])[noisy[at + size] == noisy[at]]
-        most = size * step / length[k] * (sent[k] + RECORD.as_deep * (due[k] - sent[k]))
-        if as_deep := int((sums <= most).sum()):
-            unusual[k] = min(math.log10((sums.size + 1) / as_deep), RECORD.max_lull_decades)
-    return unusual
-
-
-def _constant_load(facts: Facts, quiet: Flags) -> bool:
-    """A constant number of requests is in flight in a log, by Little's law: a loop at full speed.
-
-    The sum of latencies varies far less over quiet intervals than that of random arrivals.
-    """
+def _full_speed(facts: Facts, quiet: Flags) -> bool:
+    """A constant number of requests is in flight in the quiet intervals of a log."""
     series = interval_series(facts.data, (), moments=True)
     order = np.argsort(series.start, kind="stable")[quiet]
     order = order[series.count[order] > 1]
-    count, mean, length = series.count[order], series.mean[order], series.length[order]
-    parts = (count * mean, count * (series.std[order] ** 2 + mean**2), length)
-    for width, least in RECORD.load_widths:
-        number = length.size // width
-        if number < least:
-            break
-        sums, chance, lengths = (
-            part[: number * width].reshape(number, width).sum(axis=1) for part in parts
-        )
-        away = MAD * float(median(np.abs(sums / lengths - median(sums / lengths))))
-        if away <= RECORD.max_sum_variation * float(median(chance**0.5 / lengths)):
-            return True
-    return False
+    count, mean = series.count[order], series.mean[order]
+    return constant_load(
+        count * mean, count * (series.std[order] ** 2 + mean**2), series.length[order]
+    )
 
 
 # ------------------------------------------------------------

@@ -201,9 +201,13 @@ class SlowRules:
     # the first that leaves that much of the run, and as many requests, for a usual rate
     min_quiet_share: float = 0.1
     min_quiet_requests: int = 20
-    # bins of a run at full speed, and how much the number in flight varies there
+    # bins of a run, sums of how many of them and how many such sums show a constant load,
     load_bins: int = 50
-    max_load_variation: float = 0.02
+    load_widths: tuple[tuple[int, int], ...] = ((1, 6), (2, 12), (4, 12), (8, 12))
+    # and how much they vary (of chance)
+    max_load_variation: float = 0.5
+    # requests in flight: a loop that never pauses has one at least
+    min_load: float = 0.98
 
 
 SLOW = SlowRules()
@@ -325,22 +329,18 @@ class Trace:
 
     @cached_property
     def full_speed(self) -> bool:
-        """A constant number of requests is always in flight (Little's law).
-
-        Such a loop never pauses between a reply and the next request.
-        """
-        if self.due.size < 4 * SLOW.load_bins or not self.span > 0:
+        """A constant number of requests is in flight: no pause between a reply and a send."""
+        bins = SLOW.load_bins
+        if self.due.size < 4 * bins or not self.span > 0:
             return False
-        edges = np.linspace(0.0, self.span, SLOW.load_bins + 1)
+        edges = np.linspace(0.0, self.span, bins + 1)
         work = np.zeros(edges.size)  # request-seconds in flight up to each edge
         for times, sign in ((self.due, 1.0), (self.ends, -1.0)):
             passed = np.searchsorted(times, edges, "right")
-            total = np.concatenate(([0.0], np.cumsum(times)))
-            work += sign * (passed * edges - total[passed])
-        level = np.diff(work) / np.diff(edges)
-        near = round(float(np.median(level)))
-        off = max(abs(float(np.median(level)) - near), float(level[1:-1].std()))
-        return near >= 1 and off <= SLOW.max_load_variation * near
+            work += sign * (passed * edges - np.append(0.0, np.cumsum(times))[passed])
+        at = np.minimum(self.due / self.span * bins, bins - 1).astype(np.int64)
+        squares = np.bincount(at, self.took**2, bins).astype(np.float64)
+        return constant_load(np.diff(work), squares, np.diff(edges))
 
     def quiet_rate(self, begin: Floats, end: Floats) -> float:
         """Return the sends per second outside stalls, and what may be catching up after them."""
@@ -398,6 +398,27 @@ class Trace:
         sent, answered = (np.searchsorted(times, at, "right") for times in both)
         number: Ints = sent - answered
         return number
+
+
+def constant_load(work: Floats, squares: Floats, length: Floats) -> bool:
+    """Return whether a constant number of requests is in flight (Little's law): full speed.
+
+    The sums of latencies, `work`, vary far less than those of random arrivals, whose variance is
+    the sum of their `squares`.
+    """
+    for width, least in SLOW.load_widths:
+        number = length.size // width
+        if number < least:
+            break
+        sums, chance, lengths = (
+            part[: number * width].reshape(number, width).sum(axis=1)
+            for part in (work, squares, length)
+        )
+        away = MAD * float(median(np.abs(sums / lengths - median(sums / lengths))))
+        constant = away <= SLOW.max_load_variation * float(median(chance**0.5 / lengths))
+        if constant and float(median(sums / lengths)) >= SLOW.min_load:
+            return True
+    return False
 
 
 def hulls(begin: Floats, end: Floats) -> tuple[Floats, Floats]:
