@@ -9,7 +9,7 @@ waits           ≤ 1½ C    all                 C, ≤ half       few       sen
 catches up      ≤ 1½ C    none                C, ≤ half       few       the same
 paused          ≤ 1½ C    any                 Poisson(L)      few       ends with its slow reply
 node taken out  any       any                 any             few       soon in the stall
-clock step      ≤ 1½ C    any                 Poisson(L)      few       no interval is empty
+clock step      ≤ 1½ C    any                 Poisson(L)      few       time is recorded
 ==============  ========  ==================  ==============  ========  ===========================
 
 C: connections that waited; L: requests usually in flight. A term is the deviance of what the record
@@ -240,7 +240,7 @@ def _predictions(
         },
         "clock step": {
             "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
-            "intervals": -s.steps - (0.0 if s.timed else rules.untimed_decades),
+            "time": zero - (0.0 if s.timed else rules.untimed_decades),
         },
     }  # fmt: skip
     chance = evenly - np.maximum(s.tail - rules.density_decades, 0.0)

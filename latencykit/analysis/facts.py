@@ -10,6 +10,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.analysis.stalls import Trace, first_pass_over, usual_rate
+from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, in_succession
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
@@ -18,7 +19,6 @@ from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:
     from latencykit.core.blocks import TopFold
-    from latencykit.core.histogram import Histogram
     from latencykit.core.histogram_log import IntervalSeries
     from latencykit.core.run import Run
 
@@ -41,9 +41,11 @@ class FactRules:
     max_achieved: float = 0.98
     # these parts of what was not sent
     backlog: tuple[float, float] = (0.5, 1.5)
-    # whose pace is compared with the offered rate, and a run's least: Poisson's gaps vary by a third
+    # sends whose pace is compared with the offered rate (Poisson's vary by a third), and of a run
     sends: int = 10
     min_sends: int = 50
+    # requests above the highest percentile of those that state no count
+    min_above: int = 20
     # of the requests: with more dropped, all of a tool's users were waiting
     max_dropped_share: float = 0.01
 
@@ -65,7 +67,7 @@ class Facts:
     """
 
     data: Any
-    histogram: Any = None  # of all values; None for a summary
+    histogram: Any = None  # of all values; None where a summary's statistics do not suffice
     trace: Trace | None = None  # sends and replies, for samples with start times
     first_pass: tuple[IntervalSeries, TopFold | None] | None = None  # over a log
     given_rate: float | None = None  # requests per second
@@ -127,9 +129,8 @@ class Facts:
 
     @property
     def extent_known(self) -> bool:
-        """The source states how many requests there were and how long the longest took."""
-        data = self.data
-        return not isinstance(data, Summary) or (data.count is not None and "max" in data.stats)
+        """The source states how long the longest request took, and how many, or percentiles."""
+        return self.histogram is not None
 
     @cached_property
     def observed_rate(self) -> float | None:
@@ -172,9 +173,9 @@ class Facts:
     @cached_property
     def longest(self) -> float:
         """Seconds of the longest request, timeouts included."""
-        if isinstance(self.data, Summary):
-            return float(self.data.stats.get("max", 0.0)) / 1e9
         histogram = self.histogram
+        if histogram is None:
+            return 0.0
         late = histogram.censored_at if histogram.censored else 0.0
         top = float(histogram.max) if histogram.count else 0.0
         return max(top, float(late) if np.isfinite(late) else 0.0) / 1e9
@@ -182,11 +183,9 @@ class Facts:
     @cached_property
     def stall(self) -> float:
         """`longest` where it is many times the usual, so that a stall must be behind it; else 0."""
-        if isinstance(self.data, Summary):
-            usual = self.data.stats.get("mean", 0.0)
-        else:
-            low, usual = self.histogram.percentile([10, 50]) if self.count else (0.0, 0.0)
-            usual = min(float(usual), FACTS.max_median_ratio * float(low))  # half of it stalls
+        known = self.histogram is not None and self.count
+        low, usual = self.histogram.percentile([10, 50]) if known else (0.0, 0.0)
+        usual = min(float(usual), FACTS.max_median_ratio * float(low))  # half of it stalls
         return self.longest if self.longest * 1e9 >= FACTS.min_stall_medians * usual else 0.0
 
     @property
@@ -288,6 +287,23 @@ class Facts:
         return self.trace is not None and self.trace.full_speed
 
 
+def _of_statistics(data: Summary) -> Histogram | None:
+    """The histogram of percentiles and a maximum; None where they do not suffice.
+
+    Percentiles without a count may be of as few requests as their highest is supported by.
+    """
+    points = {p: value for p, value in data.reported_percentiles.items() if 0 < p < 100}
+    count = data.count or (
+        round(FACTS.min_above / (1 - max(points) / 100)) if points and not data.runs else 0
+    )
+    if "max" not in data.stats or not count:
+        return None
+    return Histogram.from_percentiles(
+        sorted(points), sorted(points.values()), count, data.unit, run=data.run,
+        reported_stats=data.stats,
+    )  # fmt: skip
+
+
 def facts_of(
     data: Data,
     expected_interval: str | float | None = None,
@@ -311,7 +327,7 @@ def facts_of(
     data = data.to_unit("ns") if has_unit else data
     data = in_succession(data) if isinstance(data, HistogramLog) else data
     first_pass = first_pass_over(data) if isinstance(data, HistogramLog) else None
-    histogram = None if isinstance(data, Summary) else data.histogram()
+    histogram = _of_statistics(data) if isinstance(data, Summary) else data.histogram()
     trace = None
     if isinstance(data, Samples) and data.start is not None and len(data) > 1:
         trace = Trace.of(data)

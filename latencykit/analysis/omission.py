@@ -138,8 +138,8 @@ def diagnose(
     stalls = Stalls.none()
     if facts.timed:
         stalls = stalls_of(facts.data, facts.first_pass, facts.trace)
-    judged = facts.count > 0 and facts.extent_known and facts.data.unit in NANOSECONDS
-    left = stall_record(facts, stalls) if judged else None
+    judged = facts.extent_known and facts.data.unit in NANOSECONDS
+    left = stall_record(facts, stalls) if judged and facts.count else None
     explained = explain_stalls(left, facts.source, facts.connections) if left else None
     omission = 0.0 if explained is None else explained.omission
     complete = 0.0 if explained is None else sum(explained.probability[name] for name in COMPLETE)
@@ -243,24 +243,13 @@ def _all_recorded(facts: Facts, left: StallRecord, explained: Explained) -> bool
 
 def _nothing_to_omit(facts: Facts, stalls: Stalls, bound: Bound | None) -> bool:
     """No stall that the run leaves room for would move the mean or a percentile by a tenth."""
-    if stalls.pause or not facts.extent_known or facts.count < BOUND.min_requests:
-        return False
-    if isinstance(facts.data, Summary):
-        mean, length = float(facts.data.stats.get("mean", 0.0)), facts.duration
-        if not mean or not length:
-            return False
-        high = facts.longest - (1 - BOUND.max_percentile / 100) * length
-        added = facts.longest**2 / (2 * length) * 1e9
-        return (
-            added <= (VERDICT.min_ratio - 1) * mean
-            and high * 1e9 <= VERDICT.min_ratio * BOUND.tail_means * mean
-        )
-    return bound is not None and not bound.material
+    enough = not stalls.pause and facts.count >= BOUND.min_requests
+    return enough and bound is not None and not bound.material
 
 
 def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[str, ...]:
     """Properties of the run that a reader needs beside the verdict, the most important first."""
-    run, histogram = facts.run, None if isinstance(facts.data, Summary) else facts.histogram
+    run, histogram = facts.run, facts.histogram
     total = max(facts.count + run.failed + run.dropped, 1)
     # Some tools count requests that timed out among the latencies.
     lost = histogram is None or histogram.censored > 0
@@ -312,7 +301,7 @@ def _timed_out(facts: Facts) -> bool:
 
 def _stuck_at_end(facts: Facts) -> bool:
     """More requests were in flight at the end than usually are, by Little's law."""
-    if isinstance(facts.data, Summary) or not facts.count or not facts.rate:
+    if not facts.extent_known or not facts.count or not facts.rate:
         return False
     usual = facts.rate * facts.histogram.mean / 1e9
     number = facts.run.unfinished
@@ -321,7 +310,7 @@ def _stuck_at_end(facts: Facts) -> bool:
 
 def _over_corrected(facts: Facts) -> bool:
     """More requests than were due, or more slow ones than one stall can hit."""
-    if isinstance(facts.data, Summary) or not facts.duration or not facts.count:
+    if not facts.extent_known or not facts.duration or not facts.count:
         return False
     rate, histogram = facts.offered, facts.histogram
     if rate:
@@ -345,8 +334,6 @@ class BoundRules:
     min_requests: int = 20
     # percentile up to which a stall must leave no trace, for there to be none
     max_percentile: float = 99.9
-    # times the mean: the highest percentile of a summary that lacks it
-    tail_means: float = 5.0
     # of the connections: a stall reaches at least those (one of two servers)
     min_reached_share: float = 0.4
     # medians: the usual request is shorter
@@ -382,9 +369,9 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
     its connection from sending at most v / m − 1 others, where m is the usual latency or, if that
     is longer, the time between two requests of the run; those would have waited v − m, v − 2 m …
     """
-    if isinstance(facts.data, Summary) or not facts.count or facts.histogram.censored:
-        return None
     raw = facts.histogram
+    if raw is None or not raw.count or raw.censored:
+        return None
     value, weight = _smoothed(raw)
     total = float(weight.sum())
     usual = BOUND.usual_medians * float(raw.percentile(50))
@@ -404,7 +391,8 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         [
             p
             for p in STANDARD_PERCENTILES
-            if p <= BOUND.max_percentile and facts.count * (1 - p / 100) >= BOUND.min_above
+            if p <= BOUND.max_percentile and raw.count * (1 - p / 100) >= BOUND.min_above
+            if not isinstance(facts.data, Summary) or p in facts.data.reported_percentiles
         ]
     )
     before: Floats = np.asarray(raw.percentile(at), np.float64).reshape(at.shape)

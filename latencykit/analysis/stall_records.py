@@ -140,7 +140,6 @@ class StallRecord:
     even: Flags = _NONE  # latencies are spread evenly up to the longest
     ended: Flags = _NONE  # the run ends in the stall
     noise: Floats = _NONE  # standard deviation of the counts
-    steps: Floats = _NONE  # decades against a clock that was set: several intervals are empty
     last: Floats = _NONE  # probability that requests as slow are in flight when a run ends
     listed: Floats = _NONE  # missing as the list of stalls has them; 0 where that may be chance
     slack: Floats = _NONE  # requests that the resolution of the source leaves open
@@ -483,10 +482,6 @@ class LogRules:
     count_error: float = 0.002
     # of the shortest stall: as slow a request elsewhere makes a lull no lull
     slow_share: float = 0.3
-    # against a clock that was set: it would leave one long interval, not several empty ones
-    steps_decades: float = 2.5
-    # of an interval: those of a log that was made of requests are as alike
-    grid_share: float = 1e-6
     # of the usual count: an interval with less is empty
     empty_share: float = 0.2
 
@@ -561,9 +556,6 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         throughout < RECORD.one_alone, 0.0, np.minimum(rarer, TAIL.max_overlap)
     )
     rate = float(counts.due[0] / max(stalls.worst[0] / 1e9, TINY))
-    on_a_grid = series.length.size <= 2 or (
-        np.ptp(series.length[:-1]) <= LOG.grid_share * series.length.max()
-    )
     low = series.count[order] < LOG.empty_share * rate * series.length[order]
     low[-1:] = False
     first = np.searchsorted(series.start[order], end - TINY)
@@ -575,7 +567,6 @@ def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord
         resumed=empty * interval, lull=lull, lack=np.minimum(lack, due),
         even=evenly_spread(counts.above, counts.beside, counts.due, LOG.min_fifth)[at],
         ended=ended, noise=noise,
-        steps=np.where((counts.core[at] >= 2) & (not on_a_grid), LOG.steps_decades, 0.0),
         last=max(top.near + top.part - slowest, 0.0) * length / total,
         listed=np.where(np.abs(rest) > LOG.max_rest * (due - sent), stalls.missing[at], 0.0),
         slack=LOG.count_error * due, in_flight=others / max(total - float(length.sum()), TINY),

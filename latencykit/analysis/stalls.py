@@ -897,7 +897,6 @@ class Holes(Value):
     due: Floats  # requests in as long as the longest latency, at the rate outside stalls
     core_due: Floats  # of these, in the intervals that lie wholly within the longest request's life
     core_replies: Floats
-    core: Ints  # number of such intervals
     short: Floats  # by how much the counts fall short of that rate,
     dip: Floats  # by how much they did at most, before a burst made up for it,
     noise: Floats  # and the standard deviation of such sums elsewhere in the run
@@ -963,7 +962,7 @@ def _holes(rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints) ->
     rate = float(rows.count[quiet].sum() / max(rows.length[quiet].sum(), TINY))
     return Holes(
         due=rate * worst, core_due=rate * _sums(rows.length, within, begun),
-        core_replies=_sums(rows.count, within, begun), core=begun - within,
+        core_replies=_sums(rows.count, within, begun),
         short=total[last] - total[first],
         dip=_Spans(spans.begin, spans.end, first, last).deepest(lost), noise=noise(last - first),
         rest=total[best] - total[first], rest_noise=noise(best - first), quiet=quiet,

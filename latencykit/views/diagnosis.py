@@ -283,7 +283,8 @@ def _service_times(result: Diagnosis) -> tuple[str, ...]:
             f"{format_duration(high)}, if slow requests were stalls of the server"
         )
     else:
-        texts.append(f"users who arrive on their own{at} may see more")
+        lacks = "" if rows else "; how much more, percentiles and the slowest request would show"
+        texts.append(f"users who arrive on their own{at} may see more{lacks}")
     if result.explained is not None and result.left is not None:
         slow = max(round(float(result.left.throughout.sum())), 1)
         alone = result.explained.probability["isolated"]

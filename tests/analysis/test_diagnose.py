@@ -334,6 +334,18 @@ def test_service_times_come_with_what_users_may_see() -> None:
     assert (frozen.verdict, frozen.method) == ("omits", "backfill")
 
 
+def test_a_list_of_statistics_has_a_range_where_it_suffices() -> None:
+    loop = Run(tool="ab", loop="closed", corrected="none", measure="service")
+    points = {50.0: 1e6, 90.0: 2e6, 99.0: 4e6}
+    found = lk.diagnose(lk.Summary({"mean": 1.2e6, "max": 9e6}, points, run=loop))
+    assert found.verdict == "service times"
+    assert list(found.most) == [50.0, 90.0, 99.0], "no percentile that is not reported"
+    assert all(low == points[p] and low <= high <= 9e6 for p, (low, high) in found.most.items())
+    without = lk.diagnose(lk.Summary({"mean": 1.2e6}, points, run=loop))
+    assert (without.verdict, without.most) == ("service times", {})
+    assert "the slowest request would show" in " ".join(without.sentences)
+
+
 def test_without_a_stall_nothing_was_hidden() -> None:
     found = lk.diagnose(measured("quiet"))
     assert (found.verdict, found.corrected) == ("no stall", None)
