@@ -210,8 +210,8 @@ def _lull(
 ) -> float:
     """Decades by which so few requests in a stall are unusual elsewhere, where nobody waits.
 
-    `counts` of equal times are as dispersed as sums outside stalls (`loud`) are; with a lull as
-    deep among those, a stall is no rarer.
+    `counts` of equal times are as dispersed as sums outside stalls (`loud`) are; where a
+    lull among those is as deep, a stall is as usual as that.
     """
     if sent >= due:
         return 0.0
@@ -246,8 +246,11 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     length, sends = end - begin, trace.sends_within
     rate = trace.quiet_rate(*every)
     early, late = begin + RECORD.throughout * length, begin + RECORD.part * length
-    waiting = trace.under_way(end - RECORD.edge * length - TINY)
-    throughout = np.maximum(np.minimum(trace.under_way(early), waiting), 1.0)
+    # Of those under way in its last moment: others were answered meanwhile.
+    last = (end - RECORD.edge * length - TINY)[:, None]
+    long = trace.took >= (1 - RECORD.part - RECORD.edge) * float(length.min())
+    waited = trace.due[long], trace.end[long] > last
+    throughout = np.maximum(((waited[0] <= early[:, None]) & waited[1]).sum(axis=1), 1.0)
     sent = sends(begin, end).astype(np.float64)
     ended = (end > trace.span) & (sent <= RECORD.sent_each * throughout + 1)
     ended &= sends(early, end) == 0
@@ -258,7 +261,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
     local = np.minimum(_rate_beside(trace, begin, np.minimum(end, trace.span)), rate)
     ramp = ~ended & (local < RECORD.min_local_rate * rate)
     due = np.where(ramp, local, rate) * np.maximum(stop - begin, 0.0)
-    partly = sends(early, np.minimum(late, stop)).astype(np.float64)
+    inside = (waited[0] > early[:, None]) & (waited[0] < np.minimum(late, stop)[:, None])
+    partly: Floats = (inside & waited[1]).sum(axis=1).astype(np.float64)
     missing, resumed = np.zeros((2, length.size))
     for k in range(length.size):
         a, b, d = float(begin[k]), float(end[k]), float(length[k])
