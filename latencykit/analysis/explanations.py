@@ -12,10 +12,11 @@ node taken out  any       any                 any             few       soon in 
 clock step      ≤ 1½ C    any                 Poisson(L)      few       time is recorded
 ==============  ========  ==================  ==============  ========  ===========================
 
-C: connections that waited; L: requests usually in flight. A term is the deviance of what the record
-shows from what is predicted, in decades: 0 where it is as expected. Terms add up over observations
-and stalls, priors say how common each explanation is in that kind of source, and what fits none of
-them is none of them.
+C: connections that waited, of N in all (where others sent on, D (1 − C / N) of the D due are sent);
+L: requests usually in flight. A term is the deviance of what the record shows from what is
+predicted, in decades: 0 where it is as expected. Terms add up over observations and stalls, priors
+say how common each explanation is in that kind of source, and what fits none of them is none of
+them.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class ModelRules:
     part_of_waiting_untimed: float = 0.6
     # of those due: at most as many are connections that waited
     max_waiting: float = 0.5
+    # connections: as many at least were frozen where others sent on
+    min_frozen: float = 2.0
     # of those due: slow requests that delayed no others, and how many more
     isolated_part: float = 0.25
     isolated_more: float = 3.0
@@ -178,6 +181,11 @@ def _predictions(
 
     alone_sent = 1 + np.minimum(s.in_flight, s.throughout) + 2 * s.noise + s.slack
     none_sent = at_most(s.sent, RECORD.sent_each * s.throughout + alone_sent)
+    if connections and s.timed:  # k of N were frozen: the others sent on
+        frozen = np.minimum(s.throughout / connections, 1.0)
+        others = -poisson_decades(s.sent, (1 - frozen) * s.due + s.throughout)
+        several = s.throughout >= rules.min_frozen
+        none_sent = np.where(several, np.maximum(none_sent, others), none_sent)
     by_chance = rules.part_of_waiting if s.timed else rules.part_of_waiting_untimed
     chance_part = (rules.part_of_due if s.timed else 0.0) * s.due + by_chance * s.throughout + 0.5
     few_partly = at_most(s.partly, chance_part)

@@ -111,8 +111,8 @@ _FINDINGS = {
     "of {backlog} explains the slowest request ({longest})",
     "overload, dropped": "overload: {share} % of what was due was dropped, because all users were "
     "waiting for replies",
-    "overload, late": "overload: {speed} of {offered} per second were sent, the last ones {backlog} "
-    "late; the latencies leave that wait out",
+    "overload, late": "overload: {speed} of {offered} per second were sent, the last ones "
+    "{backlog} late; the latencies leave that wait out",
     "over-corrected": "the correction adds more slow requests than fit into the run",
     "already-corrected": "{corrected}",
     "lost-to-timeouts": "{timeouts} timed out; {their} not in the data",
