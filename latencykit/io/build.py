@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from bisect import bisect_left
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -169,28 +170,53 @@ def data_from_points(
     stats: Mapping[str, Any],
     run: Run,
     of_unit: str | None = None,
+    mixed: int = 0,
 ) -> Histogram | Summary:
     """Return what printed percentiles and statistics amount to.
 
-    They are in ns, or `of_unit`; then None stands for one that is not there.
+    They are in ns, or `of_unit`; then None stands for one that is not there. Of `count` values,
+    `mixed` are of failed requests.
     """
-    unit = base_unit(run.unit)
+    unit, run = base_unit(run.unit), run.with_notes(*mixed_note(mixed))
     if of_unit is not None:
         points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
     extremes = {name: points[p] for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
     inner = {p: v for p, v in points.items() if 0 < p < 100}
     inner, reported_stats, run = stated(inner, extremes | dict(stats), run)
     count = whole_count(count)
-    if count and count > 0 and len(inner) + ("max" in reported_stats) >= 3:
+    count = max(count - mixed, 0) if count is not None else None
+    if count and len(inner) + ("max" in reported_stats) >= 3:
         return Histogram.from_percentiles(
-            list(inner),
-            list(inner.values()),
-            count,
-            unit,
-            run=run,
-            reported_stats=reported_stats,
+            list(inner), list(inner.values()), count, unit, run=run, reported_stats=reported_stats
         )
     return Summary(reported_stats, inner, count, unit, run)
+
+
+def data_from_buckets(
+    low: ArrayLike,
+    high: ArrayLike,
+    counts: ArrayLike,
+    run: Run,
+    *,
+    stats: Mapping[str, Any] = MappingProxyType({}),
+    points: Mapping[float, Any] = MappingProxyType({}),
+    above: int = 0,
+    bound: float | None = None,
+) -> Histogram:
+    """Return the histogram of buckets; their edges, statistics and percentiles in the run's unit.
+
+    Beyond `bound`, the last edge if it is not given, lie `above` more values.
+    """
+    ends = nanoseconds_of(high, run.unit)
+    if above and bound is None:
+        beyond = float(ends[-1])
+    else:
+        beyond = nanoseconds(bound or 0.0, run.unit) if above else np.inf
+    return Histogram.from_buckets(
+        nanoseconds_of(low, run.unit), ends, counts, base_unit(run.unit), run=run,
+        reported_stats=in_nanoseconds(stats, run.unit), censored=above, censored_at=beyond,
+        reported_percentiles=printed_rows(in_nanoseconds(points, run.unit)),
+    )  # fmt: skip
 
 
 def data_from_values(
@@ -202,8 +228,7 @@ def data_from_values(
     so values below 10 µs, and values with counts, become a histogram whose buckets are the values
     themselves.
     """
-    array = np.asarray(values, np.float64)
-    unit = base_unit(run.unit)
+    array, unit = np.asarray(values, np.float64), base_unit(run.unit)
     if counts is None and unit == "ns" and array.size and array.min() >= FINE:
         return Samples(duration=array, run=run)
     points, total = added_up(array, 1 if counts is None else np.asarray(counts, np.int64))
@@ -417,10 +442,7 @@ def histogram_of_sketch(buckets: SketchBuckets, tool: str, options: ReadOptions)
     low, high, counts, stats, notes = buckets
     unit, origin = options.resolve_unit("s", "assumed")
     run = Run(tool=tool, unit=unit, unit_from=origin, notes=notes)
-    return Histogram.from_buckets(
-        nanoseconds_of(low, unit), nanoseconds_of(high, unit), counts, base_unit(unit), run=run,
-        reported_stats={name: nanoseconds(value, unit) for name, value in stats.items()},
-    )  # fmt: skip
+    return data_from_buckets(low, high, counts, run, stats=stats)
 
 
 def histogram_of_payload(

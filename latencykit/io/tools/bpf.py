@@ -16,7 +16,7 @@ from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import base_unit, nanoseconds_of, unit_in
+from latencykit.io.build import added_up, base_unit, nanoseconds_of, unit_in
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.units import NANOSECONDS
@@ -98,25 +98,18 @@ def _map(name: str, parts: Sequence[Sequence[Row]], options: ReadOptions) -> His
 
 def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     """Rows added up by bucket; what has no upper end is censored, negative values are left out."""
-    negative = sum(count for low, high, count in rows if high <= 0)
-    if negative:
+    if negative := sum(count for _, high, count in rows if high <= 0):
         note = f"{format_items(negative, 'negative value')} left out: the clock was set back"
         run = run.with_notes(note)
-    open_rows = [(low, count) for low, high, count in rows if not np.isfinite(high)]
-    total: dict[tuple[float, float], int] = {}
-    for low, high, count in rows:
-        if high > 0 and np.isfinite(high):
-            total[max(low, 0.0), high] = total.get((max(low, 0.0), high), 0) + count
-    keys = sorted(total, key=lambda key: (key[1], key[0]))
-    lows = nanoseconds_of([key[0] for key in keys], run.unit)
-    # The last whole step below the next bucket.
-    highs = np.maximum(lows, nanoseconds_of([key[1] for key in keys], run.unit) - 1.0)
-    above, bound = sum(count for _, count in open_rows), float("inf")
-    if above:
-        bound = min(start for start, _ in open_rows) * NANOSECONDS.get(run.unit, 1.0)
-    return Histogram.from_buckets(
-        lows, highs, [total[key] for key in keys], base_unit(run.unit), run=run, censored=above,
-        censored_at=bound,
+    beyond = [(low, count) for low, high, count in rows if high == np.inf]
+    kept = [(high, max(low, 0.0), count) for low, high, count in rows if 0 < high < np.inf]
+    ends = np.array([edges for *edges, _ in kept]).reshape(-1, 2)
+    edges, counts = added_up(ends, np.array([count for *_, count in kept], np.int64))
+    high, low = nanoseconds_of(edges, run.unit).T
+    bound = min((low for low, _ in beyond), default=np.inf) * NANOSECONDS.get(run.unit, 1.0)
+    return Histogram.from_buckets(  # up to the last whole step below the next bucket
+        low, np.maximum(low, high - 1.0), counts, base_unit(run.unit), run=run,
+        censored=sum(count for _, count in beyond), censored_at=bound,
     )  # fmt: skip
 
 

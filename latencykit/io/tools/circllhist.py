@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latencykit._text import format_items, printable
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import base_unit, distinct, histograms_found, nanoseconds_of
+from latencykit.io.build import (
+    data_from_buckets,
+    distinct,
+    histograms_found,
+)
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import follow
@@ -112,10 +115,8 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if label and (stated := named(name).unit):
             unit, origin = stated, "file"
         run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
-        low, high = (nanoseconds_of(side[order], unit) for side in (low, high))
-        series[distinct(name, series)] = Histogram.from_buckets(
-            low, high, count[order], base_unit(unit), run=run
-        )
+        data = data_from_buckets(low[order], high[order], count[order], run)
+        series[distinct(name, series)] = data
     if empty and not series:
         raise source.corrupt(None, "the histogram contains no requests", "at least one", "")
     return histograms_found(series, empty)

@@ -17,7 +17,12 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, UnitFrom
 from latencykit.io import json_text
-from latencykit.io.build import base_unit, data_from_points, in_nanoseconds, nanoseconds, samples_of
+from latencykit.io.build import (
+    data_from_buckets,
+    data_from_points,
+    nanoseconds,
+    samples_of,
+)
 from latencykit.io.sniffing import either, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
@@ -99,15 +104,10 @@ def _histogram(
     run: Run,
 ) -> Histogram:
     """One thread's counts; a bucket reaches from its whole number up to the next."""
-    factor = NANOSECONDS.get(run.unit, 1.0)
-    low = value * factor
-    stats = in_nanoseconds(stats, run.unit)
-    top = max(stats.get("max", np.inf), low[-1] if low.size else 0.0)
-    high = np.minimum(low + (factor - 1 if factor > 1 else 0.0), top)
-    return Histogram.from_buckets(
-        np.minimum(low, high), high, counts, base_unit(run.unit), run=run, reported_stats=stats,
-        censored=beyond, censored_at=limit * factor if beyond else float("inf"),
-    )  # fmt: skip
+    top = max(stats.get("max", np.inf), value[-1] if value.size else 0.0)
+    high = np.minimum(value + (1 - 1 / NANOSECONDS.get(run.unit, 1.0)), top)
+    low = np.minimum(value, high)
+    return data_from_buckets(low, high, counts, run, stats=stats, above=beyond, bound=limit)
 
 
 def _with_all(series: dict[str, Data], run: Run) -> dict[str, Data]:

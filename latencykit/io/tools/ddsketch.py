@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.build import base_unit, nanoseconds_of
+from latencykit.io.build import data_from_buckets
 from latencykit.io.sniffing import certain, has_json_keys
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import Schema, decode
@@ -155,7 +154,7 @@ def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str,
     place = index - float(offset or 0)
     order = np.argsort(place, kind="stable")
     unit, origin = options.resolve_unit("s", "assumed")
-    low, high = (nanoseconds_of(side, unit) for side in _edges(place[order], gamma, form, source))
+    low, high = _edges(place[order], gamma, form, source)
     counts = counts[order]
     notes = []
     if counts.size:
@@ -166,7 +165,7 @@ def _read(record: JSONObject, source: Source, options: ReadOptions) -> dict[str,
     if below:
         notes.append(f"{below:,.0f} negative values left out")
     run = Run(tool="DDSketch", unit=unit, unit_from=origin, notes=tuple(notes))
-    return {"": Histogram.from_buckets(low, high, counts, base_unit(unit), run=run)}
+    return {"": data_from_buckets(low, high, counts, run)}
 
 
 FORMATS = (

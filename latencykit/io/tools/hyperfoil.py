@@ -10,10 +10,9 @@ import csv
 import re
 from typing import TYPE_CHECKING
 
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, in_nanoseconds, printed_rows
+from latencykit.io.build import data_from_buckets, data_from_points
 from latencykit.io.sniffing import either, has_json_keys, has_match, starts_with
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 
@@ -66,18 +65,16 @@ def _data(summary: JSONObject, steps: list[JSONObject]) -> Data:
     if blocked:
         waited = f"requests waited {blocked / 1e9:.3g} s for a connection"
         run = run.with_notes(f"{waited}, which is not in their times")
-    stats = in_nanoseconds({name: summary.get(key) for name, key in _STATS.items()}, "ns")
+    stats = {name: summary.get(key) for name, key in _STATS.items()}
     percentiles = summary.get("percentileResponseTime") or {}
     points = {float(p): float(value) for p, value in percentiles.items()}
     if not steps:
-        return data_from_points(points, count, stats, run.with_notes(_HINT))
+        return data_from_points(points, count, stats, run.with_notes(_HINT), "ns")
     rows = [step for step in steps if step.get("count")]
     high = [float(step["to"]) for step in rows]
     low = [min(float(step["from"]), top) for step, top in zip(rows, high, strict=True)]
-    return Histogram.from_buckets(
-        low, high, [int(step["count"]) for step in rows], run=run, reported_stats=stats,
-        reported_percentiles=printed_rows(points),
-    )  # fmt: skip
+    counts = [int(step["count"]) for step in rows]
+    return data_from_buckets(low, high, counts, run, stats=stats, points=points)
 
 
 def read_csv(source: Source, options: ReadOptions) -> Series:

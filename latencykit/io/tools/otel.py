@@ -8,8 +8,8 @@ Sources: OpenTelemetry's metrics data model, metrics.proto, the file exporter's 
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,12 @@ from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.build import in_nanoseconds, log_of_counts, nanoseconds, nanoseconds_of
+from latencykit.io.build import (
+    data_from_buckets,
+    log_of_counts,
+    nanoseconds,
+    nanoseconds_of,
+)
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import plain
@@ -173,7 +178,9 @@ def _point_of(point: JSONObject, source: Source) -> _Point | None:
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every histogram of a time; several exports of one make a log."""
     notes: list[str] = []
-    return _series(_metrics(source, notes), notes, source, options)
+    cut = "the last object is truncated; it was left out"
+    documents = json_text.values(source.text(), source, notes, cut)  # one per line, or over lines
+    return _series(_metrics(map(_plain, documents)), notes, source, options)
 
 
 def sniff_protobuf(head: Head) -> Confidence:
@@ -194,14 +201,8 @@ def sniff_protobuf(head: Head) -> Confidence:
 
 def read_protobuf(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the same from protobuf."""
-    metrics = (
-        metric
-        for message in messages(memoryview(source.bytes()), _EXPORT)
-        for resource in message.get("resourcemetrics") or ()
-        for scope in resource.get("scopemetrics") or ()
-        for metric in scope.get("metrics") or ()
-    )
-    return _series(metrics, [], source, options)
+    exports = messages(memoryview(source.bytes()), _EXPORT)
+    return _series(_metrics(exports), [], source, options)
 
 
 def _series(
@@ -244,16 +245,13 @@ def _series(
     return series
 
 
-def _metrics(source: Source, notes: list[str]) -> Iterator[JSONObject]:
-    """Metrics of objects one after another: one per line, or spread over lines."""
-    cut = "the last object is truncated; it was left out"
-    for document in json_text.values(source.text(), source, notes, cut):
-        record = _plain(document)
-        for resource in (
-            record.get("resourcemetrics") or [record] if isinstance(record, dict) else ()
-        ):
-            for scope in resource.get("scopemetrics") or []:
-                yield from scope.get("metrics") or []
+def _metrics(exports: Iterable[object]) -> Iterator[JSONObject]:
+    """The metrics of all resources and scopes."""
+    for export in exports:
+        record: JSONObject = export if isinstance(export, dict) else {}
+        for resource in record.get("resourcemetrics") or [record]:
+            for scope in resource.get("scopemetrics") or ():
+                yield from scope.get("metrics") or ()
 
 
 def read_debug(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -350,13 +348,12 @@ def _single(point: _Point, run: Run) -> Histogram | None:
     if not count:
         return None
     mean = None if point.sum is None else point.sum / count
-    stats = in_nanoseconds({"min": point.least, "max": point.greatest, "mean": mean}, run.unit)
-    low, high = (nanoseconds_of(np.maximum(side, 0), run.unit) for side in (point.low, point.high))
+    low, high = (np.maximum(side, 0) for side in (point.low, point.high))
     seconds = (point.end - point.start) or None if point.start else None
-    bound = float(high[-1]) if point.above and high.size else 0.0 if point.above else math.inf
-    return Histogram.from_buckets(
-        low, high, point.counts, run=run.replace(start=point.start or None, duration=seconds),
-        reported_stats=stats, censored=point.above, censored_at=bound,
+    return data_from_buckets(
+        low, high, point.counts, run.replace(start=point.start or None, duration=seconds),
+        stats={"min": point.least, "max": point.greatest, "mean": mean},
+        above=point.above, bound=None if high.size else 0.0,
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from latencykit.errors import (
 from latencykit.io import json_text
 from latencykit.io.build import (
     base_unit,
+    data_from_buckets,
     data_from_points,
     distinct,
     in_nanoseconds,
@@ -83,14 +84,15 @@ _FAILURE = re.compile(
 _BAD_OUTCOMES = ("error", "failed", "failure", "server_error", "timeout")
 
 
-def unit_of(
-    name: str, options: ReadOptions, stated: str | None, described: str
-) -> tuple[str, UnitFrom] | None:
-    """Return a metric's unit and its origin: stated, its name, its description, else seconds."""
-    lowered = (stated or "").strip().lower()
-    if lowered:
-        own = unit_in(lowered)
-        return None if own is None else (own, "file")
+def run_of(
+    tool: str, name: str, options: ReadOptions, stated: str | None = None, described: str = ""
+) -> Run | None:
+    """Return the run of a metric whose values are times, else None.
+
+    Its unit is stated, or that of its name or its description, else seconds.
+    """
+    unit: str | None = None
+    origin: UnitFrom = "file"
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
     last = len(words) - 1
     named = {
@@ -98,26 +100,19 @@ def unit_of(
         for k, word in enumerate(words)
         if k and (len(word) > 1 or k == last) and (unit := unit_in(word)) is not None
     }
-    if len(named) == 1 and "per" not in words:
-        return named.pop(), "format"
-    if "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
+    if stated and stated.strip():
+        unit = unit_in(stated)
+    elif len(named) == 1 and "per" not in words:
+        unit, origin = named.pop(), "format"
+    elif "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
         return None
-    if name.startswith("nighthawk_"):
-        return "us", "format"
-    in_text = unit_said(described)
-    if in_text is not None:
-        return in_text, "file"
-    return None if _NO_TIME_SAID.search(described) else options.resolve_unit("s", "assumed")
-
-
-def run_of(
-    tool: str, name: str, options: ReadOptions, stated: str | None = None, described: str = ""
-) -> Run | None:
-    """Return the run of a metric whose values are times, else None."""
-    unit = unit_of(name, options, stated, described)
+    elif name.startswith("nighthawk_"):
+        unit, origin = "us", "format"
+    elif (unit := unit_said(described)) is None and not _NO_TIME_SAID.search(described):
+        unit, origin = options.resolve_unit("s", "assumed")
     if unit is None:
         return None
-    return Run(tool=tool, measure="service", corrected="none", unit=unit[0], unit_from=unit[1])
+    return Run(tool=tool, measure="service", corrected="none", unit=unit, unit_from=origin)
 
 
 def unit_said(text: str) -> str | None:
@@ -163,13 +158,9 @@ def family_series(
         return {family + _label_text(members[0][0]): members[0][1]}
     series: dict[str, Data] = {}
     good = [data for labels, data in members if not _is_failure(labels)]
-    failed = 0
-    for labels, data in members:
-        if _is_failure(labels) and hasattr(data, "histogram"):
-            total = data.histogram()
-            failed += int(total.count + total.censored)
-        elif _is_failure(labels):
-            failed += int(data.count or 0)
+    bad = [data for labels, data in members if _is_failure(labels)]
+    totals = [data.histogram() if hasattr(data, "histogram") else data for data in bad]
+    failed = sum(int((data.count or 0) + getattr(data, "censored", 0)) for data in totals)
     if good and hasattr(good[0], "histogram"):
         try:
             series[family] = _sum_of(good, failed)
@@ -337,26 +328,33 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
     """A histogram from buckets or quantiles, else a mean; None where nothing was counted."""
     count = metric.count
     mean = metric.sum / count if count > 0 and math.isfinite(metric.sum) else None
-    stats = in_nanoseconds({"mean": mean}, run.unit)
     if metric.native is not None:
-        return _of_native(metric.native, count, stats, run, source)
+        low, high, counts = _buckets(metric.native, source)
+        if not counts.any():
+            return None
+        if (counts != np.rint(counts)).any():
+            run = run.with_notes("the counts are fractions, and rounded")
+        number = round(count) - round(counts.sum())
+        if number > 0:
+            outside = format_items(number, "value")
+            run = run.with_notes(f"{outside} below 0 or not a number left out")
+        stats = {"mean": mean} if number == 0 else {}
+        return data_from_buckets(low, high, np.rint(counts), run, stats=stats)
     if metric.edges and math.isnan(count):
         return _of_rates(metric.edges, run, source, metric.line)
     if metric.edges:
-        return _from_cumulative(metric.edges, count, stats, run, source, metric.line)
+        return _from_cumulative(metric.edges, count, mean, run, source, metric.line)
     if not count > 0 or (mean is None and not metric.quantiles):
         return None
-    note = _NO_DISTRIBUTION
-    if metric.quantiles:
-        note = "quantiles are the client's own, over its sliding window"
-    points = in_nanoseconds(metric.quantiles, run.unit)
-    return data_from_points(points, int(count), stats, run.with_notes(note))
+    window = "quantiles are the client's own, over its sliding window"
+    run = run.with_notes(window if metric.quantiles else _NO_DISTRIBUTION)
+    return data_from_points(metric.quantiles, int(count), {"mean": mean}, run, run.unit)
 
 
 def _from_cumulative(
     edges: dict[float, float],
     count: float,
-    stats: dict[str, float],
+    mean: float | None,
     run: Run,
     source: Source,
     line: int | None,
@@ -375,20 +373,15 @@ def _from_cumulative(
         raise source.corrupt(line, seen, "counts that add up (le is cumulative)")
     if not limits.size:
         return None
-    above = total - int(last)
-    low, high = _edges(limits, run.unit)
     counts = np.diff(cumulative, prepend=0).astype(np.int64)
-    histogram = Histogram.from_buckets(
-        low, high, counts, base_unit(run.unit), run=run, reported_stats=stats, censored=above,
-        censored_at=float(high[-1]) if above else math.inf,
-    )  # fmt: skip
+    above, stats = total - int(last), {"mean": mean}
+    histogram = data_from_buckets(_lows(limits), limits, counts, run, stats=stats, above=above)
     return histogram.with_run(notes=(*run.notes, _quantile_note(histogram)))
 
 
-def _edges(limits: Floats, unit: str) -> tuple[Floats, Floats]:
-    """Both edges (ns) of buckets by their upper limits; the first begins at 0, or below it."""
-    high = nanoseconds_of(limits, unit)
-    return np.concatenate(([min(0.0, high[0])], high[:-1])), high
+def _lows(highs: Floats) -> Floats:
+    """Lower edges of buckets by their upper ones; the first begins at 0, or below it."""
+    return np.concatenate(([min(0.0, highs[0])], highs[:-1]))
 
 
 # ------------------------------------------------------------
@@ -468,10 +461,24 @@ def _families_in_protobuf(source: Source) -> _Families:
     for family in messages:
         name = str(family.get("name"))
         units[name], helps[name] = family.get("unit", ""), family.get("help", "")
-        for metric in family.get("metric", ()):
-            pairs = metric.get("label", ())
+        for message in family.get("metric", ()):
+            record = message.get("histogram") or message.get("summary") or {}
+            count = float(record.get("sample_count_float") or record.get("sample_count", 0))
+            metric = _Metric(sum=float(record.get("sample_sum", math.nan)), count=count)
+            for bucket in record.get("bucket", ()):
+                count = bucket.get("cumulative_count_float") or bucket.get("cumulative_count", 0)
+                metric.edges[float(bucket.get("upper_bound", 0.0))] = float(count)
+            if metric.edges:
+                metric.edges.setdefault(math.inf, metric.count)
+            for row in record.get("quantile", ()):
+                if not math.isnan(value := row.get("value", 0.0)):
+                    metric.quantiles[row.get("quantile", 0.0) * 100] = value
+            zero = float(record.get("zero_count") or 0)
+            if record.get("positive_span") or (zero and not metric.edges):
+                metric.native = record
+            pairs = message.get("label", ())
             own = tuple((pair.get("name", ""), pair.get("value", "")) for pair in pairs)
-            families.setdefault(name, {})[own] = _metric_of(metric)
+            families.setdefault(name, {})[own] = metric
     return families, units, helps
 
 
@@ -522,47 +529,22 @@ def _by_name(schema: Schema) -> dict[str, tuple[bool, object]]:
     return {name.removesuffix("[]"): (name.endswith("[]"), kind) for name, kind in schema.values()}
 
 
-def _metric_of(message: JSONObject) -> _Metric:
-    """A native histogram, else classic buckets or quantiles."""
-    record = message.get("histogram") or message.get("summary") or {}
-    metric = _Metric(sum=float(record.get("sample_sum", math.nan)))
-    metric.count = float(record.get("sample_count_float") or record.get("sample_count", 0))
-    for bucket in record.get("bucket", ()):
-        count = bucket.get("cumulative_count_float") or bucket.get("cumulative_count", 0)
-        metric.edges[float(bucket.get("upper_bound", 0.0))] = float(count)
-    if metric.edges:
-        metric.edges.setdefault(math.inf, metric.count)
-    for row in record.get("quantile", ()):
-        if not math.isnan(value := row.get("value", 0.0)):
-            metric.quantiles[row.get("quantile", 0.0) * 100] = value
-    zero = float(record.get("zero_count") or 0)
-    if record.get("positive_span") or (zero and not metric.edges):
-        metric.native = record
-    return metric
-
-
-def _of_native(
-    record: JSONObject, count: float, stats: dict[str, float], run: Run, source: Source
-) -> Histogram | None:
-    low, high, counts = _buckets(record, source)
-    if not counts.any():
-        return None
-    if (counts != np.rint(counts)).any():
-        run = run.with_notes("the counts are fractions, and rounded")
-    number = round(count) - round(counts.sum())
-    if number > 0:
-        run = run.with_notes(f"{format_items(number, 'value')} below 0 or not a number left out")
-    return Histogram.from_buckets(
-        nanoseconds_of(low, run.unit), nanoseconds_of(high, run.unit), np.rint(counts),
-        base_unit(run.unit), run=run, reported_stats=stats if number == 0 else {},
-    )  # fmt: skip
-
-
 def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats]:
     """Both edges and the counts of the buckets of a native histogram, of zero and above it."""
-    index, counts = _unpacked(record, source)
+    spans = record.get("positive_span", ())
+    deltas = record.get("positive_delta", ())
+    counts = np.asarray(record.get("positive_count", ()), np.float64)
+    if len(deltas):
+        counts = np.cumsum(np.asarray(deltas, np.int64)).astype(np.float64)
+    lengths = [int(span.get("length", 0)) for span in spans]
+    if sum(lengths) != counts.size or any(length < 0 for length in lengths):
+        seen = f"spans of {sum(lengths)} buckets with {counts.size} counts"
+        raise source.corrupt(None, f"a native histogram has {seen}", "as many")
     if (counts < 0).any() or not np.isfinite(counts).all():
         raise source.corrupt(None, "a native histogram has negative counts", "counts of requests")
+    steps = np.array([int(span.get("offset", 0)) for span in spans], np.float64)
+    first = np.cumsum(steps)  # of each span, without the buckets of the spans before
+    index = np.repeat(first, as_positions(lengths)) + np.arange(counts.size)
     schema = int(record.get("schema", 0))
     if schema == _CUSTOM and record.get("custom_values"):
         edges = np.array([-math.inf, *map(float, record["custom_values"]), math.inf])
@@ -575,8 +557,7 @@ def _buckets(record: JSONObject, source: Source) -> tuple[Floats, Floats, Floats
         seen = f"a native histogram of schema {schema}"
         raise source.corrupt(None, seen, "schema -4 to 8, whose buckets are exponential")
     low, high = (np.exp2((index + step) / 2.0**schema) for step in (-1, 0))
-    zero = float(record.get("zero_count_float") or record.get("zero_count") or 0)
-    if zero:
+    if zero := float(record.get("zero_count_float") or record.get("zero_count") or 0):
         threshold = float(record.get("zero_threshold") or 0.0)
         low, high = np.append(0.0, low), np.append(threshold, high)
         counts = np.append(zero, counts)
@@ -597,22 +578,6 @@ def _snake(value: object) -> Any:
     return {_OF_REMOTE.get(key, key): _snake(item) for key, item in record.items()}
 
 
-def _unpacked(record: JSONObject, source: Source) -> tuple[Floats, Floats]:
-    """Indices and counts of the positive buckets of a native histogram."""
-    spans = record.get("positive_span", ())
-    deltas = record.get("positive_delta", ())
-    counts = np.asarray(record.get("positive_count", ()), np.float64)
-    if len(deltas):
-        counts = np.cumsum(np.asarray(deltas, np.int64)).astype(np.float64)
-    lengths = [int(span.get("length", 0)) for span in spans]
-    if sum(lengths) != counts.size or any(length < 0 for length in lengths):
-        seen = f"spans of {sum(lengths)} buckets with {counts.size} counts"
-        raise source.corrupt(None, f"a native histogram has {seen}", "as many")
-    steps = np.array([int(span.get("offset", 0)) for span in spans], np.float64)
-    first = np.cumsum(steps)  # of each span, without the buckets of the spans before
-    return np.repeat(first, as_positions(lengths)) + np.arange(counts.size), counts
-
-
 # ------------------------------------------------------------
 # Query answers.
 
@@ -630,14 +595,13 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
     if kind not in ("matrix", "vector"):
         expected = "a matrix (query_range) or a vector"
         raise source.corrupt(None, f"the answer is a {kind}", expected)
-    families: dict[str, dict[Labels, list[dict[str, object]]]] = {}
+    families: dict[str, dict[Labels, list[JSONObject]]] = {}
     for row in results:
         labels = dict(json_text.entry(row, "metric", source))
         name = str(labels.pop("__name__", "")).removesuffix("_bucket")
-        if "le" not in labels and not row.get("histograms") and not row.get("histogram"):
-            continue
-        own = tuple(sorted((key, value) for key, value in labels.items() if key != "le"))
-        families.setdefault(name, {}).setdefault(own, []).append(row)
+        if "le" in labels or row.get("histograms") or row.get("histogram"):
+            own = tuple(sorted((key, value) for key, value in labels.items() if key != "le"))
+            families.setdefault(name, {}).setdefault(own, []).append(row)
     if not families:
         seen = "no series has the label le" if results else "the answer contains no series"
         hint = (
@@ -647,22 +611,12 @@ def read_range(source: Source, options: ReadOptions) -> dict[str, Data]:
         raise source.corrupt(None, seen, "buckets of a histogram", hint)
     series: dict[str, Data] = {}
     for name, members in families.items():
-        run = run_of("Prometheus", name, options)
-        if run is not None:
-            series |= _family_over_time(name, members, kind, run, source)
+        if (run := run_of("Prometheus", name, options)) is not None:
+            parts = [
+                (dict(own), _over_time(rows, kind, run, source)) for own, rows in members.items()
+            ]
+            series |= family_series(name, parts)
     return series
-
-
-def _family_over_time(
-    name: str,
-    members: Mapping[Labels, list[JSONObject]],
-    kind: str,
-    run: Run,
-    source: Source,
-) -> dict[str, Data]:
-    """The series of a family, each over time where there are several moments."""
-    parts = [(dict(own), _of_labels(rows, kind, run, source)) for own, rows in members.items()]
-    return family_series(name, parts)
 
 
 # ------------------------------------------------------------
@@ -713,18 +667,14 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the scrapes of a directory as logs over time: what was counted between two of them."""
     if not source.path.is_dir():
         raise source.corrupt(None, "this is a file", "a directory of scrapes")
-    found: dict[str, dict[Labels, list[tuple[float, _Metric]]]] = {}
-    units: dict[str, str] = {}
-    helps: dict[str, str] = {}
     scrapes = []
     for path in _files_of(source.path):
         scrape = Source(path)
-        if _is_scrape(scrape.head) is Confidence.NO:
-            continue
-        try:
-            scrapes.append((_time_of(path), _families_of(scrape, options)))
-        except CorruptInputError as error:
-            options.reject(error)
+        if _is_scrape(scrape.head) is not Confidence.NO:
+            try:
+                scrapes.append((_time_of(path), _families_of(scrape, options)))
+            except CorruptInputError as error:
+                options.reject(error)
     scrapes.sort(key=lambda scrape: scrape[0])
     times = [moment for moment, _ in scrapes]
     if len(set(times)) < len(times):
@@ -732,39 +682,45 @@ def read_scrapes(source: Source, options: ReadOptions) -> dict[str, Data]:
             None, "two scrapes are of the same time", "a time in each file's name",
             "name them like metrics-20260101-120000.txt",
         )  # fmt: skip
+    found: dict[str, dict[Labels, list[tuple[float, _Metric]]]] = {}
+    units: dict[str, str] = {}
+    helps: dict[str, str] = {}
     for moment, (families, stated, described) in scrapes:
         units |= stated
         helps |= described
         for name, members in families.items():
             for own, metric in members.items():
                 if metric.edges or metric.native is not None:
-                    moments = found.setdefault(name, {}).setdefault(own, [])
-                    moments.append((moment, metric))
+                    found.setdefault(name, {}).setdefault(own, []).append((moment, metric))
+    steps = np.diff(times)
+    usual = float(np.median(steps)) if steps.size else 0.0
+    missing = int(np.rint(steps / usual - 1).clip(0).sum()) if usual else 0
+    verb = "is" if missing == 1 else "are"
+    gaps = [f"{format_items(missing, 'scrape')} {verb} missing: an interval spans the gap"]
     series: dict[str, Data] = {}
-    for name, by_labels in _own(found).items():
+    for name, by_labels in _own(found).items() if len(times) > 1 else ():
         run = run_of(_CLIENT, name, options, units.get(name), helps.get(name, ""))
-        if run is not None and len(times) > 1:
-            run = run.with_notes(*_gaps(times))
-            rows = {
-                own: _rows_of(name, own, _since_zero(moments, times))
+        if run is not None:
+            run = run.with_notes(*(gaps if missing else ()))
+            parts = [
+                (dict(own), _over_time(_rows_of(name, own, moments, times), "matrix", run, source))
                 for own, moments in by_labels.items()
-            }
-            series |= _family_over_time(name, rows, "matrix", run, source)
+            ]
+            series |= family_series(name, parts)
     return series
 
 
-def _since_zero(
-    moments: Sequence[tuple[float, _Metric]], times: Sequence[float]
-) -> Sequence[tuple[float, _Metric]]:
-    """Moments from the scrape on that lacks the labels: nothing had been counted by then."""
+def _rows_of(
+    name: str, own: Labels, moments: list[tuple[float, _Metric]], times: Sequence[float]
+) -> list[JSONObject]:
+    """Scrapes of one set of labels as a range query answers: by the bounds that all have.
+
+    From the scrape on that lacks the labels: nothing had been counted by then.
+    """
     first, metric = moments[0]
-    before = [moment for moment in times if moment < first]
-    zero = replace(metric, edges=dict.fromkeys(metric.edges, 0.0), native=metric.native and {})
-    return [(before[-1], zero), *moments] if before else moments
-
-
-def _rows_of(name: str, own: Labels, moments: Sequence[tuple[float, _Metric]]) -> list[JSONObject]:
-    """Scrapes of one set of labels as a range query answers: by the bounds that all have."""
+    if before := [moment for moment in times if moment < first]:
+        zero = replace(metric, edges=dict.fromkeys(metric.edges, 0.0), native=metric.native and {})
+        moments = [(before[-1], zero), *moments]
     labels = {"__name__": name, **dict(own)}
     native = [[moment, metric.native] for moment, metric in moments if metric.native is not None]
     if native:
@@ -777,17 +733,6 @@ def _rows_of(name: str, own: Labels, moments: Sequence[tuple[float, _Metric]]) -
         }
         for edge in sorted(common)
     ]
-
-
-def _gaps(times: Sequence[float]) -> list[str]:
-    """The note on scrapes that are missing: steps of twice the usual one and more."""
-    steps = np.diff(times)
-    usual = float(np.median(steps)) if steps.size else 0.0
-    missing = int(np.rint(steps / usual - 1).clip(0).sum()) if usual else 0
-    if not missing:
-        return []
-    verb = "is" if missing == 1 else "are"
-    return [f"{format_items(missing, 'scrape')} {verb} missing: an interval spans the gap"]
 
 
 def _of_remote(answer: JSONObject) -> list[JSONObject]:
@@ -807,8 +752,8 @@ def _of_remote(answer: JSONObject) -> list[JSONObject]:
     return rows
 
 
-def _of_labels(rows: list[JSONObject], kind: str, run: Run, source: Source) -> Data | None:
-    """The series of one set of labels."""
+def _over_time(rows: list[JSONObject], kind: str, run: Run, source: Source) -> Data | None:
+    """The series of one set of labels, over time where there are several moments."""
     native = rows[0].get("histograms") or [rows[0].get("histogram")]
     if native[0]:
         return _native(native, "__name__" in rows[0]["metric"], run, source)
@@ -826,7 +771,7 @@ def _of_rates(edges: dict[float, float], run: Run, source: Source, line: int | N
         run = run.with_notes("the counts are rates, scaled to a million")
         top = max(edges.values())
         edges = {edge: value / top * 1e6 for edge, value in edges.items()} if top else edges
-    return _from_cumulative(edges, math.nan, {}, run, source, line)
+    return _from_cumulative(edges, math.nan, None, run, source, line)
 
 
 def _classic(rows: list[JSONObject], run: Run) -> Data | None:
@@ -839,19 +784,16 @@ def _classic(rows: list[JSONObject], run: Run) -> Data | None:
         stamps, values = np.array(row["values"], dtype=np.float64).T
         table[np.searchsorted(times, stamps), column] = values
     table = np.nan_to_num(table)
-    if "__name__" in rows[0]["metric"] or _are_counters(table):
-        counts, starts, lengths, run = _increments(table, times, run)
-    else:
-        counts, starts, lengths = _rates(table, times)
-        run = run.with_notes(f"{_RATES}; counts are rate x step, rounded")
-    if not counts.size or not counts.any():
+    counters = "__name__" in rows[0]["metric"] or _are_counters(table)
+    counts, starts, lengths, run = _steps(
+        table, times, run, "; counts are rate x step, rounded", counters=counters
+    )
+    if not counts.size or not counts.any() or not np.isfinite(limits).any():
         return None
     # A rounding error must not make a count negative.
     cumulative = np.rint(np.maximum.accumulate(counts, axis=1)).astype(np.int64)
     per_bucket = np.diff(cumulative, prepend=0, axis=1)
-    if not np.isfinite(limits).any():
-        return None
-    return _log(*_edges(limits, run.unit), per_bucket, starts, lengths, run)
+    return _log(_lows(limits), limits, per_bucket, starts, lengths, run)
 
 
 def _are_counters(table: Floats) -> bool:
@@ -861,33 +803,31 @@ def _are_counters(table: Floats) -> bool:
     )
 
 
-def _increments(table: Floats, times: Floats, run: Run) -> tuple[Floats, Floats, Floats, Run]:
-    """Differences between samples; a counter that shrank was reset, and its value is the increment.
+def _steps(
+    table: Floats, times: Floats, run: Run, how: str, *, counters: bool
+) -> tuple[Floats, Floats, Floats, Run]:
+    """What was counted in each interval, and the starts and lengths of these.
 
-    With the starts and lengths of the intervals between.
+    Of counters, differences between samples; one that shrank was reset, and its value is the
+    increment. Of rates per second, their products with the steps that they end.
     """
+    if not counters:
+        step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
+        run = run.with_notes(f"the values are taken as rates per second (rate()){how}")
+        return table * step, times - step, np.full(times.size, step), run
     steps = np.diff(table, axis=0)
     reset = (steps < 0).any(axis=1)
     steps[reset] = table[1:][reset]
-    number = int(reset.sum())
-    if number:
+    if number := int(reset.sum()):
         run = run.with_notes(f"the counters were reset {format_items(number, 'time')} in the range")
     return steps, times[:-1], np.diff(times), run
-
-
-_RATES = "the values are taken as rates per second (rate())"
-
-
-def _rates(table: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
-    """Counts of rates per second, with the starts and lengths of the steps that they end."""
-    step = float(np.median(np.diff(times))) if times.size > 1 else 60.0
-    return table * step, times - step, np.full(times.size, step)
 
 
 def _log(
     low: Floats, high: Floats, counts: NDArray[np.int64], starts: Floats, lengths: Floats, run: Run
 ) -> HistogramLog:
     """Counts per interval and bucket as a log; buckets without an upper edge become one."""
+    low, high = nanoseconds_of(low, run.unit), nanoseconds_of(high, run.unit)
     closed = np.isfinite(high)
     if not closed.all():
         size = np.count_nonzero(closed) + 1
@@ -926,6 +866,7 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     counts = np.zeros((times.size, len(edges)))
     counts[table[:, 0].astype(np.int64), where.reshape(-1)] = table[:, 3]
     stats: dict[str, float] = {}
+    counters = counters or _are_counters(counts)
     if times.size == 1:
         total, values = (float(sample.get(f"sample_{key}", 0)) for key in ("count", "sum"))
         if not below.any() and total > 0 and math.isfinite(values):
@@ -934,20 +875,17 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
             run = run.with_notes("the counts are rates, scaled to a million")
             counts = counts / counts.sum() * 1e6
         starts = lengths = np.zeros(1)
-    elif counters or _are_counters(counts):
+    else:
         shrank = (np.diff(counts, axis=0) < 0).any(axis=1)
-        if (shrank & (np.diff(counts.sum(axis=1)) >= 0)).any():
+        if counters and (shrank & (np.diff(counts.sum(axis=1)) >= 0)).any():
             note = "the resolution changed in the range: this is the sum since the start, not a log"
             return _native(samples[-1:], counters, run.with_notes(note), source)
-        counts, starts, lengths, run = _increments(counts, times, run)
-    else:
-        counts, starts, lengths = _rates(counts, times)
-        run = run.with_notes(_RATES)
+        counts, starts, lengths, run = _steps(counts, times, run, "", counters=counters)
     counts = np.rint(counts)
     if not counts.any():
         return None
     # An outermost bucket may have no edge: below the first, or above the last.
-    low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
+    low, high = (np.maximum(edges[:, k], 0) for k in (1, 0))
     log = _log(low, high, counts.astype(np.int64), starts, lengths, run)
     return log if times.size > 1 else replace(log[0], run=run, reported_stats=stats)
 

@@ -6,9 +6,8 @@ import re
 
 import numpy as np
 
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import distinct, in_nanoseconds, nanoseconds_of, unit_in
+from latencykit.io.build import data_from_buckets, distinct, unit_in
 from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
@@ -36,19 +35,19 @@ def read_grpc(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read every histogram: buckets from an edge up to another."""
     tables = _GRPC.findall(plain(source.text()))
     for number, (printed, most, mean, body) in enumerate(tables, 1):
-        unit = unit_in(printed) or "us"
-        run = Run(tool="grpc-go benchmark", loop="closed", measure="service", unit=unit)
+        run = Run(
+            tool="grpc-go benchmark",
+            loop="closed",
+            measure="service",
+            unit=unit_in(printed) or "us",
+        )
         rows = np.array([row for row in _GRPC_ROW.findall(body) if int(row[2])], np.float64)
-        if not rows.size:
-            continue
-        stats = in_nanoseconds({"mean": mean, "max": most}, unit)
-        low = nanoseconds_of(rows[:, 0], unit)
-        # The maximum is printed to a tenth, and may seem to lie below its bucket.
-        high = np.minimum(nanoseconds_of(rows[:, 1], unit), max(stats["max"], float(low[-1])))
-        yield f"histogram {number}" if len(tables) > 1 else "", Histogram.from_buckets(
-            low, high, rows[:, 2].astype(np.int64), run=run,
-            reported_stats={"mean": stats["mean"]},
-        )  # fmt: skip
+        if rows.size:
+            low, high, counts = rows.T
+            # The maximum is printed to a tenth, and may seem to lie below its bucket.
+            high = np.minimum(high, max(float(most), float(low[-1])))
+            name = f"histogram {number}" if len(tables) > 1 else ""
+            yield name, data_from_buckets(low, high, counts, run, stats={"mean": mean})
 
 
 def read_elbencho(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001

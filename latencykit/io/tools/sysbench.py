@@ -12,9 +12,11 @@ import re
 
 import numpy as np
 
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import data_from_points, in_nanoseconds, nanoseconds_of, printed_rows
+from latencykit.io.build import (
+    data_from_buckets,
+    data_from_points,
+)
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
@@ -59,21 +61,15 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     rows = _ROW.findall(text)
     if not rows:
         return {"": data_from_points(points, count, stats, run.with_notes(_HINT), "ms")}
-    known, percentiles = in_nanoseconds(stats, "ms"), in_nanoseconds(points, "ms")
     middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
     if int(counts.sum()) != count:
         seen = f"the histogram contains {int(counts.sum())} events, the statistics {count}"
         raise source.corrupt(None, seen, "equal numbers")
     step = np.rint(np.log(np.maximum(middle, 0.001) / 0.001) / _STEP)
     low, high = (
-        np.maximum.accumulate(nanoseconds_of(0.001 * np.exp((step + side) * _STEP), "ms"))
-        for side in (-0.5, 0.5)
+        np.maximum.accumulate(0.001 * np.exp((step + side) * _STEP)) for side in (-0.5, 0.5)
     )
-    histogram = Histogram.from_buckets(
-        low, high, counts, run=run, reported_stats=known,
-        reported_percentiles=printed_rows(percentiles),
-    )  # fmt: skip
-    return {"": histogram}
+    return {"": data_from_buckets(low, high, counts, run, stats=stats, points=points)}
 
 
 FORMATS = (
