@@ -61,7 +61,8 @@ FINE = 10_000.0
 STATISTIC_WORDS: dict[str, float | str] = {
     "median": 50.0, "med": 50.0, "min": "min", "minimum": "min", "fastest": "min", "max": "max",
     "maximum": "max", "slowest": "max", "mean": "mean", "avg": "mean", "average": "mean",
-    "std": "std", "stddev": "std", "stdev": "std", "std dev": "std", "count": "count",
+    "std": "std", "stddev": "std", "stdev": "std", "std dev": "std", "std_dev": "std",
+    "pstdev": "std", "mdev": "std", "sd": "std", "q1": 25.0, "q3": 75.0, "count": "count",
     "n": "count", "samples": "count", "requests": "count",
 }  # fmt: skip
 """What people call a statistic, and its name; the median is the percentile 50."""
@@ -125,6 +126,21 @@ def percentiles_in(record: Mapping[str, Any]) -> dict[float, Any]:
     return {level: value for level, value in levels.items() if level is not None}
 
 
+def statistics_in(record: Mapping[str, Any]) -> tuple[dict[float, Any], dict[str, Any]]:
+    """Return the percentiles and the statistics of a record, by what its keys name.
+
+    The first key that names one counts; None stands for one that is not there.
+    """
+    found: dict[float | str, Any] = {}
+    for key, value in record.items():
+        level = percentile_named(key)
+        kind = STATISTIC_WORDS.get(key.lower()) if level is None else level
+        if kind is not None and value is not None:
+            found.setdefault(kind, value)
+    points = {kind: value for kind, value in found.items() if isinstance(kind, float)}
+    return points, {k: v for k, v in found.items() if isinstance(k, str) and k != "count"}
+
+
 def outcome_codes(**rows: NDArray[np.bool_]) -> NDArray[np.int8] | None:
     """Return the outcome of each request, by the rows that had it; None where all were ok.
 
@@ -177,19 +193,21 @@ def data_from_points(
     They are in ns, or `of_unit`; then None stands for one that is not there. Of `count` values,
     `mixed` are of failed requests.
     """
+    count = whole_count(count)
+    if count == 0:
+        return unanswered(run)
     unit, run = base_unit(run.unit), run.with_notes(*mixed_note(mixed))
     if of_unit is not None:
         points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
     extremes = {name: points[p] for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
     inner = {p: v for p, v in points.items() if 0 < p < 100}
     inner, reported_stats, run = stated(inner, extremes | dict(stats), run)
-    count = whole_count(count)
-    count = max(count - mixed, 0) if count is not None else None
-    if count and len(inner) + ("max" in reported_stats) >= 3:
+    good = None if count is None else max(count - mixed, 0)
+    if good and len(inner) + ("max" in reported_stats) >= 3:
         return Histogram.from_percentiles(
-            list(inner), list(inner.values()), count, unit, run=run, reported_stats=reported_stats
+            list(inner), list(inner.values()), good, unit, run=run, reported_stats=reported_stats
         )
-    return Summary(reported_stats, inner, count, unit, run)
+    return Summary(reported_stats, inner, good, unit, run)
 
 
 def data_from_buckets(

@@ -17,19 +17,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    further_columns,
-    histogram_of_both,
-    mixed_note,
-    nanoseconds_of,
-    outcome_codes,
-    percentiles_in,
-    samples_of,
-    unanswered,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.text_reports import Section, command_of, plain, section_runs, text_of_run
 from latencykit.units import NANOSECONDS, parse_duration
@@ -73,7 +61,7 @@ class Report:
 
 def data_of(report: Report) -> Data:
     """Return what a report amounts to: the finest distribution that it allows."""
-    run = report.run.with_notes(*mixed_note(report.mixed))
+    run = report.run.with_notes(*build.mixed_note(report.mixed))
     counted, count, stats = sum(report.counts), report.count, dict(report.stats)
     points = {p: value for p, value in report.points.items() if 0 < p < 100}
     if 0 < counted < (count or 0) and TRUNCATED not in run.notes:
@@ -82,12 +70,12 @@ def data_of(report: Report) -> Data:
     count = counted or None if count is None else count
     good = None if count is None else count - report.mixed
     if (good is not None and good <= 0 and not points) or (count is None and not (points or stats)):
-        return unanswered(run)
+        return build.unanswered(run)
     data: Data
     if counted and counted >= (good or 0) and not report.mixed:
-        data = histogram_of_both(points, report.edges, report.counts, stats, run)
+        data = build.histogram_of_both(points, report.edges, report.counts, stats, run)
     else:
-        data = data_from_points(points, None if good is None else max(good, 0), stats, run)
+        data = build.data_from_points(points, None if good is None else max(good, 0), stats, run)
     if run.timeouts and report.timeout is not None and isinstance(data, Histogram):
         late = run.timeout or report.timeout
         if run.timeout is None and run.duration is not None and run.duration * 1e9 < late:
@@ -282,7 +270,8 @@ class Lines:
             }  # fmt: skip
             if lost := round(facts.pop("lost", 0.0) * facts.get("count", 0) / 100):
                 facts |= {"timeouts": lost, "count": facts["count"] - lost}
-            series[distinct(name if len(named) > 1 or self.cumulative else "", series)] = report_of(
+            label = name if len(named) > 1 or self.cumulative else ""
+            series[build.distinct(label, series)] = report_of(
                 facts, self.run, self.finish, text=row[0],
                 points={float(p): in_ns(value, self.unit) for p, value in points},
             )  # fmt: skip
@@ -332,7 +321,7 @@ class Json:
         numbers = {key: v for key, v in points.items() if isinstance(v, (int, float))}
         return report_of(
             facts, self.run, partial(_finish, self.finish, record),
-            points={p: in_ns(v, self.unit) for p, v in percentiles_in(numbers).items()},
+            points={p: in_ns(v, self.unit) for p, v in build.percentiles_in(numbers).items()},
             edges=tuple(mark for mark, _ in marks), counts=tuple(number for _, number in marks),
             statuses={k: int(n) for k, n in (at(record, self.statuses) or {}).items()},
             errors={str(k): int(n) for k, n in (at(record, self.errors) or {}).items()},
@@ -411,7 +400,9 @@ class Rows:
         if self.start in frame:
             given["start"] = _whole(frame[self.start], self.unit)
         if self.status in frame:
-            given["outcome"] = outcome_codes(error=frame[self.status].to_numpy(np.int64) >= 400)
+            given["outcome"] = build.outcome_codes(
+                error=frame[self.status].to_numpy(np.int64) >= 400
+            )
         if self.connection in frame:
             given["connection"] = codes_of(frame[self.connection])
         names: list[str] = []
@@ -420,11 +411,11 @@ class Rows:
             given["code"], names = codes_of(column), [str(name) for name in column.cat.categories]
         if options.columns:
             own = [self.duration, self.start]
-            given["columns"] = further_columns([frame.drop(columns=own, errors="ignore")])
+            given["columns"] = build.further_columns([frame.drop(columns=own, errors="ignore")])
         if self.most and len(frame) == self.most:
             notes += (self.most_note,)
         given, run = self.finish(frame, given, self.run.replace(unit_from="format", notes=notes))
-        return samples_of(given, run, options, names, given.pop("apart", ()))
+        return build.samples_of(given, run, options, names, given.pop("apart", ()))
 
 
 def codes_of(column: Any) -> Any:
@@ -444,4 +435,4 @@ def _whole(column: Any, unit: str) -> Any:
     values = column.to_numpy()
     if values.dtype.kind in "iu":
         return values.astype(np.int64) * np.int64(NANOSECONDS[unit])
-    return np.rint(nanoseconds_of(values, unit)).astype(np.int64)
+    return np.rint(build.nanoseconds_of(values, unit)).astype(np.int64)

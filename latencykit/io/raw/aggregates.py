@@ -14,16 +14,7 @@ from latencykit.core.columns import Cells, coded, matching
 from latencykit.core.histogram import Histogram
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import (
-    STATISTIC_WORDS,
-    added_up,
-    base_unit,
-    data_from_points,
-    data_from_values,
-    numbers_of,
-    percentile_named,
-    word_set,
-)
+from latencykit.io import build
 from latencykit.io.raw.cells import (
     ColumnName,
     Kind,
@@ -51,24 +42,28 @@ if TYPE_CHECKING:
 
 _OPEN = ("inf", "+inf", "infinity", "+infinity", "∞")
 
-_SURE = word_set("count counts frequency frequencies freq weight weights occurrence occurrences")
-_MAYBE = word_set(
+_SURE = build.word_set(
+    "count counts frequency frequencies freq weight weights occurrence occurrences"
+)
+_MAYBE = build.word_set(
     "n requests request reqs hits calls samples observations events queries num number total"
 )
-_OF = word_set(
+_OF = build.word_set(
     "of the bucket bin in per value latency request sample observation hit event call query "
     "cumulative cum running"
 )
-_CUMULATIVE = word_set("cumulative cum running")
-_BIN = word_set("bucket buckets bin bins bound edge")
-_UPPER = word_set("le upper ub lt high hi to until max end right top")
-_LOWER = word_set("ge gt lower lb low lo from min start begin left bottom")
-_ALONE = word_set("le lt ge gt upper lower ub lb")  # needs no word such as bucket beside it
+_CUMULATIVE = build.word_set("cumulative cum running")
+_BIN = build.word_set("bucket buckets bin bins bound edge")
+_UPPER = build.word_set("le upper ub lt high hi to until max end right top")
+_LOWER = build.word_set("ge gt lower lb low lo from min start begin left bottom")
+_ALONE = build.word_set("le lt ge gt upper lower ub lb")  # needs no word such as bucket beside it
 _PAIRED = _ALONE | {"high", "low", "hi", "lo", "from", "to", "left", "right"}
-_FILL = _BIN | word_set(
+_FILL = _BIN | build.word_set(
     "limit latency duration value time response service elapsed of in inclusive exclusive"
 )
-_LEVELS = word_set("percentile percentiles pctile centile pct perc percent quantile quantiles q p")
+_LEVELS = build.word_set(
+    "percentile percentiles pctile centile pct perc percent quantile quantiles q p"
+)
 _SURE_LEVELS = _LEVELS - {"q", "p", "percent", "pct", "perc"}
 _OWN = (("low", "high", "count"), ("statistic", "value"))
 _FEW = 4  # rows; as many running numbers are not counts
@@ -124,9 +119,9 @@ def _is_own(parts: Sequence[ColumnName]) -> bool:
 def level_of(text: str) -> float | str | None:
     """Return the percentile (0..100) or the statistic that a label names; None for another text."""
     bare = text.strip().lower()
-    value = percentile_named(bare)
+    value = build.percentile_named(bare)
     if value is None:
-        return STATISTIC_WORDS.get(bare)
+        return build.STATISTIC_WORDS.get(bare)
     return value if 0 <= value <= 100 else None
 
 
@@ -177,7 +172,7 @@ def _levels_in(
         or name.unit is not None
     ):
         return None
-    numbers = numbers_of(text)
+    numbers = build.numbers_of(text)
     if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers <= 100).all()):
         return None
     sure = bool(set(words_of(name.stem)) & _SURE_LEVELS)
@@ -246,8 +241,8 @@ def percentile_data(
         count = int(ascending[-1]) if ascending == sorted(ascending) else None
     if shape.own:  # of a summary, and no more than it
         stats |= {name: points.pop(p) for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
-        return Summary(stats, points, count, base_unit(run.unit), run)
-    return data_from_points(points, count, stats, run)
+        return Summary(stats, points, count, build.base_unit(run.unit), run)
+    return build.data_from_points(points, count, stats, run)
 
 
 # ---------------------------------------------------------------- counts
@@ -285,7 +280,7 @@ def _counts(
         return kind_of(emptied(cells, matching(cells, is_open))) in ("number", "span")
 
     def are_counts(cells: Cells) -> bool:
-        numbers = numbers_of(present(cells))
+        numbers = build.numbers_of(present(cells))
         whole = np.isfinite(numbers) & (numbers >= 0) & (numbers == np.rint(numbers))
         return bool(numbers.size and whole.all())
 
@@ -405,7 +400,7 @@ def _against(
 
 def _floats(cells: Cells) -> NDArray[np.float64]:
     codes, names = coded(cells)
-    return np.append(numbers_of(names), np.nan)[codes]
+    return np.append(build.numbers_of(names), np.nan)[codes]
 
 
 def _edged(sample: Sample, bound: ColumnName, count: ColumnName, *, cumulative: bool) -> Shape:
@@ -455,17 +450,17 @@ def counted_data(
     if shape.edge == "value":
         if not count.any():
             raise fail("no request was counted")
-        return data_from_values(value, run, count)  # type: ignore[return-value]
+        return build.data_from_values(value, run, count)  # type: ignore[return-value]
     if shape.edge == "both":
         low, high = columns["low"].astype(np.float64)[order], value
     elif shape.edge == "upper":
-        value, count = added_up(value, count)
+        value, count = build.added_up(value, count)
         low, high = np.concatenate(([min(0.0, value[0])], value[:-1])), value
     else:
-        value, count = added_up(value, count)
+        value, count = build.added_up(value, count)
         low, high = value, np.append(value[1:], np.inf)
     if "low" in columns:
-        edges, count = added_up(np.stack([high, low], 1), count)
+        edges, count = build.added_up(np.stack([high, low], 1), count)
         high, low = edges[:, 0], edges[:, 1]
     if (low > high).any():
         raise fail("a bucket's lower edge lies above its upper one")
@@ -474,6 +469,6 @@ def counted_data(
     if not (count[~above] > 0).any() and not beyond:
         raise fail("no request was counted")
     return Histogram.from_buckets(
-        low[~above], high[~above], count[~above], base_unit(run.unit), run=run,
+        low[~above], high[~above], count[~above], build.base_unit(run.unit), run=run,
         censored=beyond, censored_at=bound if beyond else np.inf,
     )  # fmt: skip

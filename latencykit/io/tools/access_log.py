@@ -25,16 +25,7 @@ import numpy as np
 
 from latencykit._records import record
 from latencykit.core.run import Run, UnitFrom
-from latencykit.io import json_text, logfmt
-from latencykit.io.build import (
-    base_unit,
-    further_columns,
-    nanoseconds_of,
-    outcome_codes,
-    samples_of,
-    unit_in,
-    whole_nanoseconds,
-)
+from latencykit.io import build, json_text, logfmt
 from latencykit.io.json_text import flat
 from latencykit.io.raw.cells import latency_columns, named
 from latencykit.io.rows import line_chunks, unmatched_lines
@@ -121,7 +112,7 @@ def _labelled(tails: Sequence[str]) -> _TimeField | None:
         ),
     )
     cells = [row[label] for row in rows if label in row]
-    beside = {unit_in(cell[3]) for cell in cells if cell[3]}
+    beside = {build.unit_in(cell[3]) for cell in cells if cell[3]}
     seconds = all(_SECONDS.fullmatch(cell[2]) for cell in cells)
     stated = named(label).unit or (beside.pop() if len(beside) == 1 else None)
     if stated is not None:
@@ -144,7 +135,7 @@ def _suffixed(fields: Sequence[Sequence[str]]) -> _TimeField | None:
     for right in range(8):
         cells = _column(fields, -1 - right, _SUFFIXED)
         if cells is not None:
-            units = {unit_in(cell.lstrip("0123456789.")) for cell in cells}
+            units = {build.unit_in(cell.lstrip("0123456789.")) for cell in cells}
             if len(units) > 1:
                 return None
             return _TimeField(units.pop() or "us", "file", False, right=right)
@@ -341,7 +332,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
             continue
         columns = list(zip(*rows, strict=True))
         stamp, status = (np.array(columns[k]) for k in chosen.order[:2])
-        duration = nanoseconds_of([*map(float, columns[chosen.order[2]])], unit)
+        duration = build.nanoseconds_of([*map(float, columns[chosen.order[2]])], unit)
         try:
             start = _nanoseconds_since_epoch(stamp)
         except ValueError as error:
@@ -359,14 +350,14 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     duration, start, status = (np.concatenate(column) for column in zip(*parts, strict=True))
     given: dict[str, object] = {"duration": duration, "start": start, "outcome": _outcomes(status)}
     if options.columns:
-        given["columns"] = further_columns(details) | {"status": status}
+        given["columns"] = build.further_columns(details) | {"status": status}
     run = Run(tool=chosen.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))
     return _samples(given, run, options)
 
 
 def _samples(columns: JSONObject, run: Run, options: ReadOptions) -> dict[str, Data]:
     run = run.replace(measure="service", corrected="none")
-    samples = samples_of(columns, run, options, unit=base_unit(run.unit))[""]
+    samples = build.samples_of(columns, run, options, unit=build.base_unit(run.unit))[""]
     return {"": samples.with_run(notes=samples.run.with_notes(_SERVER_SIDE).notes)}
 
 
@@ -400,7 +391,7 @@ def _details(lines: Sequence[bytes], chosen: _Line) -> pd.DataFrame:
 
 def _outcomes(status: Ints) -> NDArray[np.int8] | None:
     """Outcomes by HTTP status: 504, 408 are timeouts; nginx's 499 means the client gave up."""
-    return outcome_codes(
+    return build.outcome_codes(
         error=(status >= 500) | (status <= 0),
         timeout=(status == 504) | (status == 408),
         unfinished=status == 499,
@@ -504,14 +495,14 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         if all(name in part for part in parts)
     }
     unit, unit_from = options.resolve_unit(server.unit)
-    duration = nanoseconds_of(columns["time"], unit)
+    duration = build.nanoseconds_of(columns["time"], unit)
     given: dict[str, Any] = {"duration": duration, "outcome": _outcomes(columns["status"])}
     if "begin" in columns:
         given["start"] = columns["begin"]
     if "end" in columns:
         given["start"] = columns["end"] - np.rint(duration).astype(np.int64)
     given["connection"] = columns.get("connection")
-    given["columns"] = further_columns(details) if details else None
+    given["columns"] = build.further_columns(details) if details else None
     run = Run(tool=server.tool, unit=unit, unit_from=unit_from, notes=tuple(notes))
     return _samples(given, run, options)
 
@@ -550,7 +541,9 @@ def _json_columns(
             if isinstance(values[0], (int, float)) or re.fullmatch(
                 r"\d+(?:\.\d+)?", str(values[0])
             ):
-                columns[side] = whole_nanoseconds([float(value or 0) for value in values], "s")
+                columns[side] = build.whole_nanoseconds(
+                    [float(value or 0) for value in values], "s"
+                )
             else:
                 columns[side] = iso_nanoseconds(values)
         except (TypeError, ValueError, OverflowError):

@@ -10,8 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import data_from_points, number_in, percentiles_in, unanswered
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact, plain, search, text_of_run
@@ -34,7 +33,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
 def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
     """The main histogram of a report, those of endpoints, and others that are asked for."""
     counters: dict[str, Any] = report.get("counters") or {}
-    kept: dict[str, dict[str, object]] = report.get("histograms") or {}
+    kept: dict[str, JSONObject] = report.get("histograms") or {}
     errors = {k[7:]: int(v) for k, v in counters.items() if k.startswith("errors.")}
     codes: dict[str, Any] = {
         k.rpartition(".")[2]: v for k, v in counters.items() if re.fullmatch(_CODE, k)
@@ -60,7 +59,7 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
     )
     if not main:
         ended = any(key.startswith("vusers.") for key in counters) or "requestsCompleted" in report
-        return {"": unanswered(run)} if ended else {}
+        return {"": build.unanswered(run)} if ended else {}
     series: dict[str, Data] = {}
     for name, row in kept.items():
         endpoint = "metrics-by-endpoint.response_time." in name
@@ -73,12 +72,9 @@ def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
             own = own.with_notes(
                 f"{bad:,} answers of status 4xx and 5xx are among the values{hint}"
             )
-        points = {50.0: row.get("median")} | percentiles_in(row)
-        stats = {key: row.get(key) for key in ("min", "max", "mean")}
-        count: Any = row.get("count")
-        series[name.rpartition("endpoint.response_time.")[2]] = data_from_points(
-            points, None if count is None else int(count), stats, own, "ms"
-        )
+        label, count = name.rpartition("endpoint.response_time.")[2], row.get("count")
+        points, stats = build.statistics_in(row)
+        series[label] = build.data_from_points(points, count, stats, own, "ms")
     if len(series) > 1:
         series[main] = series[main].with_run(aggregate=True)
     return series
@@ -133,7 +129,7 @@ def _printed(text: str) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     for line in text.split("\n"):
         name, colon, rest = line.strip("#> \t").rpartition(":")
         cell = rest.lstrip(". \t").partition(" ")[0]
-        number = number_in(cell)
+        number = build.number_in(cell)
         if not colon:
             group = ""
         elif not cell:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import data_from_points, mixed_note, percentiles_in, unanswered
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format
 from latencykit.io.text_reports import fact, plain, text_of_run
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 
 _WHOLE = "autocannon measures in whole milliseconds, rounded down"
 _HINT = "autocannon -j (or -l) gives the distribution up to p99.999"
-_STATS = {
-    "avg": "mean", "mean": "mean", "average": "mean", "stdev": "std", "stddev": "std",
-    "max": "max", "min": "min",
-}  # fmt: skip
 _SNIFF_JSON = has_match('"latency":', '"requests":', '"throughput":', '"non2xx":', '"p99_9')
 _CELLS = re.compile(r"[│|]|\s{2,}")
 _RUN = (
@@ -66,7 +61,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         duration=record.get("duration") or None, achieved=requests.get("average") or None,
         # a pipeline has several requests under way per connection
         connections=record.get("connections") if record.get("pipelining", 1) == 1 else None,
-        failed=max(errors - late, 0) + refused, timeouts=late, notes=(_WHOLE, *mixed_note(refused)),
+        failed=max(errors - late, 0) + refused,
+        timeouts=late, notes=(_WHOLE, *build.mixed_note(refused)),
     )  # fmt: skip
     if filled:
         numbers = f"{format_count(counted)} latencies for {format_count(replies)} replies"
@@ -74,11 +70,13 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             f"autocannon -R back-fills by 1 ms whatever the rate: {numbers}; "
             "--ignoreCoordinatedOmission turns it off"
         )
-    count = int(replies if counted is None else counted) - refused
-    if not replies:
-        return {"": unanswered(run)}
-    stats = {_STATS[key]: value for key, value in latency.items() if key in _STATS}
-    return {"": data_from_points(percentiles_in(latency), max(count, 0), stats, run, "ms")}
+    count = max(int(replies if counted is None else counted) - refused, 0)
+    points, stats = build.statistics_in(latency)
+    return {
+        "": build.data_from_points(points, count, stats, run, "ms")
+        if replies
+        else build.unanswered(run)
+    }
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -111,16 +109,13 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     if table is None:
         seen = "the table of latencies is missing or corrupt"
         raise source.corrupt(None, seen, "2.5%, 50%, …, Avg, Stdev, Max", "run it again")
-    points: dict[float, float] = {}
-    stats: dict[str, float] = {}
-    try:
-        for name, cell in table.items():
-            if cell == "NaN":  # every reply was bad
-                continue
-            if name.endswith("%"):
-                points[float(name[:-1])] = _value(cell)
-            elif name.lower() in _STATS:
-                stats[_STATS[name.lower()]] = _value(cell)
+
+    def value(cell: str) -> float:
+        return round(parse_duration(cell.replace(",", ""), "ms"), 3)
+
+    points: dict[float, float]
+    try:  # NaN: every reply was bad
+        points, stats = build.statistics_in({k: value(v) for k, v in table.items() if v != "NaN"})
         below = False  # in the table that -l adds
         for cells in rows:
             if cells[:2] == ["Percentile", "Latency (ms)"]:
@@ -128,7 +123,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             elif below and cells[:2] == ["Code", "Count"]:  # the table of status codes
                 break
             elif below and len(cells) == 2:
-                points[float(cells[0])] = _value(cells[1])
+                points[float(cells[0])] = value(cells[1])
             elif below and re.match(r"[\w]", cells[0]):
                 break
     except (InvalidArgumentError, ValueError) as error:
@@ -136,13 +131,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         raise source.corrupt(None, seen, "such as 15 ms") from None
     run, count = _facts(text, rows)
     if not count and not stats.get("max"):
-        return {"": unanswered(run)}
+        return {"": build.unanswered(run)}
     run = run if len(points) > 4 else run.with_notes(_HINT)
-    return {"": data_from_points(points, count, stats, run)}
-
-
-def _value(cell: str) -> float:
-    return round(parse_duration(cell.replace(",", ""), "ms"), 3)
+    return {"": build.data_from_points(points, count, stats, run)}
 
 
 def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
@@ -157,7 +148,7 @@ def _facts(text: str, rows: list[list[str]]) -> tuple[Run, int | None]:
     )
     rates = (cells[-3] for cells in rows if cells[0] == "Req/Sec" and len(cells) > 2)
     rate = next((float(cell.replace(",", "")) for cell in rates if _NUMBER.fullmatch(cell)), None)
-    notes = [_WHOLE, *mixed_note(refused)]
+    notes = [_WHOLE, *build.mixed_note(refused)]
     if codes:
         count: int | None = int(codes[1])
     elif rate is not None and seconds_sampled is not None:

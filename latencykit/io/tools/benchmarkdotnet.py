@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    STATISTIC_WORDS,
-    data_from_points,
-    data_from_values,
-    distinct,
-    nanoseconds_of,
-    percentile_named,
-)
+from latencykit.io import build, json_text
 from latencykit.io.raw.cells import Style, decimal_number, decimal_style
 from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
@@ -29,11 +21,10 @@ from latencykit.io.text_reports import fact, plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from latencykit._typing import JSONObject
 
-_WORDS = STATISTIC_WORDS | {"q1": 25.0, "q3": 75.0}
 _OWN = frozenset({"Error", "StdErr", "Allocated", "Ratio"})
 _UNIT = re.compile(r" ?\[([^\s\[\]]{1,20})\]$")
 _CELL = re.compile(r"(\d[\d.,]*) ?(\S*)")
@@ -114,7 +105,10 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
             for k in range(first)
             if heading[k] == "Method" or len({cells[k] for cells in complete}) > 1
         ]
-        columns = {k: kind for k, name in enumerate(heading) if (kind := _kind(name)) is not None}
+        named = {name: _UNIT.sub("", name) for name in heading}
+        columns = [
+            k for k, name in enumerate(heading) if any(build.statistics_in({named[name]: 1}))
+        ]
         numbers = (_CELL.fullmatch(cells[k]) for cells in complete for k in columns)
         style = decimal_style(match[1] for match in numbers if match)
         for number, cells in rows:
@@ -123,27 +117,20 @@ def read_table(source: Source, options: ReadOptions) -> dict[str, Data]:
                     seen = f"{len(cells)} cells below a heading of {len(heading)}"
                     raise InvalidArgumentError(seen)  # noqa: TRY301 - as of a cell that is not a time
                 values = {
-                    kind: _duration(cells[k], heading[k], style)
-                    for k, kind in columns.items()
+                    named[heading[k]]: _duration(cells[k], heading[k], style)
+                    for k in columns
                     if cells[k] not in _ABSENT
                 }
             except InvalidArgumentError as error:
                 options.refuse(source, number, str(error), "times such as 7.735 us")
                 continue
-            label = distinct(" ".join(f"{prefix}{cells[k]}" for k, prefix in names), series)
+            label = build.distinct(" ".join(f"{prefix}{cells[k]}" for k, prefix in names), series)
             if values:
-                series[label] = _summary(values, run)
+                points, stats = build.statistics_in(values)
+                series[label] = build.data_from_points(points, None, stats, run)
             else:
                 options.report(f"{source.shown}: {label} has no result; left out")
     return series
-
-
-def _kind(heading: str) -> float | str | None:
-    """The statistic of a column: a percentile, a word, or neither."""
-    name = _UNIT.sub("", heading).lower()
-    level = percentile_named(name)
-    kind = _WORDS.get(name) if level is None else level
-    return None if kind == "count" else kind
 
 
 def _duration(cell: str, heading: str, style: Style) -> float:
@@ -153,12 +140,6 @@ def _duration(cell: str, heading: str, style: Style) -> float:
     if match is None or number is None:
         raise InvalidArgumentError(f"{cell!r} cannot be read as a time")
     return round(parse_duration(number + (match[2] or (unit[1] if unit else ""))), 3)
-
-
-def _summary(values: Mapping[float | str, float], run: Run) -> Data:
-    points = {level: value for level, value in values.items() if isinstance(level, float)}
-    stats = {name: value for name, value in values.items() if isinstance(name, str)}
-    return data_from_points(points, None, stats, run)
 
 
 def read_json(source: Source, options: ReadOptions) -> Series:
@@ -179,16 +160,16 @@ def read_json(source: Source, options: ReadOptions) -> Series:
         label = str(row.get("DisplayInfo")) if jobs else name
         values = statistics.get("OriginalValues")
         if values:
-            yield label, data_from_values(nanoseconds_of(values, "ns"), run.with_notes(_EACH))
+            yield (
+                label,
+                build.data_from_values(build.nanoseconds_of(values, "ns"), run.with_notes(_EACH)),
+            )
             continue
         found = statistics | (statistics.get("Percentiles") or {})
         found["std"] = found.get("StandardDeviation")
-        known = {
-            kind: float(value)
-            for key, value in found.items()
-            if (kind := _kind(key)) is not None and isinstance(value, (int, float))
-        }
-        yield label, _summary(known, run.with_notes(_NOTE))
+        numbers = {key: float(v) for key, v in found.items() if isinstance(v, (int, float))}
+        points, stats = build.statistics_in(numbers)
+        yield label, build.data_from_points(points, None, stats, run.with_notes(_NOTE))
     if failed:
         options.report(f"{source.shown}: {format_items(failed, 'benchmark')} without a result")
 

@@ -106,10 +106,11 @@ def _histogram(rows: Sequence[Row], run: Run) -> Histogram:
     ends = np.array([edges for *edges, _ in kept]).reshape(-1, 2)
     edges, counts = added_up(ends, np.array([count for *_, count in kept], np.int64))
     high, low = nanoseconds_of(edges, run.unit).T
-    bound = min((low for low, _ in beyond), default=np.inf) * NANOSECONDS.get(run.unit, 1.0)
+    start = min((low for low, count in beyond if count), default=np.inf)
     return Histogram.from_buckets(  # up to the last whole step below the next bucket
         low, np.maximum(low, high - 1.0), counts, base_unit(run.unit), run=run,
-        censored=sum(count for _, count in beyond), censored_at=bound,
+        censored=sum(count for _, count in beyond),
+        censored_at=start * NANOSECONDS.get(run.unit, 1.0),
     )  # fmt: skip
 
 

@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    histogram_of_payload,
-    in_nanoseconds,
-    log_of_payloads,
-    printed_rows,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import either, has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, text_of_run
@@ -134,7 +127,7 @@ def _stress_data(own: dict[str, float], run: Run, text: str) -> Data:
     )
     if not counts and "total partitions" in own:
         run = run.with_notes("the number of operations is that of partitions")
-    return data_from_points(points, int(count) or None, stats, run, "ms")
+    return build.data_from_points(points, int(count) or None, stats, run, "ms")
 
 
 def read_scylla(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -158,13 +151,11 @@ def read_scylla(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     for title, body in blocks:
         name = _NAMES[title.lower()]
         rows = durations(dict(_ROW.findall(body)), source, "1.5ms")
-        points = {float(key[:-2]): value for key, value in rows.items() if key.endswith("th")}
-        points |= {50.0: rows["median"]} if "median" in rows else {}
-        stats = {key: rows[key] for key in ("mean", "max") if key in rows}
+        points, stats = build.statistics_in(rows)
         own = run.replace(measure="service", corrected="none")
         if name == "co-fixed":
             own = run.replace(measure="response", corrected="schedule")
-        yield name, data_from_points(points, count, stats, own)
+        yield name, build.data_from_points(points, count, stats, own)
 
 
 def read_latte(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -222,7 +213,7 @@ def _latte_data(
     if len(payloads) > 1 and len(payloads) == len(samples):
         starts = [float(sample.get("time_s", 0.0)) for sample in samples]
         lengths = [float(sample.get("duration_s", 0.0)) for sample in samples]
-        return log_of_payloads(payloads, starts, lengths, "ns", run, source, name)
+        return build.log_of_payloads(payloads, starts, lengths, "ns", run, source, name)
 
     def bare(value: object) -> Any:
         return value["value"] if isinstance(value, dict) else value
@@ -231,16 +222,16 @@ def _latte_data(
     rows = total.get("percentiles") or []
     if len(rows) == len(_LATTE_PERCENTILES):
         points = dict(zip(_LATTE_PERCENTILES, map(bare, rows), strict=True))
-    points, stats = in_nanoseconds(points, "ms"), {"mean": bare(total.get("mean"))}
-    stats = in_nanoseconds(stats, "ms")
+    points, stats = build.in_nanoseconds(points, "ms"), {"mean": bare(total.get("mean"))}
+    stats = build.in_nanoseconds(stats, "ms")
     if total.get("histogram"):
-        return histogram_of_payload(
+        return build.histogram_of_payload(
             total["histogram"], "ns", run, source, name, reported_stats=stats,
-            reported_percentiles=printed_rows(points),
+            reported_percentiles=build.printed_rows(points),
         )  # fmt: skip
     if not points and not stats:
         return None
-    return data_from_points(points, count, stats, run.replace(unit="ms"))
+    return build.data_from_points(points, count, stats, run.replace(unit="ms"))
 
 
 FORMATS = (

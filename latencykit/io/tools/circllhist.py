@@ -16,11 +16,7 @@ import numpy as np
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
-from latencykit.io.build import (
-    data_from_buckets,
-    distinct,
-    histograms_found,
-)
+from latencykit.io import build
 from latencykit.io.raw.cells import named
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.wire import follow
@@ -115,11 +111,11 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if label and (stated := named(name).unit):
             unit, origin = stated, "file"
         run = Run(tool="OpenHistogram", unit=unit, unit_from=origin, notes=tuple(notes))
-        data = data_from_buckets(low[order], high[order], count[order], run)
-        series[distinct(name, series)] = data
+        data = build.data_from_buckets(low[order], high[order], count[order], run)
+        series[build.distinct(name, series)] = data
     if empty and not series:
         raise source.corrupt(None, "the histogram contains no requests", "at least one", "")
-    return histograms_found(series, empty)
+    return build.histograms_found(series, empty)
 
 
 FORMATS = (

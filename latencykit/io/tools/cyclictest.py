@@ -16,13 +16,7 @@ import numpy as np
 
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, UnitFrom
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_buckets,
-    data_from_points,
-    nanoseconds,
-    samples_of,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import either, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
@@ -64,8 +58,10 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:
     if not rows:
         for thread, interval, cycles, low, mean, high in _STATUS.findall(text):
             stats = {"min": low, "mean": mean, "max": high}
-            own = run.replace(expected_interval=nanoseconds(interval, "us"), notes=(_HINT,))
-            series[f"thread {thread}"] = data_from_points({}, int(cycles), stats, own, run.unit)
+            own = run.replace(expected_interval=build.nanoseconds(interval, "us"), notes=(_HINT,))
+            series[f"thread {thread}"] = build.data_from_points(
+                {}, int(cycles), stats, own, run.unit
+            )
         return series if len(series) != 1 else {"": next(iter(series.values()))}
     numbers = [[int(row[0]), *map(int, row[1].split())] for row in rows]
     if len({len(row) for row in numbers}) > 1:
@@ -107,7 +103,7 @@ def _histogram(
     top = max(stats.get("max", np.inf), value[-1] if value.size else 0.0)
     high = np.minimum(value + (1 - 1 / NANOSECONDS.get(run.unit, 1.0)), top)
     low = np.minimum(value, high)
-    return data_from_buckets(low, high, counts, run, stats=stats, above=beyond, bound=limit)
+    return build.data_from_buckets(low, high, counts, run, stats=stats, above=beyond, bound=limit)
 
 
 def _with_all(series: dict[str, Data], run: Run) -> dict[str, Data]:
@@ -136,7 +132,7 @@ def read_verbose(source: Source, options: ReadOptions) -> dict[str, Data]:
     run = run.replace(connections=threads.size)
     given = {"duration": rows[:, 2], "connection": rows[:, 0]}
     given |= {"code": code.reshape(-1)} if threads.size > 1 else {}
-    return samples_of(given, run, options, [f"thread {k}" for k in threads], unit=run.unit)
+    return build.samples_of(given, run, options, [f"thread {k}" for k in threads], unit=run.unit)
 
 
 def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -154,14 +150,13 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     )
     series: dict[str, Data] = {}
     for name, thread in threads.items():
-        keys = (("min", "min"), ("max", "max"), ("mean", "avg"))
-        stats = {kind: float(thread[key]) for kind, key in keys if key in thread}
+        stats = {name: float(value) for name, value in build.statistics_in(thread)[1].items()}
         own = run
         if interval is not None and name == "0":
-            own = run.replace(expected_interval=nanoseconds(interval, "us"))
+            own = run.replace(expected_interval=build.nanoseconds(interval, "us"))
         histogram = thread.get("histogram")
         if not histogram:
-            series[f"thread {name}"] = data_from_points(
+            series[f"thread {name}"] = build.data_from_points(
                 {}, thread.get("cycles"), stats, own.with_notes(_HINT), run.unit
             )
             continue
@@ -198,8 +193,7 @@ def read_rtla(source: Source, options: ReadOptions) -> dict[str, Data]:
         counts = np.array([int(cells[k]) for _, cells in counted], np.int64)
         beyond = int(footer["over"][k]) if "over" in footer else 0
         if counts.any() or beyond:
-            keys = (("min", "min"), ("mean", "avg"), ("max", "max"))
-            stats = {stat: float(footer[key][k]) for stat, key in keys if key in footer}
+            _, stats = build.statistics_in({key: float(cells[k]) for key, cells in footer.items()})
             stats = {stat: number for stat, number in stats.items() if number or stat == "min"}
             edge = int(value[-1]) + 1 if value.size else 0
             threads = parts.setdefault(name.partition("-")[0], {})

@@ -16,19 +16,7 @@ import numpy as np
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import (
-    base_unit,
-    data_from_points,
-    distinct,
-    in_nanoseconds,
-    log_of_counts,
-    nanoseconds,
-    nanoseconds_of,
-    printed_rows,
-    samples_of,
-    unit_in,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import (
@@ -97,7 +85,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
                 name = f"{job.get('jobname', 'job')} {direction}"
                 if "hostname" in job:  # of one client of several
                     name = f"{job['hostname']} {name}"
-                series[distinct(name, series)] = data
+                series[build.distinct(name, series)] = data
                 requests += [data] if direction != "sync" else []
     exact = [
         data for data in requests if isinstance(data, Histogram) and _HINT not in data.run.notes
@@ -139,19 +127,21 @@ def _direction(
     if kind != "lat":
         run = run.with_notes(f"{_CLAT}; --lat_percentiles=1 adds the time to submit")
     names = {"min": "min", "max": "max", "mean": "mean", "std": "stddev"}
-    stats = {name: nanoseconds(latency[key], unit) for name, key in names.items() if key in latency}
+    stats = {
+        name: build.nanoseconds(latency[key], unit) for name, key in names.items() if key in latency
+    }
     table = {float(p): value for p, value in (latency.get("percentile") or {}).items()}
-    points = in_nanoseconds({p: value for p, value in table.items() if 0 < p < 100}, unit)
+    points = build.in_nanoseconds({p: value for p, value in table.items() if 0 < p < 100}, unit)
     bins = latency.get("bins")
     if not bins:
-        return data_from_points(points, count, stats, run.with_notes(_HINT))
+        return build.data_from_points(points, count, stats, run.with_notes(_HINT))
     middle = np.array(sorted(map(int, bins)), np.int64)
     counts = np.array([bins[str(key)] for key in middle.tolist()], np.int64)
     low, high = bin_edges(middle)
-    factor = nanoseconds(1, unit)
+    factor = build.nanoseconds(1, unit)
     return Histogram.from_buckets(
         low * factor, high * factor, counts, run=run, reported_stats=stats,
-        reported_percentiles=printed_rows(points),
+        reported_percentiles=build.printed_rows(points),
     )  # fmt: skip
 
 
@@ -191,7 +181,7 @@ def read_terse(source: Source, options: ReadOptions) -> Series:
                     notes=("the number of requests is IOPS x seconds", _CLAT, _HINT),
                 )  # fmt: skip
                 count = round(float(side[2]) * seconds)
-                data = data_from_points(points, count, stats, run, "us")
+                data = build.data_from_points(points, count, stats, run, "us")
                 yield f"{fields[2]} {direction}", data
 
 
@@ -225,7 +215,7 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
         if row is None and table is None:
             continue
         stats: dict[str, float] = {}
-        unit = unit_in((row or table or [""] * 2)[1]) or "us"
+        unit = build.unit_in((row or table or [""] * 2)[1]) or "us"
         if row:
             stats = {
                 name: float(cell.rstrip("kKMG")) * _SCALE.get(cell[-1], 1.0)
@@ -234,15 +224,18 @@ def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
         points: dict[float, float] = {}
         if table:
             cells = re.findall(r"([\d.]{1,12})th=\[ *>?=?([\d.]+)\]", table[2])
-            in_unit = unit_in(table[1]) or table[1]
-            points = in_nanoseconds({float(p): cell for p, cell in cells}, in_unit)
+            in_unit = build.unit_in(table[1]) or table[1]
+            points = build.in_nanoseconds({float(p): cell for p, cell in cells}, in_unit)
         order = _DIRECTIONS.index(direction) if name else len(totals)
         count = int(totals[order]) if len(totals) > order else None
         iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
         achieved = float(iops[1]) * {"": 1, "k": 1e3, "M": 1e6}[iops[2]] if iops else None
         notes = (_HINT,) if direction == "sync" else (_CLAT, _HINT)
         own = run.replace(unit=unit, achieved=achieved, notes=notes)
-        yield direction, data_from_points(points, count or None, in_nanoseconds(stats, unit), own)
+        yield (
+            direction,
+            build.data_from_points(points, count or None, build.in_nanoseconds(stats, unit), own),
+        )
 
 
 # ------------------------------------------------------------
@@ -279,7 +272,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
     layout = RowLayout(names[:width], names[: min(width, 5)], largest=largest)
     frame, notes = read_table(source, options, layout)
     unit, unit_from = options.resolve_unit("ns")
-    value = nanoseconds_of(frame["value"].to_numpy(), unit).astype(np.int64)
+    value = build.nanoseconds_of(frame["value"].to_numpy(), unit).astype(np.int64)
     if len(frame) and not frame["size"].any() and not frame.get("offset", frame["size"]).any():
         note = (
             "each value is the mean of a window (log_avg_msec): "
@@ -300,7 +293,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         expected = f"0 to {len(_DIRECTIONS) - 1}"
         raise source.corrupt(None, f"direction {code.min()}", expected, "is this log fio's?")
     given = {"duration": value, "start": start} | ({"code": code} if np.ptp(code) else {})
-    return samples_of(given, run, options, _DIRECTIONS, unit=base_unit(unit))
+    return build.samples_of(given, run, options, _DIRECTIONS, unit=build.base_unit(unit))
 
 
 def sniff_histograms(head: Head) -> Confidence:
@@ -336,14 +329,14 @@ def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     buckets = _buckets_of(full, 1 << halved, NANOSECONDS.get(unit, 1.0))
     several = np.unique(direction).size > 1
     return {
-        "": log_of_counts(
+        "": build.log_of_counts(
             counts,
             buckets,
             before,
             times - before,
             tag_code=direction if several else None,
             tag_names=_DIRECTIONS if several else ("",),
-            unit=base_unit(run.unit),
+            unit=build.base_unit(run.unit),
             run=run,
         )
     }

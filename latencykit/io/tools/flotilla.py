@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run, UnitFrom
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import (
-    STATISTIC_WORDS,
-    distinct,
-    of_all_requests,
-    percentile_named,
-    unit_in,
-)
+from latencykit.io import build
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
@@ -34,7 +28,7 @@ _BARS = re.compile(r"[|│┃║]")
 _UNIT = re.compile(
     r"[(\[]\s*(ns|us|µs|μs|ms|msec|s|sec|seconds)\s*[)\]]|[_ ](ns|us|µs|μs|ms|s)$", re.IGNORECASE
 )
-_WORDS = STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
+_WORDS = build.STATISTIC_WORDS | {"q1": 25.0, "q2": 50.0, "q3": 75.0}
 _FAILED = re.compile(r"errors?|fail(?:ed|s|ures?)|(?:failed|error) (?:requests|count)")
 _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
@@ -164,7 +158,7 @@ def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:
 def _column(cell: str) -> _Column:
     """What a heading says: ``p99 (ms)``, ``Max latency``, or whose as well: ``TTFT p99 (ms)``."""
     stated = _UNIT.search(cell)
-    unit = unit_in(stated[1] or stated[2]) if stated else None
+    unit = build.unit_in(stated[1] or stated[2]) if stated else None
     bare = _LINE.sub("", _UNIT.sub("", cell).strip("# "))
     for whose, name in (("", bare), *([bare.rsplit(None, 1)] if " " in bare else [])):
         if (kind := _kind(name)) is not None and not (whose and isinstance(kind, str)):
@@ -177,7 +171,7 @@ def _column(cell: str) -> _Column:
 def _kind(name: str) -> float | str | None:
     """The percentile or the statistic of a name, or neither."""
     bare = name.lower().removeprefix("latency ").removesuffix(" latency").strip()
-    p = percentile_named(bare)
+    p = build.percentile_named(bare)
     if p is not None:
         return p if 0 < p < 100 else "max" if p == 100 else None
     return "failed" if _FAILED.fullmatch(bare) else _WORDS.get(bare)
@@ -199,7 +193,7 @@ def read_flotilla(source: Source, options: ReadOptions) -> dict[str, Data]:
             if row.get("error", "").lower() == "true":
                 failed += 1
                 continue
-            name = distinct(f"consumer {row['consumer']} ({row['node']})", series)
+            name = build.distinct(f"consumer {row['consumer']} ({row['node']})", series)
             series[name] = _data(table.columns, number, cells, run, source)
     if not failed:
         return series
@@ -230,7 +224,7 @@ def read_table(source: Source, options: ReadOptions) -> Series:
                 title = _UNIT.sub("", title).strip()
             for whose in dict.fromkeys(column.whose for column in columns):
                 own = table.of(whose)
-                stated = said and unit_in(said[1] or said[2])
+                stated = said and build.unit_in(said[1] or said[2])
                 run = _run(own, cells, stated, table.line, options, source, jmeter=jmeter)
                 name = " ".join(filter(None, [title or f"line {number}", whose]))
                 yield name, _data(own, number, cells, run, source)
@@ -290,7 +284,7 @@ def _data(columns: list[_Column], number: int, cells: list[str], run: Run, sourc
             points[kind] = value
         else:
             stats[kind] = value
-    return of_all_requests(points, counts.get("count"), counts.get("failed", 0), stats, run)
+    return build.of_all_requests(points, counts.get("count"), counts.get("failed", 0), stats, run)
 
 
 FORMATS = (

@@ -15,15 +15,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    histogram_of_both,
-    in_nanoseconds,
-    mixed_note,
-    nanoseconds,
-    unanswered,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import Section, command_of, plain, text_of_run
@@ -61,34 +53,34 @@ def _result(record: JSONObject, source: Source) -> Data:
         )
     run, calls = _run(record, failed), int(total.get("Count") or 0)
     if calls <= failed:
-        return unanswered(run)
+        return build.unanswered(run)
     buckets = _buckets(total)
     if buckets and sum(count for _, _, count in buckets) != calls:
         seen = f"the buckets do not contain {calls:,} calls"
         raise source.corrupt(None, seen, "as many as Count says", "run fortio anew")
     names = {"min": "Min", "max": "Max", "mean": "Avg", "std": "StdDev"}
-    stats = in_nanoseconds({name: total.get(key) for name, key in names.items()}, "s")
+    stats = build.in_nanoseconds({name: total.get(key) for name, key in names.items()}, "s")
     rows = total.get("Percentiles") or ()
-    points = in_nanoseconds({float(row["Percentile"]): row["Value"] for row in rows}, "s")
-    mixed = run.with_notes(*mixed_note(failed, "failed calls"))
+    points = build.in_nanoseconds({float(row["Percentile"]): row["Value"] for row in rows}, "s")
+    mixed = run.with_notes(*build.mixed_note(failed, "failed calls"))
     good = _without(buckets, _buckets(failures)) if failed else None
     if not buckets or (failed and good is None):  # fortio -quiet prints percentiles only
         ranks = np.cumsum([count for _, _, count in buckets])
         points = points or {
             100.0 * rank / calls: high for rank, (_, high, _) in zip(ranks, buckets, strict=True)
         }
-        return data_from_points(points, calls - failed, stats, mixed)
+        return build.data_from_points(points, calls - failed, stats, mixed)
     if good is not None:
         note = "fortio's percentiles include failed calls; these are of the good ones' histogram"
         run, buckets, points = run.with_notes(note), good, {}
         stats = {}  # of all calls, those that are still valid of the good ones
         if "Sum" in total and "Sum" in failures:
             own = float(total["Sum"]) - float(failures["Sum"])
-            stats["mean"] = nanoseconds(own / (calls - failed), "s")
+            stats["mean"] = build.nanoseconds(own / (calls - failed), "s")
         if float(failures.get("Max", np.inf)) < float(total["Max"]):
-            stats["max"] = nanoseconds(total["Max"], "s")
+            stats["max"] = build.nanoseconds(total["Max"], "s")
         if float(failures.get("Min", 0.0)) > float(total["Min"]):
-            stats["min"] = nanoseconds(total["Min"], "s")
+            stats["min"] = build.nanoseconds(total["Min"], "s")
     highs: list[float] = []
     counts: list[int] = []
     for low, high, count in buckets:  # with an empty bucket wherever fortio left some out
@@ -98,12 +90,18 @@ def _result(record: JSONObject, source: Source) -> Data:
         highs.append(high)
         counts.append(count)
     stats.setdefault("min", buckets[0][0])
-    return histogram_of_both(points, np.maximum.accumulate(highs).tolist(), counts, stats, run)
+    return build.histogram_of_both(
+        points, np.maximum.accumulate(highs).tolist(), counts, stats, run
+    )
 
 
 def _buckets(histogram: JSONObject) -> Buckets:
     return [
-        (nanoseconds(row["Start"], "s"), nanoseconds(row["End"], "s"), int(row["Count"]))
+        (
+            build.nanoseconds(row["Start"], "s"),
+            build.nanoseconds(row["End"], "s"),
+            int(row["Count"]),
+        )
         for row in histogram.get("Data") or ()
     ]
 

@@ -16,15 +16,7 @@ from latencykit.core.columns import coded
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    histogram_of_both,
-    nanoseconds,
-    nanoseconds_of,
-    samples_of,
-    unanswered,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import line_chunks, unmatched_lines
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
@@ -78,7 +70,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         if options.columns:
             given["columns"] = {"status": [str(row.get("status") or "") for row in details]}
         start = float((end - duration).min()) / 1e9
-        series = samples_of(given, run.replace(start=start), options)
+        series = build.samples_of(given, run.replace(start=start), options)
         if int(record.get("count") or 0) <= len(details):
             return series
         notes = series[""].run.with_notes(_FIRST.format(len(details), int(record["count"]))).notes
@@ -91,7 +83,8 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         if row["latency"] > 0
     }
     marks = [
-        (nanoseconds(row["mark"], "s"), int(row["count"])) for row in record.get("histogram") or ()
+        (build.nanoseconds(row["mark"], "s"), int(row["count"]))
+        for row in record.get("histogram") or ()
     ]
     keys = (("min", "fastest"), ("max", "slowest"), ("mean", "average"))
     stats = {kind: float(record[key]) for kind, key in keys if record.get(key)}
@@ -138,10 +131,10 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
                     options.refuse(source, number, repr(line), "duration,status,error")
     if not values:
         return {}
-    duration = nanoseconds_of(np.array([*map(float, values)]), "ms")
+    duration = build.nanoseconds_of(np.array([*map(float, values)]), "ms")
     outcome = _outcomes(statuses)
     run = Run(tool="ghz", measure="service", unit="ms", notes=tuple(notes))
-    return samples_of({"duration": duration, "outcome": outcome}, run, options)
+    return build.samples_of({"duration": duration, "outcome": outcome}, run, options)
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -168,7 +161,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
                     number, seen, "the lines that ghz prints there", "run it again"
                 )
     status = {name: int(number) for name, number in _STATUS.findall(text)} or {"OK": count}
-    marks = [(nanoseconds(mark, "ms"), int(number)) for mark, number in _MARK.findall(text)]
+    marks = [(build.nanoseconds(mark, "ms"), int(number)) for mark, number in _MARK.findall(text)]
     rate = facts.get("Requests/sec", "")
     seconds = times.pop("total", None)
     run = Run(
@@ -196,16 +189,18 @@ def _shaped(
         stats = {kind: value for kind, value in stats.items() if kind != "mean"}
     counted = sum(number for _, number in marks)
     if counted == 0 and not good:
-        return unanswered(run)
+        return build.unanswered(run)
     if 0 < counted < good:
         run = run.with_notes(_FIRST.format(counted, good))
     if counted < good or not counted:
-        return data_from_points(points, good, stats, run)
+        return build.data_from_points(points, good, stats, run)
     if counted > status.get("OK", counted):
         run = run.with_notes("--count-errors: times of failed calls are among the values")
     top = max(stats.get("max", 0.0), marks[-1][0])
     edges = np.maximum.accumulate([*(mark for mark, _ in marks[:-1]), top])
-    return histogram_of_both(points, edges.tolist(), [number for _, number in marks], stats, run)
+    return build.histogram_of_both(
+        points, edges.tolist(), [number for _, number in marks], stats, run
+    )
 
 
 FORMATS = (

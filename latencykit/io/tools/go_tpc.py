@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, nanoseconds
+from latencykit.io.build import data_from_points, nanoseconds, statistics_in
 from latencykit.io.sniffing import either, has_json_keys, has_match
 from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain
@@ -27,8 +27,7 @@ _LINE = re.compile(
 )
 _FIELD = re.compile(r"([^\s:,][^:,]{0,60}+): (-?[\d.]+)")
 _TABLE = re.compile(r"^\| *operation *\| *takes\(s\) *\|", re.IGNORECASE | re.MULTILINE)
-_TIME = re.compile(r"(?:([\d.]+)th|(avg|min|max))\(([mu]s)\)")
-_STATS = {"avg": "mean", "min": "min", "max": "max"}
+_TIME = re.compile(r"([\d.]+th|avg|min|max)\(([mu]s)\)")
 _FAILED = ("_ERR", "_ERROR")
 
 
@@ -79,13 +78,13 @@ def _series(rows: Iterable[Mapping[str, object]], run: Run) -> Series:
     for name, facts in given.items():
         if name in failures:
             continue
-        cells = {
-            (match[1], match[2]): nanoseconds(value, match[3])
-            for field, value in facts.items()
-            if (match := _TIME.fullmatch(field))
-        }
-        points = {float(level): value for (level, _), value in cells.items() if level}
-        stats = {_STATS[word]: value for (_, word), value in cells.items() if word}
+        points, stats = statistics_in(
+            {
+                match[1]: nanoseconds(value, match[2])
+                for field, value in facts.items()
+                if (match := _TIME.fullmatch(field))
+            }
+        )
         least, most = stats.get("min", 0.0), stats.get("max", float("inf"))
         # above its last bucket, one second, go-ycsb once printed 0
         points = {p: min(value, most) for p, value in points.items() if value >= max(least, 1.0)}

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, number_in
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, SeveralDocuments, Source
 from latencykit.io.text_reports import fact, line_numbers, plain
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     """One object of the JSON's list ``benchmarks``."""
 
 _HINT = "Google Benchmark keeps means only; record single calls in an HdrHistogram to see the tail"
-_STATS = {"mean": "mean", "median": "median", "stddev": "std"}
 _AGGREGATE = re.compile(r"(.+)_(mean|median|stddev|cv|BigO|RMS)", re.DOTALL)
 _UNITS = ("ns", "us", "ms", "s")
 _HEADING = re.compile(
@@ -83,19 +81,17 @@ def _data(rows: list[_Row], run: Run, unit: str) -> Data:
     """One benchmark: its repetitions, or the statistics of these."""
     single = [row for row in rows if row.get("run_type", "iteration") == "iteration"]
     if not single:  # --benchmark_report_aggregates_only
-        stated = {
-            _STATS[kind]: row["real_time"]
-            for row in rows
-            if (kind := row.get("aggregate_name")) in _STATS
-        }
-        return data_from_points({}, None, stated, run.with_notes(_HINT), unit)
+        points, stats = build.statistics_in(
+            {row["aggregate_name"]: row["real_time"] for row in rows}
+        )
+        return build.data_from_points(points, None, stats, run.with_notes(_HINT), unit)
     calls = int(single[0].get("iterations") or 1)
-    values = nanoseconds_of([float(row["real_time"]) for row in single], unit)
+    values = build.nanoseconds_of([float(row["real_time"]) for row in single], unit)
     if len(values) == 1 and calls > 1:
-        return data_from_points({}, calls, {"mean": float(values[0])}, run.with_notes(_HINT))
+        return build.data_from_points({}, calls, {"mean": float(values[0])}, run.with_notes(_HINT))
     note = f"each value is the mean of {format_count(calls)} calls"
     run = run.replace(values_are_runs=True)
-    return data_from_values(values, run.with_notes(note) if calls > 1 else run)
+    return build.data_from_values(values, run.with_notes(note) if calls > 1 else run)
 
 
 def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -111,7 +107,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     for row in reader:
         failed = row["error_occurred"] == "true" if row.get("error_occurred") else False
         fitted = re.search("_(?:BigO|RMS)$", row["name"]) and not row["iterations"]
-        if number_in(row["real_time"] or "") is None and not failed:
+        if build.number_in(row["real_time"] or "") is None and not failed:
             line = before + reader.line_num
             options.refuse(source, line, "a row without a time", "a number")
         elif not fitted:
@@ -167,7 +163,7 @@ def _row(words: list[str], unit: str | None) -> _Row | None:
     at = next(places, None)
     if at is None or not words[at + 3].isdigit():
         return None
-    name, time = " ".join(words[: at - 1]), number_in(words[at - 1])
+    name, time = " ".join(words[: at - 1]), build.number_in(words[at - 1])
     facts = {"real_time": time, "time_unit": words[at], "iterations": words[at + 3]}
     return {"name": name} | facts | _facts(name)
 

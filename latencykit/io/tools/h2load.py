@@ -9,7 +9,7 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
-from latencykit.io.build import data_from_points, mixed_note, percentiles_in, samples_of, unanswered
+from latencykit.io import build
 from latencykit.io.rows import RowLayout, read_table
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
@@ -27,7 +27,6 @@ _TOTALS = re.compile(
 _TABLE = re.compile(
     r"^ *+(min ++max ++.*)\n(?:.*\n)*?(?:time for request|request *): *(.+)$", re.MULTILINE
 )
-_TITLES = {"min": "min", "max": "max", "mean": "mean", "sd": "std"}
 _HINT = "h2load --log-file=FILE contains every request, and so the full distribution"
 
 
@@ -52,7 +51,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:
         tool="h2load", loop="closed", measure="service", corrected="none", unit="us",
         unit_from="format", notes=notes, start=frame["start"].min() / 1e6 if len(frame) else None,
     )  # fmt: skip
-    return samples_of(given, run, options, unit="us")
+    return build.samples_of(given, run, options, unit="us")
 
 
 def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -75,18 +74,14 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
         failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
     )  # fmt: skip
-    if not good:
-        return {"": unanswered(run)}
-    if table is None:
-        return {"": data_from_points({}, good, {}, run)}
+    if table is None or not good:
+        return {"": build.data_from_points({}, good, {}, run)}
     titles = [title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()]
     cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))
     values = durations(cells, source, "1.64ms")
-    stats = {_TITLES[title]: value for title, value in values.items() if title in _TITLES}
-    points = {50.0: values["median"]} if "median" in values else {}
-    points |= percentiles_in(values)
-    run = run.with_notes(_HINT, *mixed_note(max(done - good, 0)))
-    return {"": data_from_points(points, good, stats, run)}
+    points, stats = build.statistics_in(values)
+    run = run.with_notes(_HINT, *build.mixed_note(max(done - good, 0)))
+    return {"": build.data_from_points(points, good, stats, run)}
 
 
 FORMATS = (

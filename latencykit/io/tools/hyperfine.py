@@ -11,8 +11,7 @@ import numpy as np
 
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
-from latencykit.io import json_text
-from latencykit.io.build import data_from_points, nanoseconds_of, outcome_codes, unit_in
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import has_json_keys, has_match, starts_with
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import plain
@@ -57,16 +56,16 @@ def read_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             if failed.all():  # the command ends so by nature, and hyperfine ignores that (-i)
                 run = run.with_notes(_ALL_FAILED)
             else:
-                outcome = outcome_codes(error=failed)
-        yield name, Samples(duration=nanoseconds_of(times, "s"), outcome=outcome, run=run)
+                outcome = build.outcome_codes(error=failed)
+        yield name, Samples(duration=build.nanoseconds_of(times, "s"), outcome=outcome, run=run)
 
 
 def _summary(result: JSONObject) -> Data:
     """Mean, spread and extremes (s) as a summary."""
-    cells = {key: value for key, value in result.items() if value != ""}
-    keys = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
-    stats = {name: cells.get(key) for name, key in keys.items()}
-    return data_from_points({50.0: cells.get("median")}, None, stats, _SUMMARIZED, "s")
+    points, stats = build.statistics_in(
+        {key: value for key, value in result.items() if value != ""}
+    )
+    return build.data_from_points(points, None, stats, _SUMMARIZED, "s")
 
 
 def read_csv(source: Source, options: ReadOptions) -> Series:
@@ -87,11 +86,11 @@ def read_markdown(source: Source, options: ReadOptions) -> Series:  # noqa: ARG0
     if header is None:
         expected = "the header of hyperfine's Markdown table"
         raise source.corrupt(1, "the table is missing", expected)
-    unit = unit_in(header[1]) or header[1]
+    unit = build.unit_in(header[1]) or header[1]
     run = _SUMMARIZED.replace(unit=unit, unit_from="file")
     for name, mean, spread, low, high in _MD_ROW.findall(text[header.end() :]):
         cells = {"mean": mean, "std": spread or None, "min": low, "max": high}
-        yield name.replace("\\|", "|"), data_from_points({}, None, cells, run, unit)
+        yield name.replace("\\|", "|"), build.data_from_points({}, None, cells, run, unit)
 
 
 def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -99,12 +98,12 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     for name, kind, mean, spread, low, high, runs in _TEXT.findall(plain(source.text())):
         cells = {"mean": mean, "std": spread, "min": low, "max": high}
         stats = {key: parse_duration(cell) for key, cell in cells.items() if cell}
-        unit = unit_in(mean.split()[1]) or mean.split()[1]
+        unit = build.unit_in(mean.split()[1]) or mean.split()[1]
         run = _SUMMARIZED.replace(unit=unit, unit_from="file")
         count = int(runs) if runs else 1 if kind == "abs ≡" else None  # older ones print none
         if spread and count:
             stats["standard error"] = stats["std"] / math.sqrt(count)
-        yield name.strip(), data_from_points({}, count, stats, run, "ns")
+        yield name.strip(), build.data_from_points({}, count, stats, run, "ns")
 
 
 FORMATS = (

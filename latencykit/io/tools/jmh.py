@@ -17,14 +17,7 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.jackknife import student_quantile
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import json_text
-from latencykit.io.build import (
-    added_up,
-    data_from_points,
-    in_nanoseconds,
-    nanoseconds,
-    nanoseconds_of,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 
@@ -128,7 +121,7 @@ def _mean(
     unit, factor, throughput = kind
     if throughput and not score:
         return {}
-    stats = {"mean": nanoseconds(factor * (threads / score if throughput else score), unit)}
+    stats = {"mean": build.nanoseconds(factor * (threads / score if throughput else score), unit)}
     if score and error is not None and error > 0 and count is not None and count > 1:
         relative = error / score / student_quantile(0.999, count - 1)
         stats["standard error"] = stats["mean"] * relative
@@ -139,14 +132,14 @@ def _exact(
     values: Any, counts: Any, mean: float, metric: JSONObject, run: Run, factor: int
 ) -> Histogram:
     """Every value with its count; percentiles read as JMH printed them."""
-    points, total = added_up(nanoseconds_of(values, run.unit), counts.astype(np.int64))
+    points, total = build.added_up(build.nanoseconds_of(values, run.unit), counts.astype(np.int64))
     percentiles = sorted(
-        (float(p), nanoseconds(value * factor, run.unit))
+        (float(p), build.nanoseconds(value * factor, run.unit))
         for p, value in (metric.get("scorePercentiles") or {}).items()
         if isinstance(value, (int, float)) and value == value
     )
     return Histogram.from_buckets(
-        points, points, total, run=run, reported_stats={"mean": nanoseconds(mean, run.unit)},
+        points, points, total, run=run, reported_stats={"mean": build.nanoseconds(mean, run.unit)},
         reported_percentiles=(tuple(p for p, _ in percentiles), tuple(v for _, v in percentiles)),
     )  # fmt: skip
 
@@ -237,7 +230,7 @@ def _result(result: Mapping[str, Any], mode: str) -> Data:
         return Summary(stats, {}, count, "ns", run.with_notes(inverse, _HINT))
     if points:
         points = {p: value * factor for p, value in points.items()}
-        return data_from_points(in_nanoseconds(points, unit), count, stats, run)
+        return build.data_from_points(build.in_nanoseconds(points, unit), count, stats, run)
     shots = "run JMH with -rf json for the distribution of the shots"
     return Summary(stats, {}, count, "ns", run.with_notes(shots if mode == "ss" else _HINT))
 

@@ -30,17 +30,7 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES
 from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    further_columns,
-    mixed_note,
-    nanoseconds,
-    nanoseconds_of,
-    percentiles_in,
-    samples_of,
-    unanswered,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, line_chunks, read_table
 from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
@@ -135,12 +125,15 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             for key, value in metric.get("values", metric).items()
             if isinstance(value, (int, float)) and key != "thresholds"
         }
-        if not ({"avg", "med"} & set(numbers) or percentiles_in(numbers)):
+        if not ({"avg", "med"} & set(numbers) or build.percentiles_in(numbers)):
             others[name] = numbers
             continue
         default = "time" if _BUILT_IN.fullmatch(name) else "default"
         trends[name] = (
-            {key: v if key == "count" else nanoseconds(v, "ms") for key, v in numbers.items()},
+            {
+                key: v if key == "count" else build.nanoseconds(v, "ms")
+                for key, v in numbers.items()
+            },
             metric.get("contains", default) == "time",
         )
     failed = others.get("http_req_failed", {})
@@ -183,7 +176,7 @@ def _series_of_summary(summary: _Summary, source: Source, options: ReadOptions) 
 def _trend(name: str, summary: _Summary, run: Run) -> Data:
     """One metric, with as many values as the run had requests or iterations."""
     values, timed = summary.trends[name]
-    points = percentiles_in(values)
+    points = build.percentiles_in(values)
     if "med" in values:
         points.setdefault(50.0, values["med"])
     names = {"mean": "avg", "min": "min", "max": "max"}
@@ -202,8 +195,8 @@ def _trend(name: str, summary: _Summary, run: Run) -> Data:
     # k6 gives requests without a reply a time of 0.
     empty = count is not None and count <= mixed and stats.get("max") == 0
     if empty or (count is not None and count <= 0):
-        return unanswered(run)
-    run = run.replace(failed=failed).with_notes(*mixed_note(mixed))
+        return build.unanswered(run)
+    run = run.replace(failed=failed).with_notes(*build.mixed_note(mixed))
     if mixed and name == "http_req_duration" and _GOOD in summary.trends:
         run = run.with_notes(f"the series {_GOOD} contains the good ones alone")
     if not timed:
@@ -214,7 +207,7 @@ def _trend(name: str, summary: _Summary, run: Run) -> Data:
     good = None if count is None else max(count - mixed, 0)
     if mixed and good is not None and good < _FEW:  # too few for percentiles that are of all
         return Summary(stats, points, good, "ns", run)
-    return data_from_points(points, good, stats, run)
+    return build.data_from_points(points, good, stats, run)
 
 
 # ------------------------------------------------------------
@@ -393,12 +386,12 @@ def _series_of_points(
     series: dict[str, Data] = {}
     for name in options.series or [name for name in _MAIN if name in metrics][:1]:
         points = metrics[name]
-        duration = np.rint(nanoseconds_of(points["value"], "ms")).astype(np.int64)
+        duration = np.rint(build.nanoseconds_of(points["value"], "ms")).astype(np.int64)
         given = {"start": points["stamp"] - duration, "duration": duration}
         given["outcome"] = points["outcome"] if points["outcome"].any() else None
         if options.columns:
-            given["columns"] = further_columns([points["columns"]])
-        series[name] = samples_of(given, run, options)[""]
+            given["columns"] = build.further_columns([points["columns"]])
+        series[name] = build.samples_of(given, run, options)[""]
     return series
 
 

@@ -20,16 +20,7 @@ from latencykit._arrays import as_positions
 from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    nanoseconds_of,
-    percentiles_in,
-    unanswered,
-    unit_in,
-    whole_nanoseconds,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import blocks, line_numbers, plain
@@ -50,7 +41,7 @@ _OK, _ERROR, _UNFINISHED = (OUTCOMES.index(name) for name in ("ok", "error", "un
 def _numbers(values: Sequence[object], unit: str) -> Floats:
     """Latencies in ns; NaN where a request has none."""
     numbers = [math.nan if value is None else value for value in values]
-    return nanoseconds_of(np.array(numbers, np.float64), unit)
+    return build.nanoseconds_of(np.array(numbers, np.float64), unit)
 
 
 def _number(value: Any) -> float | None:
@@ -114,7 +105,7 @@ def _per_request(
     size = np.array([len(row) for row in gaps], np.int64) * good[: len(gaps)]
     if size.any():
         flat = itertools.chain.from_iterable(itertools.compress(gaps, size))
-        between = nanoseconds_of(np.fromiter(flat, np.float64, int(size.sum())), unit)
+        between = build.nanoseconds_of(np.fromiter(flat, np.float64, int(size.sum())), unit)
         row = np.repeat(np.arange(size.size), as_positions(size))
         begin = None
         if start is not None and "ttft" in values and np.isfinite(values["ttft"][row]).all():
@@ -220,9 +211,9 @@ def _series(records: Sequence[JSONObject], tool: str, notes: tuple[str, ...]) ->
         if label and (run.rate or run.connections):
             label = f"rate {run.rate:g} " if run.rate else f"concurrency {run.connections} "
         for name, data in series.items():
-            everything[distinct(label + name, everything)] = data
+            everything[build.distinct(label + name, everything)] = data
     if not everything and all(str(record.get("completed")) == "0" for record in records):
-        return {"": unanswered(run)}
+        return {"": build.unanswered(run)}
     return everything
 
 
@@ -273,7 +264,7 @@ def _vllm_requests(record: JSONObject, run: Run) -> dict[str, Data]:
     if len(errors) == first.size:
         outcome[[bool(error) for error in errors]] = _ERROR
     started = record.get("start_times") or []
-    start = whole_nanoseconds(started, "s") if len(started) == first.size else None
+    start = build.whole_nanoseconds(started, "s") if len(started) == first.size else None
     values = {"ttft": first}
     if len(gaps) == first.size:
         rest = _numbers([math.fsum(row) for row in gaps], "s")
@@ -359,16 +350,16 @@ def _guide_metric(
         began = [row.get("request_start_time", row.get("start_time")) for row in rows]
         start = None
         if all(began):
-            start = whole_nanoseconds([float(stamp or 0.0) for stamp in began], "s")
+            start = build.whole_nanoseconds([float(stamp or 0.0) for stamp in began], "s")
         latency = _numbers([row.get(metric) for row in rows], unit)
         latency[np.array(outcome) != _OK] = np.nan
         number = sum(code == _UNFINISHED for code in outcome)
         run = run.replace(unfinished=max(unfinished - number, 0))
         return _per_request(run, {"e2el": latency}, outcome, start)["e2el"]
-    points = percentiles_in(good.get("percentiles") or {})
+    points = build.percentiles_in(good.get("percentiles") or {})
     keys = {"mean": "mean", "std": "std_dev", "min": "min", "max": "max"}
     stats = {name: good.get(key) for name, key in keys.items()}
-    return data_from_points(points, count, stats, run.with_notes(_GUIDE_HINT), unit)
+    return build.data_from_points(points, count, stats, run.with_notes(_GUIDE_HINT), unit)
 
 
 # ------------------------------------------------------------
@@ -440,7 +431,7 @@ def _latencies(metrics: JSONObject, key: str, source: Source) -> list[float]:
 
 def _unit_of(metric: object, key: str, source: Source) -> str:
     word = str(json_text.entry(metric, "unit", source, str)).lower()
-    if (unit := unit_in(word)) is None:
+    if (unit := build.unit_in(word)) is None:
         raise source.corrupt(None, f"{key} is in {word!r}", "a unit of time such as ms")
     return unit
 
@@ -563,7 +554,7 @@ def read_inference_perf(source: Source, options: ReadOptions) -> dict[str, Data]
     rows = json_text.load(source) if begin == "[" else _rows(source, options, notes)
     outcome = [_ERROR if row.get("error") or row["end_time"] is None else _OK for row in rows]
     began, ended = (
-        whole_nanoseconds(
+        build.whole_nanoseconds(
             [float(row["start_time"] if row[key] is None else row[key]) for row in rows], "s"
         )
         for key in ("start_time", "end_time")
@@ -608,9 +599,11 @@ def read_inference_summary(
 
 def _from_statistics(metric: JSONObject, count: float | None, run: Run, **keys: str) -> Data:
     """Percentiles and statistics in the run's unit; `keys` are those of the statistics."""
-    points = percentiles_in(metric) | {50.0: metric.get("median", metric.get("p50"))}
+    points = build.percentiles_in(metric) | {50.0: metric.get("median", metric.get("p50"))}
     stats = {name: metric.get(key) for name, key in keys.items()}
-    return data_from_points(points, None if count is None else int(count), stats, run, run.unit)
+    return build.data_from_points(
+        points, None if count is None else int(count), stats, run, run.unit
+    )
 
 
 # ------------------------------------------------------------

@@ -19,17 +19,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    in_nanoseconds,
-    mixed_note,
-    nanoseconds,
-    nanoseconds_of,
-    number_in,
-    unanswered,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Format, refuse_line
@@ -75,7 +65,7 @@ _POINT_HEADING = re.compile(
 )
 
 
-_number = partial(number_in, most=1e12)
+_number = partial(build.number_in, most=1e12)
 
 
 def _columns(cells: list[str]) -> list[str]:
@@ -192,8 +182,8 @@ def _data(row: Mapping[str, str], run: Run) -> Data:
     value = {name: number for name, text in row.items() if (number := _number(text)) is not None}
     levels = [name for name in value if re.fullmatch(r"[\d.]+%", name)]
     cells = {float(name[:-1]): value[name] for name in levels}
-    points = in_nanoseconds(cells or {50.0: value.get("median response time")}, "ms")
-    stats = in_nanoseconds({kind: value.get(name) for kind, name in _STATS.items()}, "ms")
+    points = build.in_nanoseconds(cells or {50.0: value.get("median response time")}, "ms")
+    stats = build.in_nanoseconds({kind: value.get(name) for kind, name in _STATS.items()}, "ms")
     total, failed = int(value["request count"]), int(value.get("failure count", 0))
     return _of_good(total, failed, points, stats, value.get("requests/s"), run)
 
@@ -209,14 +199,14 @@ def _of_good(
     """Percentiles of the good requests; the maximum is exact, where percentiles are rounded."""
     duration = run.duration or (round(total / rate, 3) if rate else None)
     run = run.replace(failed=failed, achieved=rate, duration=duration)
-    run = run.with_notes(_ROUNDED, *mixed_note(failed))
+    run = run.with_notes(_ROUNDED, *build.mixed_note(failed))
     good = max(total - failed, 0)
     top = stats.get("max", np.inf)
     points = {
         p: top if np.isfinite(top) and p * total > 100 * (total - 1) else min(value, top)
         for p, value in points.items()
     }
-    return data_from_points(points, good, stats if total else {}, run)
+    return build.data_from_points(points, good, stats if total else {}, run)
 
 
 def _aggregate_first(series: Mapping[str, Data]) -> dict[str, Data]:
@@ -224,7 +214,7 @@ def _aggregate_first(series: Mapping[str, Data]) -> dict[str, Data]:
     counts = {name: getattr(data, "count", None) for name, data in series.items()}
     if not any(counts.values()):
         runs = (data.run for data in series.values())
-        return {"": unanswered(max(runs, key=lambda run: run.failed, default=Run()))}
+        return {"": build.unanswered(max(runs, key=lambda run: run.failed, default=Run()))}
     sent = [name for name, data in series.items() if counts[name] or data.run.failed]
     sent.sort(key=lambda name: name not in _AGGREGATES)
     several_names = len(series) > 1
@@ -251,7 +241,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         try:
             name = _name({"type": str(entry.get("method") or ""), "name": str(entry["name"])})
             if entry["num_requests"]:
-                series[distinct(name, series)] = _counted(entry)
+                series[build.distinct(name, series)] = _counted(entry)
         except (AttributeError, KeyError, TypeError, ValueError, FloatingPointError) as error:
             reason = f"{type(error).__name__}: {printable(str(error), 60)}"
             seen = f"entry {number} is corrupt ({reason})"
@@ -283,11 +273,16 @@ def _counted(entry: Mapping[str, Any]) -> Histogram:
     span = float(entry.get("last_request_timestamp") or 0) - float(entry.get("start_time") or 0)
     run = _RUN.replace(
         failed=failed, start=entry.get("start_time"), duration=span if span > 0 else None,
-        achieved=total / span if span > 0 else None, notes=(_ROUNDED, *mixed_note(failed)),
+        achieved=total / span if span > 0 else None, notes=(_ROUNDED, *build.mixed_note(failed)),
     )  # fmt: skip
-    stats = {name: nanoseconds(entry[f"{name}_response_time"], "ms") for name in ("min", "max")}
-    stats["mean"] = nanoseconds(entry["total_response_time"] / total, "ms")
-    low, high = nanoseconds_of(np.maximum(value - half, 0), "ms"), nanoseconds_of(value, "ms")
+    stats = {
+        name: build.nanoseconds(entry[f"{name}_response_time"], "ms") for name in ("min", "max")
+    }
+    stats["mean"] = build.nanoseconds(entry["total_response_time"] / total, "ms")
+    low, high = (
+        build.nanoseconds_of(np.maximum(value - half, 0), "ms"),
+        build.nanoseconds_of(value, "ms"),
+    )
     counts = [int(times[key]) for key in keys]
     return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
 
@@ -323,7 +318,7 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             values = {p: cell for p, cell in cells if cell != "N/A"}
             name = " ".join(row[1].split()).removeprefix("None ")
             totals[name] = int(count) if count.isdigit() else 0
-            points[name] = in_nanoseconds(values, "ms")
+            points[name] = build.in_nanoseconds(values, "ms")
     series: dict[str, Data] = {}
     if not counts:  # the table of percentiles alone, whose last column is the maximum
         for name, values_ns in points.items():
@@ -331,8 +326,8 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
             series[name] = _of_good(totals[name], 0, values_ns, top, None, _RUN)
     for name, (_, total, failed, mean, low, high, median, rate, _) in counts.items():
         if int(total):
-            stats = in_nanoseconds({"mean": mean, "min": low, "max": high}, "ms")
-            values_ns = points.get(name) or {50.0: nanoseconds(float(median), "ms")}
+            stats = build.in_nanoseconds({"mean": mean, "min": low, "max": high}, "ms")
+            values_ns = points.get(name) or {50.0: build.nanoseconds(float(median), "ms")}
             numbers = int(total), int(failed)
             series[name] = _of_good(*numbers, values_ns, stats, float(rate) or None, _RUN)
     return _aggregate_first(series)

@@ -25,14 +25,7 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    data_from_values,
-    nanoseconds,
-    nanoseconds_of,
-    without_negative,
-)
+from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
@@ -124,7 +117,7 @@ def read_latency(source: Source, options: ReadOptions) -> dict[str, Data]:  # no
         "nats latency cuts what it prints to whole microseconds; "
         "--histogram FILE writes every value to FILE.raw"
     )
-    return {"": data_from_points(points, count, stats, run)}
+    return {"": build.data_from_points(points, count, stats, run)}
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -134,10 +127,10 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
     frame, notes = read_table(source, options, layout)
     if not len(frame):
         return {}
-    values = nanoseconds_of(frame["value"].to_numpy(np.float64), unit)
-    columns, left_out = without_negative({"duration": values}, options)
+    values = build.nanoseconds_of(frame["value"].to_numpy(np.float64), unit)
+    columns, left_out = build.without_negative({"duration": values}, options)
     run = _NATS_RUN.replace(unit=unit, unit_from=unit_from, notes=(*notes, *left_out))
-    return {"": data_from_values(columns["duration"], run)}
+    return {"": build.data_from_values(columns["duration"], run)}
 
 
 def read_bench(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -215,7 +208,7 @@ def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, D
             options.refuse(source, number, f"{printable(line.strip(), 50)!r}", expected)
         else:
             value, share, total = float(row[1]), float(row[2]), int(row[3])
-            points[round(share * 100, 6)] = nanoseconds(value, unit)
+            points[round(share * 100, 6)] = build.nanoseconds(value, unit)
     if not points:
         raise source.corrupt(None, "no value was counted", "rows of values")
     points.pop(0.0, None)  # not the minimum: the writer prints 0 there
@@ -226,7 +219,7 @@ def _distribution(source: Source, options: ReadOptions, run: Run) -> dict[str, D
             "of the distribution there are percentiles only"
         )
     run = run.replace(unit=unit, unit_from=unit_from, notes=tuple(notes))
-    return {"": data_from_points(points, count or None, {}, run)}
+    return {"": build.data_from_points(points, count or None, {}, run)}
 
 
 def read_openmessaging(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
@@ -249,7 +242,7 @@ def read_openmessaging(source: Source, options: ReadOptions) -> Series:  # noqa:
             notes=(_APPROXIMATE,),
         )  # fmt: skip
         count = round(sum(rates) * _PERIOD) or None
-        data = data_from_points(points, count, stats, run, unit)
+        data = build.data_from_points(points, count, stats, run, unit)
         notes = (_NOTES[name],) if name in _NOTES else ()
         yield name, data.with_run(notes=(*data.run.notes, *notes))
 

@@ -10,14 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
-from latencykit.io import json_text
-from latencykit.io.build import (
-    STATISTIC_WORDS,
-    data_from_points,
-    percentile_named,
-    unit_in,
-    word_set,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sanity_checks import whole_count
 from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, Head, ReadOptions, Series, Source
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 _NAMES = ("name", "benchmark", "test", "title")
 _UNITS = ("unit", "units")
 _VALUES = ("value", "time", "duration", "latency")
-_TIMES = word_set("latency time duration response")
+_TIMES = build.word_set("latency time duration response")
 _BETWEEN = re.compile(r"[\s,]*")
 _ONE = "one value per name, taken for its mean: a mean says nothing of the slowest calls"
 
@@ -70,8 +63,8 @@ def _values(row: Mapping[str, object]) -> dict[float | str, float]:
 
 
 def _level(word: str) -> float | str | None:
-    level = percentile_named(word)
-    return STATISTIC_WORDS.get(word) if level is None else level
+    level = build.percentile_named(word)
+    return build.STATISTIC_WORDS.get(word) if level is None else level
 
 
 def read(source: Source, options: ReadOptions) -> Series:
@@ -80,7 +73,7 @@ def read(source: Source, options: ReadOptions) -> Series:
     known = False
     for row in json_text.load(source):
         name, unit = _text(row, _NAMES), _text(row, _UNITS)
-        time = unit_in(unit.partition("/")[0])  # ns/iter
+        time = build.unit_in(unit.partition("/")[0])  # ns/iter
         if time is None:
             others.append(unit)
             options.report(
@@ -102,7 +95,7 @@ def read(source: Source, options: ReadOptions) -> Series:
         stats = {level: value for level, value in values.items() if isinstance(level, str)}
         number = None if count is None else whole_count(count)
         known = True
-        yield name, data_from_points(points, number, stats, run, time)
+        yield name, build.data_from_points(points, number, stats, run, time)
     if not known:
         seen = f"no result is in a unit of time, but in {', '.join(dict.fromkeys(others))}"
         raise source.corrupt(None, seen, "ns, us, ms or s", "")

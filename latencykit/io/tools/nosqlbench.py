@@ -15,14 +15,7 @@ from latencykit._text import printable
 from latencykit.core.histogram import Histogram, merge_histograms
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io.build import (
-    base_unit,
-    in_nanoseconds,
-    nanoseconds,
-    percentile_named,
-    percentiles_in,
-    unit_in,
-)
+from latencykit.io import build
 from latencykit.io.rows import CUT_LINE
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
@@ -36,8 +29,7 @@ _HINT = (
     "percentiles of a timer are of its last interval or of a sample; "
     "--log-histograms keeps the full distribution"
 )
-_STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
-_KNOWN = {*_STATS, "median", "count", "mean_rate"}
+_KNOWN = {"min", "max", "mean", "stddev", "median", "count", "mean_rate"}
 _TIMER = re.compile(r"type=TIMER, name=(.{1,500}?), ((?:\w+=[^,\n]+, )+\w+=\S+)\s*$", re.MULTILINE)
 _CONSOLE = re.compile(r"^(\S.{0,500}?) *\n((?: +[\w%.-][\w%. -]*?(?:=|<=) .+\n)+)", re.MULTILINE)
 _FACT = re.compile(
@@ -51,12 +43,10 @@ _HISTOSTATS = re.compile(
 
 def _timer(values: Mapping[str, float], unit: str, notes: tuple[str, ...] = ()) -> Summary:
     """A timer of `values` by the names of their columns."""
-    stats = {kind: values[name] for name, kind in _STATS.items() if name in values}
-    levels = {50.0: values["median"]} if "median" in values else {}
-    points = in_nanoseconds(dict(sorted((levels | percentiles_in(values)).items())), unit)
+    points, stats = (build.in_nanoseconds(part, unit) for part in build.statistics_in(values))
     run = Run(tool="NoSQLBench", unit=unit, achieved=values.get("mean_rate"), notes=(_HINT, *notes))
     count = int(values.get("count", 0))
-    return Summary(in_nanoseconds(stats, unit), points, count, "ns", run)
+    return Summary(stats, dict(sorted(points.items())), count, "ns", run)
 
 
 def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -67,7 +57,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
     for row in _TIMER.finditer(text):
         facts = dict(part.split("=", 1) for part in row[2].split(", "))
         line = line_at(row.start())
-        unit = unit_in(facts.get("duration_unit", ""))
+        unit = build.unit_in(facts.get("duration_unit", ""))
         if unit is None:
             seen = f"duration_unit is {printable(str(facts.get('duration_unit')), 30)}"
             raise source.corrupt(line, seen, "milliseconds")
@@ -81,7 +71,7 @@ def read_log(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: 
 
 
 def _numbers(facts: Mapping[str, str], line: int, source: Source) -> dict[str, float]:
-    names = [name for name in facts if name in _KNOWN or percentile_named(name)]
+    names = [name for name in facts if name in _KNOWN or build.percentile_named(name)]
     try:
         return {name: float(facts[name]) for name in names}
     except ValueError:
@@ -102,9 +92,13 @@ def read_console(source: Source, options: ReadOptions) -> Series:  # noqa: ARG00
                 values["count"] = float(counted[1])
             elif row and name.endswith("rate"):
                 values |= {"mean_rate": float(row[2])} if name == "mean rate" else {}
-            elif row and (unit := unit_in(row[3])) and (name in _KNOWN or percentile_named(name)):
-                values[name] = nanoseconds(row[2], unit)
-            elif line.strip() and (row is None or unit_in(row[3])):
+            elif (
+                row
+                and (unit := build.unit_in(row[3]))
+                and (name in _KNOWN or build.percentile_named(name))
+            ):
+                values[name] = build.nanoseconds(row[2], unit)
+            elif line.strip() and (row is None or build.unit_in(row[3])):
                 shown, due = f"{printable(line.strip())!r}", "such as 99% <= 23.92 milliseconds"
                 raise source.corrupt(number, shown, due, "run it again")
         if values.get("count") and "max" in values:
@@ -122,7 +116,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
     last: dict[str, str] = {}
     line, notes = 0, tuple[str, ...]()
     for number, row in enumerate(csv.reader(lines[1:]), 2):
-        if len(row) == len(names) and unit_in(row[-1]):
+        if len(row) == len(names) and build.unit_in(row[-1]):
             last, line = dict(zip(names, row, strict=True)), number
         elif number == len(lines) and row:
             notes = (CUT_LINE,)
@@ -131,7 +125,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             options.refuse(source, number, seen, f"{len(names)} fields")
     if not last:
         return {}
-    unit = unit_in(last["duration_unit"]) or "ns"
+    unit = build.unit_in(last["duration_unit"]) or "ns"
     return {"": _timer(_numbers(last, line, source), unit, notes)}
 
 
@@ -179,10 +173,10 @@ def _interval(line: str, names: list[str], unit: str) -> tuple[str, float, Histo
         return None
     if not count:
         return tag[4:], start + length, None
-    low, *inner, high = (nanoseconds(value, unit) for value in values)
-    points = percentiles_in(dict(zip(names, inner, strict=True)))
+    low, *inner, high = (build.nanoseconds(value, unit) for value in values)
+    points = build.percentiles_in(dict(zip(names, inner, strict=True)))
     histogram = Histogram.from_percentiles(
-        list(points), list(points.values()), int(count), base_unit(unit),
+        list(points), list(points.values()), int(count), build.base_unit(unit),
         reported_stats={"min": low, "max": high},
     )  # fmt: skip
     return tag[4:], start + length, histogram

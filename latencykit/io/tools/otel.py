@@ -9,7 +9,6 @@ Sources: OpenTelemetry's metrics data model, metrics.proto, the file exporter's 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,8 @@ from latencykit._arrays import as_positions
 from latencykit._records import record
 from latencykit._text import format_items
 from latencykit.core.buckets import EdgeBuckets
-from latencykit.core.histogram import Histogram
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_buckets,
-    log_of_counts,
-    nanoseconds,
-    nanoseconds_of,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
 from latencykit.io.text_reports import plain
@@ -36,9 +28,10 @@ from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from latencykit._typing import Floats, Ints, JSONObject
+    from latencykit.core.histogram import Histogram
     from latencykit.core.run import Run
 
     Labels = tuple[tuple[str, str], ...]
@@ -323,12 +316,15 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
     used = np.flatnonzero(table.any(axis=0))
     if not used.size:
         return None
-    low, high = (nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
+    low, high = (build.nanoseconds_of(np.maximum(edges[:, k], 0), run.unit) for k in (1, 0))
     # The edges of the outermost buckets are moved to the extremes that the points state.
     lowest = [part.least for part in points if part.least is not None]
     highest = [part.greatest for part in points if part.greatest is not None]
     if len(lowest) == len(highest) == len(points):
-        least, greatest = nanoseconds(min(lowest), run.unit), nanoseconds(max(highest), run.unit)
+        least, greatest = (
+            build.nanoseconds(min(lowest), run.unit),
+            build.nanoseconds(max(highest), run.unit),
+        )
         first, top = used[0], used[-1]
         if low[top] <= greatest <= high[top]:
             high = np.where(np.arange(high.size) == top, greatest, high)
@@ -339,7 +335,9 @@ def _data(points: Sequence[_Point], cumulative: bool, run: Run) -> Data | None:
     ends = np.array([point.end for point in points])
     starts = np.append(begin, ends[:-1])
     run = run.replace(start=float(begin) or None, duration=float(ends[-1] - begin))
-    return log_of_counts(table, EdgeBuckets(low, high), starts - begin, ends - starts, run=run)
+    return build.log_of_counts(
+        table, EdgeBuckets(low, high), starts - begin, ends - starts, run=run
+    )
 
 
 def _single(point: _Point, run: Run) -> Histogram | None:
@@ -350,7 +348,7 @@ def _single(point: _Point, run: Run) -> Histogram | None:
     mean = None if point.sum is None else point.sum / count
     low, high = (np.maximum(side, 0) for side in (point.low, point.high))
     seconds = (point.end - point.start) or None if point.start else None
-    return data_from_buckets(
+    return build.data_from_buckets(
         low, high, point.counts, run.replace(start=point.start or None, duration=seconds),
         stats={"min": point.least, "max": point.greatest, "mean": mean},
         above=point.above, bound=None if high.size else 0.0,

@@ -15,14 +15,7 @@ from dataclasses import replace
 from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import (
-    data_from_points,
-    distinct,
-    in_nanoseconds,
-    mixed_note,
-    percentiles_in,
-    unanswered,
-)
+from latencykit.io import build
 from latencykit.io.sniffing import either, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import below, blocks, durations, fact, line_numbers, plain
@@ -31,7 +24,6 @@ from latencykit.io.tools import prometheus
 _BEGIN = re.compile(r"^Test: (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^(Min|p[\d.]+|Max|Mean|StdDev|tm[\d.]+) *: *(\S+) *$", re.MULTILINE)
 _CODE = re.compile(r"^(\S.*): (\d+) *$", re.MULTILINE)
-_STATS = {"min": "min", "max": "max", "mean": "mean", "stddev": "std"}
 _GAUGE = re.compile(
     r"^(\w*latency)_(min|max|mean|stddev|p\d+(?:_\d+)?)(\{[^\n]*\}) ([\d.eE+]+)\s*$", re.MULTILINE
 )
@@ -60,11 +52,11 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             seen, expected = "this block is corrupt, or cut", "Requests, Latency with percentiles"
             raise source.corrupt(line, seen, expected, "run it again")
         values = durations(rows, source, "1.42ms", line=line)
-        stats = {_STATS[k]: v for key, v in values.items() if (k := key.lower()) in _STATS}
+        points, stats = build.statistics_in(values)
         codes = _CODE.findall(body[body.find("\nSummary:") : at])
         bad = total - round(total * share / 100)
         late = min(sum(int(number) for name, number in codes if "time" in name.lower()), bad)
-        notes = [*mixed_note(bad)]
+        notes = [*build.mixed_note(bad)]
         if bad:
             notes += [f"{int(number):,} × {printable(name, 80)}" for name, number in codes]
         stats |= {name: value for name, value in values.items() if name.startswith("tm")}
@@ -75,9 +67,7 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             achieved=fact(body, r"^Request rate:? +([\d.]+)", float),
         )  # fmt: skip
         label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
-        data: Data = unanswered(run)
-        if total > bad:
-            data = data_from_points(percentiles_in(values), total - bad, stats, run)
+        data = build.data_from_points(points, max(total - bad, 0), stats, run)
         yield "" if len(parts) == 1 else label, data
 
 
@@ -104,22 +94,15 @@ def read_metrics(source: Source, options: ReadOptions) -> dict[str, Data]:
         errors, failed = histograms.get(f"error_latency{{{labels}"), 0
         if errors is not None and family in ("latency", "success_latency"):
             failed = errors.count + errors.censored
-        mixed = mixed_note(failed) if family == "latency" else ()
+        mixed = build.mixed_note(failed) if family == "latency" else ()
         notes = [note for note in data.run.notes if "histogram_quantile" not in note]
         if gauges[name].get("max"):  # the percentiles and statistics that the tool states
-            values = in_nanoseconds(gauges[name], data.run.unit)
-            points = percentiles_in(values)
+            points, stats = build.statistics_in(build.in_nanoseconds(gauges[name], data.run.unit))
             levels = tuple(sorted(points))
-            stats = {_STATS[key]: value for key, value in values.items() if key in _STATS}
-            data = replace(
-                data,
-                reported_stats={**data.reported_stats, **stats},
-                reported_percentiles=(
-                    levels,
-                    tuple(itertools.accumulate((points[p] for p in levels), max)),
-                ),
-            )
-        series[distinct(label, series)] = data.with_run(
+            ascending = tuple(itertools.accumulate((points[p] for p in levels), max))
+            stats = {**data.reported_stats, **stats}
+            data = replace(data, reported_stats=stats, reported_percentiles=(levels, ascending))
+        series[build.distinct(label, series)] = data.with_run(
             tool="perf-gauge", loop="closed", unit_from=unit_from,
             aggregate=family == "latency" and len(histograms) > 1,
             failed=failed if not mixed else 0, notes=(*mixed, *notes),

@@ -16,8 +16,7 @@ from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.io import json_text
-from latencykit.io.build import nanoseconds, nanoseconds_of, samples_of, unit_in, whole_nanoseconds
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
 from latencykit.io.text_reports import fact, plain
@@ -132,11 +131,17 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
     if not single:
         stats, windows = _PING_STATS.findall(text), _WINDOWS_STATS.findall(text)
         if received == 0 or not (stats or windows):
-            return samples_of({"duration": np.zeros(0, np.int64)}, run, options) if late else {}
+            return (
+                build.samples_of({"duration": np.zeros(0, np.int64)}, run, options) if late else {}
+            )
         names = ["min", "mean", "max", "std"] if stats else ["min", "max", "mean"]
         cells = [row.split("/") for row in stats] or windows
         blocks = [
-            dict(zip(names, (nanoseconds(x.replace(",", "."), "ms") for x in row), strict=False))
+            dict(
+                zip(
+                    names, (build.nanoseconds(x.replace(",", "."), "ms") for x in row), strict=False
+                )
+            )
             for row in cells
         ]
         named = blocks[0]
@@ -149,12 +154,14 @@ def _replies(text: str, options: ReadOptions) -> dict[str, Data]:
                 named["mean"] = total / sum(weights)
             run = run.with_notes(f"{len(blocks)} closing statistics are added up")
         return {"": Summary(named, {}, received, "ns", run.with_notes(_PING_HINT))}
-    unit = unit_in(single[0][4]) if single[0][4] != "m" else "ms"  # Windows in Spanish
-    duration = nanoseconds_of([float(row[3].replace(",", ".")) for row in single], unit or "ms")
+    unit = build.unit_in(single[0][4]) if single[0][4] != "m" else "ms"  # Windows in Spanish
+    duration = build.nanoseconds_of(
+        [float(row[3].replace(",", ".")) for row in single], unit or "ms"
+    )
     ends = np.array([float(row[0] or "nan") for row in single])
     travelled = np.rint(np.maximum(duration, 0)).astype(np.int64)
-    start = None if np.isnan(ends).any() else whole_nanoseconds(ends, "s") - travelled
-    return samples_of(
+    start = None if np.isnan(ends).any() else build.whole_nanoseconds(ends, "s") - travelled
+    return build.samples_of(
         {"duration": duration, "start": start}, run.replace(unit=unit or "ms"), options
     )
 
@@ -217,19 +224,16 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         number = format_items(len(requests) - len(good), "request")
         run = run.with_notes(f"{number} marked as ignored (warm-up) left out")
     if not good:
-        keys = {"min": "min", "mean": "avg", "max": "max", "std": "mdev"}
-        stats = {name: stat[key] for name, key in keys.items() if stat.get(key) is not None}
-        if not stats:
-            return {}
-        stats = {name: float(value) for name, value in stats.items()}
-        return {"": Summary(stats, {}, stat.get("count"), "ns", run.with_notes(_IOPING_HINT))}
+        stats = {name: float(value) for name, value in build.statistics_in(stat)[1].items()}
+        summary = Summary(stats, {}, stat.get("count"), "ns", run.with_notes(_IOPING_HINT))
+        return {"": summary} if stats else {}
     durations, stamps = (
         [json_text.entry(row, path, source, (int, float)) for row in good]
         for path in ("io.time", "timestamp")
     )
     duration = np.array(durations, np.int64)
-    given = {"duration": duration, "start": whole_nanoseconds(stamps, "s") - duration}
-    return samples_of(given, run, options)
+    given = {"duration": duration, "start": build.whole_nanoseconds(stamps, "s") - duration}
+    return build.samples_of(given, run, options)
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:

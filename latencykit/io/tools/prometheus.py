@@ -29,18 +29,7 @@ from latencykit.errors import (
     InvalidArgumentError,
     LatencyKitError,
 )
-from latencykit.io import json_text
-from latencykit.io.build import (
-    base_unit,
-    data_from_buckets,
-    data_from_points,
-    distinct,
-    in_nanoseconds,
-    log_of_counts,
-    nanoseconds_of,
-    unit_in,
-    word_set,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Confidence, Format, Source, refuse_line
 from latencykit.io.wire import Schema, decode, delimited
@@ -63,12 +52,12 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 _DASHBOARD = "histogram_quantile interpolates within a bucket and prints"
 # In a sentence, these are units only behind "in", or in brackets.
-_BRIEF = word_set("s us ns ms µs μs sec micro milli nano")
-_NO_TIME = word_set(
+_BRIEF = build.word_set("s us ns ms µs μs sec micro milli nano")
+_NO_TIME = build.word_set(
     "bytes byte size sizes count counts ratio percent percentage length rows items kb kib mb mib "
     "gb kilobytes megabytes celsius total number depth connections retries attempts"
 )
-_SIZES = word_set("bytes byte size")
+_SIZES = build.word_set("bytes byte size")
 _NO_TIME_SAID = re.compile(
     r"\b(?:in|of)\s+(?:kilo|mega|giga)?(?:bytes?|kib|mib|kb|mb|percent)\b"
     r"|\((?:bytes?|kb|kib|mb|mib|%|percent)\)|^(?:the\s+)?number of\b",
@@ -98,10 +87,10 @@ def run_of(
     named = {
         unit
         for k, word in enumerate(words)
-        if k and (len(word) > 1 or k == last) and (unit := unit_in(word)) is not None
+        if k and (len(word) > 1 or k == last) and (unit := build.unit_in(word)) is not None
     }
     if stated and stated.strip():
-        unit = unit_in(stated)
+        unit = build.unit_in(stated)
     elif len(named) == 1 and "per" not in words:
         unit, origin = named.pop(), "format"
     elif "per" in words or set(words[-1:]) & _NO_TIME or set(words[-2:]) & _SIZES:
@@ -120,7 +109,7 @@ def unit_said(text: str) -> str | None:
     units = set()
     for match in re.finditer(r"[^\W\d_]+", text[:1000]):
         word, before, after = match[0].lower(), text[: match.start()], text[match.end() :]
-        unit = unit_in(word)
+        unit = build.unit_in(word)
         if unit is None or _SPANS.search(before):
             continue
         enclosed = before.rstrip().endswith(("(", "[")) and after.lstrip().startswith((")", "]"))
@@ -167,7 +156,7 @@ def family_series(
         except LatencyKitError:  # unlike units, or percentiles that cannot be added
             series.clear()
     for labels, data in members:
-        series[distinct(family + _label_text(labels), series)] = data
+        series[build.distinct(family + _label_text(labels), series)] = data
     return series
 
 
@@ -339,7 +328,7 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
             outside = format_items(number, "value")
             run = run.with_notes(f"{outside} below 0 or not a number left out")
         stats = {"mean": mean} if number == 0 else {}
-        return data_from_buckets(low, high, np.rint(counts), run, stats=stats)
+        return build.data_from_buckets(low, high, np.rint(counts), run, stats=stats)
     if metric.edges and math.isnan(count):
         return _of_rates(metric.edges, run, source, metric.line)
     if metric.edges:
@@ -348,7 +337,7 @@ def _data(metric: _Metric, run: Run, source: Source) -> Data | None:
         return None
     window = "quantiles are the client's own, over its sliding window"
     run = run.with_notes(window if metric.quantiles else _NO_DISTRIBUTION)
-    return data_from_points(metric.quantiles, int(count), {"mean": mean}, run, run.unit)
+    return build.data_from_points(metric.quantiles, int(count), {"mean": mean}, run, run.unit)
 
 
 def _from_cumulative(
@@ -375,7 +364,9 @@ def _from_cumulative(
         return None
     counts = np.diff(cumulative, prepend=0).astype(np.int64)
     above, stats = total - int(last), {"mean": mean}
-    histogram = data_from_buckets(_lows(limits), limits, counts, run, stats=stats, above=above)
+    histogram = build.data_from_buckets(
+        _lows(limits), limits, counts, run, stats=stats, above=above
+    )
     return histogram.with_run(notes=(*run.notes, _quantile_note(histogram)))
 
 
@@ -827,7 +818,7 @@ def _log(
     low: Floats, high: Floats, counts: NDArray[np.int64], starts: Floats, lengths: Floats, run: Run
 ) -> HistogramLog:
     """Counts per interval and bucket as a log; buckets without an upper edge become one."""
-    low, high = nanoseconds_of(low, run.unit), nanoseconds_of(high, run.unit)
+    low, high = build.nanoseconds_of(low, run.unit), build.nanoseconds_of(high, run.unit)
     closed = np.isfinite(high)
     if not closed.all():
         size = np.count_nonzero(closed) + 1
@@ -837,8 +828,8 @@ def _log(
     buckets = EdgeBuckets(low, high, open_ended=not closed.all())
     begin, end = float(starts[0]), float(starts[-1] + lengths[-1])
     run = run.replace(start=begin, duration=float(end - starts[0]))
-    unit = base_unit(run.unit)
-    return log_of_counts(counts, buckets, starts - begin, lengths, unit=unit, run=run)
+    unit = build.base_unit(run.unit)
+    return build.log_of_counts(counts, buckets, starts - begin, lengths, unit=unit, run=run)
 
 
 def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Data | None:
@@ -870,7 +861,7 @@ def _native(samples: list[Any], counters: bool, run: Run, source: Source) -> Dat
     if times.size == 1:
         total, values = (float(sample.get(f"sample_{key}", 0)) for key in ("count", "sum"))
         if not below.any() and total > 0 and math.isfinite(values):
-            stats = in_nanoseconds({"mean": values / total}, run.unit)
+            stats = build.in_nanoseconds({"mean": values / total}, run.unit)
         if (counts != np.rint(counts)).any():  # a rate: only the shape is known
             run = run.with_notes("the counts are rates, scaled to a million")
             counts = counts / counts.sum() * 1e6

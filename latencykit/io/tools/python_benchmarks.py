@@ -12,15 +12,13 @@ from typing import Any
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of
+from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
 from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, ReadOptions, Series, Source
 from latencykit.io.text_reports import durations, fact, line_numbers, plain
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")
-_STATS = {"mean": "mean", "std": "stddev", "min": "min", "max": "max"}
-_QUARTILES = {25.0: "q1", 50.0: "median", 75.0: "q3"}
 _PYPERF_TIME = r"\d+(?:\.\d+)? (?:ns|us|ms|sec)"
 _PYPERF_MEAN = re.compile(
     rf"^(?:(?P<name>\S[^\n:]*): )?Mean \+- std dev: (?P<mean>{_PYPERF_TIME}) \+- "
@@ -82,8 +80,7 @@ def read_pytest(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         if stats.get("data"):
             yield label, data_from_values(nanoseconds_of(stats["data"], "s"), run)
             continue
-        reported = {kind: stats.get(key) for kind, key in _STATS.items()}
-        points = {p: stats.get(key) for p, key in _QUARTILES.items()}
+        points, reported = statistics_in(stats)
         run = run.with_notes(_HINT)
         yield label, data_from_points(points, stats.get("rounds"), reported, run, "s")
 
@@ -109,10 +106,8 @@ def read_pyperf_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
             begin = mean.end()
         line = line_at(mean.start())
         cells = {"mean": mean["mean"], "std": mean["std"]}
-        rows = {float(p): value for p, value in _PYPERF_ROW.findall(report)}
-        cells |= {name: rows.pop(p) for p, name in ((0.0, "min"), (100.0, "max")) if p in rows}
-        stats = durations(cells, source, "12.2 us", line=line)
-        points = durations(rows, source, "12.2 us", line=line)
+        cells |= {f"p{p}": value for p, value in _PYPERF_ROW.findall(report)}
+        points, stats = statistics_in(durations(cells, source, "12.2 us", line=line))
         count = fact(report, r"^Total number of values: (\d+)", int)
         run = Run(
             tool="pyperf", loop="closed", measure="service", corrected="none", connections=1,
@@ -138,7 +133,7 @@ def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
             match = cells.fullmatch(line)
             values = match.groups()[1:] if match else ()
             row = {k: v.replace(",", "") for k, v in zip(columns, values, strict=False)}
-            times = {
+            times: dict[str, str] = {
                 key: row[key] for key in ("Min", "Max", "Mean", "StdDev", "Median") if key in row
             }
             if not times or not all(re.fullmatch(r"\d+(?:\.\d+)?", v) for v in times.values()):
@@ -149,9 +144,7 @@ def read_pytest_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
                 tool="pytest-benchmark", loop="closed", measure="service", corrected="none",
                 connections=1, unit=unit, notes=(_PYTEST_HINT, *_mean_note(iterations)),
             )  # fmt: skip
-            names = {"Min": "min", "Max": "max", "Mean": "mean", "StdDev": "std"}
-            stats = {names[k]: v for k, v in times.items() if k in names}
-            points = {50.0: times.get("Median")}
+            points, stats = statistics_in(times)
             count = int(row["Rounds"]) if row.get("Rounds", "").isdigit() else None
             yield match["name"] if match else "", data_from_points(points, count, stats, run, unit)
 

@@ -25,18 +25,7 @@ from latencykit._text import format_items, printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    histogram_of_both,
-    histogram_of_payload,
-    in_nanoseconds,
-    nanoseconds,
-    nanoseconds_of,
-    number_in,
-    percentiles_in,
-    printed_rows,
-)
+from latencykit.io import build, json_text
 from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
 from latencykit.io.text_reports import fact, plain, text_of_run
@@ -107,22 +96,24 @@ def _memtier_data(
     keys = {"min": "Min Latency", "max": "Max Latency"}
     cells = {kind: row.get(key) or None for kind, key in keys.items()}
     cells["mean"] = row.get("Average Latency", row.get("Latency")) or None
-    stats = in_nanoseconds(cells, "ms")
+    stats = build.in_nanoseconds(cells, "ms")
     latencies = row.get("Percentile Latencies") or row
     cells = {key: v for key, v in latencies.items() if isinstance(v, (int, float))}
-    points = in_nanoseconds(percentiles_in(cells), "ms")
+    points = build.in_nanoseconds(build.percentiles_in(cells), "ms")
     payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
     if payload:
-        return histogram_of_payload(
+        return build.histogram_of_payload(
             payload, "us", run, source, name, reported_stats=stats,
-            reported_percentiles=printed_rows(points),
+            reported_percentiles=build.printed_rows(points),
         )  # fmt: skip
     spread = section.get(re.sub(r"S$", "", name.upper()), [])
     points |= {
-        step["percent"]: nanoseconds(step["<=msec"], "ms") for step in spread if "percent" in step
+        step["percent"]: build.nanoseconds(step["<=msec"], "ms")
+        for step in spread
+        if "percent" in step
     }
     points.pop(0.0, None)
-    return data_from_points(points, int(row["Count"]), stats, run)
+    return build.data_from_points(points, int(row["Count"]), stats, run)
 
 
 def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -139,7 +130,7 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
     for command, value, percent in _SPREAD_ROW.findall(
         cumulative.split("Request Latency Distribution")[0]
     ):
-        spread.setdefault(command, {})[float(percent)] = nanoseconds(value, "ms")
+        spread.setdefault(command, {})[float(percent)] = build.nanoseconds(value, "ms")
     threads, per_thread, seconds, each = (
         fact(text, rf"^(\d+) +{name}\s*$", int) or 0
         for name in ("Threads", "Connections per thread", "Seconds", "Requests per client")
@@ -161,12 +152,14 @@ def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]: 
             own = own.with_notes("the number of requests is Ops/sec x seconds")
             count = round(row.get("Ops/sec", 0.0) * seconds)
         timed = {column.removesuffix("_Latency"): value for column, value in row.items()}
-        points = in_nanoseconds(percentiles_in(timed), "ms")
+        points = build.in_nanoseconds(build.percentiles_in(timed), "ms")
         steps = spread.get(re.sub(r"S$", "", name.upper()), {})
         points |= {p: value for p, value in steps.items() if p > 0}
         mean = row.get("Avg._Latency", row.get("Latency")) or None
-        stats = in_nanoseconds({"mean": mean}, "ms")
-        series[name] = data_from_points(points, count or None, stats, own.with_notes(_MEMTIER_HINT))
+        stats = build.in_nanoseconds({"mean": mean}, "ms")
+        series[name] = build.data_from_points(
+            points, count or None, stats, own.with_notes(_MEMTIER_HINT)
+        )
     return dict(sorted(series.items(), key=lambda item: item[0] != _TOTALS))
 
 
@@ -221,7 +214,7 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
         expected = ""
         if quiet and not title and not quiet[1].strip().startswith("throughput summary"):
             yield test
-            test, even = _Test(quiet[1].strip(), rate=number_in(quiet[2])), False
+            test, even = _Test(quiet[1].strip(), rate=build.number_in(quiet[2])), False
             test.stats = {"p50": float(quiet[3])} if quiet[3] else {}
         elif title:
             yield test
@@ -235,16 +228,16 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
         elif test.columns and line.strip():
             words, columns, test.columns = line.split(), test.columns, []
             if len(words) == len(columns) and all(map(_VALUE.fullmatch, words)):
-                values = dict(zip(columns, map(number_in, words), strict=True))
+                values = dict(zip(columns, map(build.number_in, words), strict=True))
                 test.stats = {name: value for name, value in values.items() if value is not None}
             else:
                 expected = ", ".join(columns)
         elif completed := re.match(r"^\s*(\d{1,18}) requests completed in ([\d.]+) seconds", line):
-            test.count, test.seconds = int(completed[1]), number_in(completed[2])
+            test.count, test.seconds = int(completed[1]), build.number_in(completed[2])
         elif clients := re.match(r"^\s*(\d{1,9}) parallel clients", line):
             test.clients = int(clients[1])
         elif rate := re.match(r"^\s*(?:throughput summary: )?([\d.]+) requests per second", line):
-            test.rate = number_in(rate[1])
+            test.rate = build.number_in(rate[1])
         elif _COLUMNS.fullmatch(line):
             test.columns = line.split()
         elif _IMPORTANT.search(line):
@@ -256,7 +249,7 @@ def _tests(lines: list[str], source: Source, options: ReadOptions) -> Iterator[_
 
 def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
     """Add one row of a list; False where it does not ascend."""
-    value, share = number_in(row[2]), number_in(row[1])
+    value, share = build.number_in(row[2]), build.number_in(row[1])
     if value is None or share is None:
         return False
     if row[3] is None:
@@ -272,9 +265,9 @@ def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
 
 def _test_data(test: _Test, source: Source) -> Data | None:
     """A test's data; None where its lines hold no latency."""
-    values = in_nanoseconds(test.stats, "ms")
+    values = build.in_nanoseconds(test.stats, "ms")
     stats = {_NAMES[name]: value for name, value in values.items() if name in _NAMES}
-    points = percentiles_in(values)
+    points = build.percentiles_in(values)
     run = Run(
         tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms",
         duration=test.seconds or None, achieved=test.rate, connections=test.clients,
@@ -283,21 +276,21 @@ def _test_data(test: _Test, source: Source) -> Data | None:
         return _counted(test, stats, points, run, source)
     if test.shares:
         value, share = np.array(test.shares).T
-        step, top = 10.0**-test.decimals, nanoseconds(float(value[-1]), "ms")
+        step, top = 10.0**-test.decimals, build.nanoseconds(float(value[-1]), "ms")
         stats = {"max": top} if top else {}
         run = run.with_notes(
             f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
         )
         if not test.count:
-            points = {p: nanoseconds(v, "ms") for v, p in test.shares}
+            points = {p: build.nanoseconds(v, "ms") for v, p in test.shares}
             return Summary(stats, points, None, "ns", run)
         counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
-        high = nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
+        high = build.nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
         low = np.concatenate(([0.0], high[:-1]))
         return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
     if not stats and not points:
         return None
-    return data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
+    return build.data_from_points(points, test.count or None, stats, run.with_notes(_HINT))
 
 
 def _counted(
@@ -325,8 +318,8 @@ def _counted(
             "redis-benchmark counts what takes longer than 3 s as 3 s: "
             f"{format_items(late, 'request')} took 3 s or more"
         )
-    highs = [nanoseconds(value, "ms") for value in values[~clipped]]
-    return histogram_of_both(
+    highs = [build.nanoseconds(value, "ms") for value in values[~clipped]]
+    return build.histogram_of_both(
         points, highs, counts[~clipped].tolist(), stats, run, censored=late,
         censored_at=_CLIP * 1e6 if late else np.inf,
     )  # fmt: skip
@@ -352,7 +345,7 @@ def read_csv(source: Source, options: ReadOptions) -> Series:
         if row[:2] == ["test", "rps"]:
             columns = [re.sub(r"_latency_ms$", "", name) for name in row]
             continue
-        values = [value for word in row[1:] if (value := number_in(word)) is not None]
+        values = [value for word in row[1:] if (value := build.number_in(word)) is not None]
         unlike = columns and len(row) != len(columns)
         if not line.rstrip().endswith('"') or unlike or len(values) < len(row) - 1:
             if number < len(lines):

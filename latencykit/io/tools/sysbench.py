@@ -13,10 +13,7 @@ import re
 import numpy as np
 
 from latencykit.core.run import Run
-from latencykit.io.build import (
-    data_from_buckets,
-    data_from_points,
-)
+from latencykit.io import build
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
 from latencykit.io.text_reports import fact, text_of_run
@@ -60,7 +57,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     )  # fmt: skip
     rows = _ROW.findall(text)
     if not rows:
-        return {"": data_from_points(points, count, stats, run.with_notes(_HINT), "ms")}
+        return {"": build.data_from_points(points, count, stats, run.with_notes(_HINT), "ms")}
     middle, counts = np.array([float(row[0]) for row in rows]), np.array([int(r[1]) for r in rows])
     if int(counts.sum()) != count:
         seen = f"the histogram contains {int(counts.sum())} events, the statistics {count}"
@@ -69,7 +66,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG0
     low, high = (
         np.maximum.accumulate(0.001 * np.exp((step + side) * _STEP)) for side in (-0.5, 0.5)
     )
-    return {"": data_from_buckets(low, high, counts, run, stats=stats, points=points)}
+    return {"": build.data_from_buckets(low, high, counts, run, stats=stats, points=points)}
 
 
 FORMATS = (

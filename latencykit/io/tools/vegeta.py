@@ -19,18 +19,7 @@ from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
-from latencykit.io import json_text
-from latencykit.io.build import (
-    data_from_points,
-    further_columns,
-    histogram_of_both,
-    mixed_note,
-    nanoseconds_of,
-    outcome_codes,
-    percentiles_in,
-    samples_of,
-    unanswered,
-)
+from latencykit.io import build, json_text
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
@@ -89,7 +78,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
         given[name] = np.asarray(kinds.codes, np.int64)
         given[f"{name}s"] = ["" if kind == "" else str(kind) for kind in kinds.categories]
     if options.columns:
-        given["columns"] = further_columns([frame[[*further, "code"]]])
+        given["columns"] = build.further_columns([frame[[*further, "code"]]])
     return _series(given, notes, options)
 
 
@@ -116,7 +105,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             str(json.loads(f'"{text}"')) if "\\" in text else text for text in texts
         ]
     if details:
-        given["columns"] = further_columns(details)
+        given["columns"] = build.further_columns(details)
     return _series(given, tuple(notes), options)
 
 
@@ -163,7 +152,7 @@ def read_gob(source: Source, options: ReadOptions) -> dict[str, Data]:
         )
         for name in {"method", "url"} & set(frame):
             frame[name] = frame[name].str.decode("utf-8", "replace")
-        given["columns"] = further_columns([frame])
+        given["columns"] = build.further_columns([frame])
     return _series(given, notes, options)
 
 
@@ -242,11 +231,11 @@ def _series(given: Columns, notes: Sequence[str], options: ReadOptions) -> dict[
         bad |= np.array([text != "" for text in errors] or [False], np.bool_)[error]
         timeouts = [TIMED_OUT.search(text) is not None for text in errors]
         late = bad & np.array(timeouts or [False], np.bool_)[error]
-    given["outcome"] = outcome_codes(error=bad, timeout=late)
+    given["outcome"] = build.outcome_codes(error=bad, timeout=late)
     good = given["duration"] >= 0
     run = _paced(given["start"][good], given["duration"][good]).with_notes(*notes)
     given["code"] = given.pop("attack", None)
-    return samples_of(given, run, options, attacks)
+    return build.samples_of(given, run, options, attacks)
 
 
 def _paced(start: NDArray[np.int64], duration: NDArray[np.int64]) -> Run:
@@ -296,7 +285,7 @@ def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: A
     for record in last.values():
         latencies = json_text.entry(record, "latencies", source)
         total = json_text.entry(record, "requests", source, int)
-        stats, points = _stats_and_points({str(key): float(v) for key, v in latencies.items()})
+        points, stats = build.statistics_in({str(key): float(v) for key, v in latencies.items()})
         statuses = record.get("status_codes") or {}
         codes = {str(code): int(number) for code, number in statuses.items()}
         run = _RUN.replace(
@@ -314,7 +303,7 @@ def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: A
         if buckets and good == total and sum(buckets.values()) == total and "max" in stats:
             edges, counts = zip(*sorted(buckets.items()), strict=True)
             highs = [*edges[1:], max(stats["max"], edges[-1])]
-            yield name, histogram_of_both(points, highs, counts, stats, run)
+            yield name, build.histogram_of_both(points, highs, counts, stats, run)
         else:
             yield name, _of_points(points, good, stats, run)
 
@@ -323,18 +312,9 @@ def _of_points(points: dict[float, float], good: int, stats: dict[str, float], r
     if not good:
         shown = ", ".join(f"p{p:g} {format_duration(value)}" for p, value in points.items())
         note = f"no request succeeded: the times printed, {shown}, are of failures"
-        return unanswered(run).with_run(notes=(note,) if shown else ())
-    data = data_from_points(points, good, stats, run)
+        return build.unanswered(run).with_run(notes=(note,) if shown else ())
+    data = build.data_from_points(points, good, stats, run)
     return data if isinstance(data, Histogram) else data.with_run(notes=(*data.run.notes, _HINT))
-
-
-def _stats_and_points(
-    latencies: Mapping[str, float],
-) -> tuple[dict[str, float], dict[float, float]]:
-    """Statistics and percentiles by their names in a report: mean, 50th, max."""
-    stats = {name: latencies[name] for name in ("min", "mean", "max") if name in latencies}
-    cells = {f"p{name.removesuffix('th')}": value for name, value in latencies.items()}
-    return stats, percentiles_in(cells)
 
 
 def _with_failures(
@@ -350,7 +330,7 @@ def _with_failures(
         failed = total - round(total * success)
     only_timeouts = errors and all(TIMED_OUT.search(str(text)) for text in errors)
     late = codes.get("0", 0) if only_timeouts else 0
-    run = run.replace(failed=failed - late, timeouts=late).with_notes(*mixed_note(failed))
+    run = run.replace(failed=failed - late, timeouts=late).with_notes(*build.mixed_note(failed))
     return run, max(total - failed, 0)
 
 
@@ -385,7 +365,8 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         share = rows["Success"]["ratio"] / 100 if "Success" in rows else None
         texts = [line for _, line in below(part.text, "Error Set:")]
         run, good = _with_failures(run, int(requests["total"]), codes, share, texts)
-        stats, points = _stats_and_points(rows["Latencies"])
+        named = {re.sub(r"^(?=\d+$)", "p", key): cell for key, cell in rows["Latencies"].items()}
+        points, stats = build.statistics_in(named)
         yield "" if len(parts) == 1 else "attack", _of_points(points, good, stats, run)
 
 
@@ -416,7 +397,7 @@ def read_hist(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     above = counts.pop() if rows and rows[-1][2] == "+Inf" else 0
     highs = [round(parse_duration(row[2]), 3) for row in rows[: len(counts)]]
     if not sum(counts) + above:
-        return {"": unanswered(_RUN)}
+        return {"": build.unanswered(_RUN)}
     histogram = Histogram.from_buckets(
         lows[: len(counts)], highs, counts, run=_RUN.with_notes(*notes), censored=above,
         censored_at=lows[-1] if above else float("inf"),
@@ -439,15 +420,15 @@ def read_hdrplot(source: Source, options: ReadOptions) -> dict[str, Data]:
 
     spectrum = parse_spectrum(lines, fail)
     if not spectrum.counts or not spectrum.counts[-1]:
-        return {"": unanswered(_RUN)}
-    highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
+        return {"": build.unanswered(_RUN)}
+    highs, cumulative = build.nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
         seen = "values and counts do not both ascend"
         raise part.corrupt(0, seen, "rows in ascending order", _ANEW)
     stats = {"min": float(highs[0]), "max": float(highs[-1])}
     run = _RUN.replace(unit="ms", unit_from="file").with_notes(*notes)
     counts = np.diff(cumulative, prepend=0).tolist()
-    return {"": histogram_of_both({}, highs.tolist(), counts, stats, run)}
+    return {"": build.histogram_of_both({}, highs.tolist(), counts, stats, run)}
 
 
 FORMATS = (

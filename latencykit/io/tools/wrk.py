@@ -20,14 +20,7 @@ import numpy as np
 from latencykit._text import format_items
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io.build import (
-    data_from_points,
-    histogram_of_both,
-    in_nanoseconds,
-    mixed_note,
-    nanoseconds_of,
-    unanswered,
-)
+from latencykit.io import build
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
@@ -105,7 +98,7 @@ def _report_of(part: Section) -> tuple[Run, dict[str, float], int | None, int]:
         connections=fact(text, r"^ *\d+ threads? and (\d+) connections?", int),
         failed=mixed + sum(errors[:3]), timeouts=errors[3],
         timeout=parse_duration(f"{timeout[1]}{timeout[2] or 's'}") if timeout else None,
-        unit="ms", notes=(*mixed_note(mixed), *(() if closing else (_CUT,))),
+        unit="ms", notes=(*build.mixed_note(mixed), *(() if closing else (_CUT,))),
     )  # fmt: skip
     return run, stats, int(closing[1]) if closing else None, mixed
 
@@ -122,7 +115,7 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
         count = None if requests is None else requests - mixed - run.timeouts
         if count is not None and count <= 0:
             if not mixed:
-                yield name, unanswered(run)
+                yield name, build.unanswered(run)
                 continue
             count = 0  # the values are those of the failed ones
         title, points = _TITLE.search(part.text), dict[float, float]()
@@ -132,7 +125,9 @@ def read(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             expected = "a percentile and a duration, such as 99% 5.74ms"
             rows = part.matches(_POINT, title.end(), max(end, title.end()), expected)
             points = {float(row[1]): _ns_of(row[2]) for row in rows}
-        data = data_from_points(points, count, stats, run if points else run.with_notes(_HINT))
+        data = build.data_from_points(
+            points, count, stats, run if points else run.with_notes(_HINT)
+        )
         if points and run.timeouts and isinstance(data, Histogram):
             bound = max(run.timeout or _TIMEOUT, stats.get("max", 0.0))
             data = replace(data, censored=run.timeouts, censored_at=bound)
@@ -181,7 +176,7 @@ def _spectra(part: Section) -> dict[str, Data]:
                 raise part.corrupt(start, "the spectrum is missing", expected, "did the run end?")
             counted = fact(text[start:end], r"^#\[Max.*Total count *= *(\d+)", int)
             count, known = counted if good is None else good, {} if top is None else {"max": top}
-            series[kind] = data_from_points(points, count, known, own)
+            series[kind] = build.data_from_points(points, count, known, own)
         else:
             until = text.find("\n", footer.start()) if footer else end
             stop = until if until > 0 else end
@@ -190,9 +185,9 @@ def _spectra(part: Section) -> dict[str, Data]:
         return series
     run = run.replace(**_KINDS["corrected"])
     if requests == 0:
-        return {"corrected": unanswered(run)}
+        return {"corrected": build.unanswered(run)}
     count = requests if good is None else good
-    return {"corrected": data_from_points({}, count, stats, run.with_notes(_WRK2_HINT))}
+    return {"corrected": build.data_from_points({}, count, stats, run.with_notes(_WRK2_HINT))}
 
 
 def _detailed(
@@ -214,19 +209,21 @@ def _detailed(
         if at is not None and name not in spectrum.reported_stats:
             raise fail(at, f"the {name} is corrupt", f"{label} = a number")
     if not spectrum.counts or not spectrum.counts[-1]:
-        return unanswered(run)
-    highs, cumulative = nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
+        return build.unanswered(run)
+    highs, cumulative = build.nanoseconds_of(spectrum.values, "ms"), np.asarray(spectrum.counts)
     if (np.diff(highs) < 0).any() or (np.diff(cumulative) < 0).any():
         seen = "values and counts do not both ascend"
         raise fail(part.line_at(span[0]), seen, "rows in ascending order")
-    stats = in_nanoseconds(spectrum.reported_stats, "ms")
+    stats = build.in_nanoseconds(spectrum.reported_stats, "ms")
     # The footer's maximum is the lower end of its bucket.
     stats |= {"min": float(highs[0]), "max": max(stats.get("max", 0.0), float(highs[-1]))}
     if good is not None:
         shares = (100.0 * cumulative / cumulative[-1]).tolist()
-        return data_from_points(dict(zip(shares, highs.tolist(), strict=True)), good, stats, run)
+        return build.data_from_points(
+            dict(zip(shares, highs.tolist(), strict=True)), good, stats, run
+        )
     counts = np.diff(cumulative, prepend=0).tolist()
-    return histogram_of_both(points, highs.tolist(), counts, stats, run)
+    return build.histogram_of_both(points, highs.tolist(), counts, stats, run)
 
 
 FORMATS = (
