@@ -33,8 +33,6 @@ from latencykit.io.text_reports import blocks, fact, line_numbers, plain
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from latencykit._typing import Ints, JSONObject
 
 
@@ -126,23 +124,15 @@ def _direction(
     )  # fmt: skip
     if kind != "lat":
         run = run.with_notes(f"{_CLAT}; --lat_percentiles=1 adds the time to submit")
-    names = {"min": "min", "max": "max", "mean": "mean", "std": "stddev"}
-    stats = {
-        name: build.nanoseconds(latency[key], unit) for name, key in names.items() if key in latency
-    }
-    table = {float(p): value for p, value in (latency.get("percentile") or {}).items()}
-    points = build.in_nanoseconds({p: value for p, value in table.items() if 0 < p < 100}, unit)
+    _, stats = build.statistics_in(latency)
+    points = {float(p): value for p, value in (latency.get("percentile") or {}).items()}
+    points = {p: value for p, value in points.items() if 0 < p < 100}
     bins = latency.get("bins")
     if not bins:
-        return build.data_from_points(points, count, stats, run.with_notes(_HINT))
+        return build.data_from_points(points, count, stats, run.with_notes(_HINT), unit)
     middle = np.array(sorted(map(int, bins)), np.int64)
     counts = np.array([bins[str(key)] for key in middle.tolist()], np.int64)
-    low, high = bin_edges(middle)
-    factor = build.nanoseconds(1, unit)
-    return Histogram.from_buckets(
-        low * factor, high * factor, counts, run=run, reported_stats=stats,
-        reported_percentiles=build.printed_rows(points),
-    )  # fmt: skip
+    return build.data_from_buckets(*bin_edges(middle), counts, run, stats=stats, points=points)
 
 
 def bin_edges(middle: Ints) -> tuple[Ints, Ints]:
@@ -186,56 +176,47 @@ def read_terse(source: Source, options: ReadOptions) -> Series:
 
 
 def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
-    """Read the normal output: the percentiles of every group and direction.
+    """Read the normal output: the percentiles of every group and direction, and of its syncs.
 
     Of a copied part, what stands above the first group is a group without a name.
     """
     text = plain(source.text())
     version = fact(text, r"^fio-(\S+)$", str)
     groups = [(match[1], match[3], match.end(), end) for match, end in blocks(text, _GROUP)]
-    if not groups:
-        groups = [("", "0", 0, len(text))]
-    for name, errors, begin, end in groups:
+    for title, errors, begin, end in groups or [("", "0", 0, len(text))]:
         body = text[begin:end].split("\nRun status group")[0]
-        run = Run(
-            tool="fio", version=version, measure="service", corrected="none",
-            failed=int(errors != "0"),
-        )  # fmt: skip
-        for direction, data in _sides(body, run):
-            yield f"{name} {direction}".strip(), data
-
-
-def _sides(body: str, run: Run) -> Iterator[tuple[str, Data]]:
-    """Directions of a group, its syncs, and what is indented below each."""
-    totals = fact(body, r"issued[ \w]*: total=([rwd\d=/,]+)", partial(re.findall, r"\d+")) or []
-    parts = _SIDE.split(body)
-    for name, block in zip(["", *parts[1::2]], parts[::2], strict=True):
-        direction = "sync" if "sync" in name else name
-        row, table = _CLAT_ROW.search(block), _CLAT_TABLE.search(block)
-        if row is None and table is None:
-            continue
-        stats: dict[str, float] = {}
-        unit = build.unit_in((row or table or [""] * 2)[1]) or "us"
-        if row:
-            stats = {
-                name: float(cell.rstrip("kKMG")) * _SCALE.get(cell[-1], 1.0)
-                for name, cell in zip(("min", "max", "mean", "std"), row.groups()[1:], strict=True)
-            }
-        points: dict[float, float] = {}
-        if table:
-            cells = re.findall(r"([\d.]{1,12})th=\[ *>?=?([\d.]+)\]", table[2])
-            in_unit = build.unit_in(table[1]) or table[1]
-            points = build.in_nanoseconds({float(p): cell for p, cell in cells}, in_unit)
-        order = _DIRECTIONS.index(direction) if name else len(totals)
-        count = int(totals[order]) if len(totals) > order else None
-        iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
-        achieved = float(iops[1]) * {"": 1, "k": 1e3, "M": 1e6}[iops[2]] if iops else None
-        notes = (_HINT,) if direction == "sync" else (_CLAT, _HINT)
-        own = run.replace(unit=unit, achieved=achieved, notes=notes)
-        yield (
-            direction,
-            build.data_from_points(points, count or None, build.in_nanoseconds(stats, unit), own),
-        )
+        totals = fact(body, r"issued[ \w]*: total=([rwd\d=/,]+)", partial(re.findall, r"\d+")) or []
+        parts = _SIDE.split(body)
+        for name, block in zip(["", *parts[1::2]], parts[::2], strict=True):
+            row, table = _CLAT_ROW.search(block), _CLAT_TABLE.search(block)
+            if row is None and table is None:
+                continue
+            direction = "sync" if "sync" in name else name
+            unit = build.unit_in((row or table or [""] * 2)[1]) or "us"
+            stats: dict[str, float] = {}
+            if row:
+                cells = zip(("min", "max", "mean", "std"), row.groups()[1:], strict=True)
+                stats = {
+                    key: float(cell.rstrip("kKMG")) * _SCALE.get(cell[-1], 1.0)
+                    for key, cell in cells
+                }
+            points: dict[float, float] = {}
+            if table:
+                pairs = re.findall(r"([\d.]{1,12})th=\[ *>?=?([\d.]+)\]", table[2])
+                own = build.unit_in(table[1]) or table[1]
+                points = build.in_nanoseconds({float(p): cell for p, cell in pairs}, own)
+            order = _DIRECTIONS.index(direction) if name else len(totals)
+            count = int(totals[order]) if len(totals) > order else None
+            iops = re.search(r"IOPS=([\d.]+)([kM]?)", block)
+            run = Run(
+                tool="fio", version=version, measure="service", corrected="none", unit=unit,
+                failed=int(errors != "0"),
+                achieved=float(iops[1]) * _SCALE.get(iops[2], 1.0) if iops else None,
+                notes=(_HINT,) if direction == "sync" else (_CLAT, _HINT),
+            )  # fmt: skip
+            stats = build.in_nanoseconds(stats, unit)
+            data = build.data_from_points(points, count or None, stats, run)
+            yield f"{title} {direction}".strip(), data
 
 
 # ------------------------------------------------------------
@@ -313,40 +294,8 @@ def _coarseness(bins: int) -> tuple[int, int] | None:
 
 def read_histograms(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every window as an interval of a log; several directions are its tags."""
-    width = source.text().partition("\n")[0].count(",") + 1
-    rows, notes = _rows_of(source, options, width)
-    halved, full = _coarseness(width - 3) or (0, _BINS)
-    unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
-    run = Run(
-        tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
-    )
-    table = np.stack(rows)
-    order = np.lexsort((table[:, 0], table[:, 1]))
-    times, direction = table[order, 0] / 1e3, table[order, 1]
-    fresh = np.concatenate(([True], np.diff(direction) != 0))
-    before = np.where(fresh, 0.0, np.concatenate(([0.0], times[:-1])))
-    counts = table[order, 3:]
-    buckets = _buckets_of(full, 1 << halved, NANOSECONDS.get(unit, 1.0))
-    several = np.unique(direction).size > 1
-    return {
-        "": build.log_of_counts(
-            counts,
-            buckets,
-            before,
-            times - before,
-            tag_code=direction if several else None,
-            tag_names=_DIRECTIONS if several else ("",),
-            unit=build.base_unit(run.unit),
-            run=run,
-        )
-    }
-
-
-def _rows_of(
-    source: Source, options: ReadOptions, width: int
-) -> tuple[list[Ints], tuple[str, ...]]:
-    """The complete rows of a log of histograms: time, direction, block size, counts; and notes."""
     lines, rows = source.text().splitlines(), []
+    width = lines[0].count(",") + 1 if lines else 1
     notes: tuple[str, ...] = (_CLAT,)
     for number, line in enumerate(lines, 1):
         fields = re.findall(r"-?\d+", line)
@@ -364,17 +313,31 @@ def _rows_of(
     if not rows:
         expected = f"rows of {width} numbers"
         raise source.corrupt(None, "no row is complete", expected, "run fio to its end")
-    return rows, notes
-
-
-def _buckets_of(bins: int, step: int, factor: float) -> EdgeBuckets:
-    """Fio's groups of 64 bins, each twice as wide as those before; `step` bins in one."""
-    index = np.arange(bins, dtype=np.int64)
+    halved, full = _coarseness(width - 3) or (0, _BINS)
+    unit, unit_from = options.resolve_unit("ns" if full == _BINS else "us")
+    run = Run(
+        tool="fio", measure="service", corrected="none", unit=unit, unit_from=unit_from, notes=notes
+    )
+    table = np.stack(rows)
+    order = np.lexsort((table[:, 0], table[:, 1]))
+    times, direction = table[order, 0] / 1e3, table[order, 1]
+    fresh = np.concatenate(([True], np.diff(direction) != 0))
+    before = np.where(fresh, 0.0, np.concatenate(([0.0], times[:-1])))
+    # groups of 64 bins, each twice as wide as those before
+    index, step = np.arange(full, dtype=np.int64), 1 << halved
     shift = np.maximum((index >> 6) - 1, 0)
     half = np.int64(1) << np.maximum(shift - 1, 0)
     middle = (np.int64(1) << (shift + 6)) + (index % 64 << shift) + half
     low, high = bin_edges(np.where(index < 128, index, middle))
-    return EdgeBuckets(low[::step] * factor, high[step - 1 :: step] * factor)
+    factor = NANOSECONDS.get(unit, 1.0)
+    buckets = EdgeBuckets(low[::step] * factor, high[step - 1 :: step] * factor)
+    several = np.unique(direction).size > 1
+    log = build.log_of_counts(
+        table[order, 3:], buckets, before, times - before, unit=build.base_unit(unit), run=run,
+        tag_code=direction if several else None,
+        tag_names=_DIRECTIONS if several else ("",),
+    )  # fmt: skip
+    return {"": log}
 
 
 FORMATS = (

@@ -176,11 +176,7 @@ def _series_of_summary(summary: _Summary, source: Source, options: ReadOptions) 
 def _trend(name: str, summary: _Summary, run: Run) -> Data:
     """One metric, with as many values as the run had requests or iterations."""
     values, timed = summary.trends[name]
-    points = build.percentiles_in(values)
-    if "med" in values:
-        points.setdefault(50.0, values["med"])
-    names = {"mean": "avg", "min": "min", "max": "max"}
-    stats = {kind: values[key] for kind, key in names.items() if key in values}
+    points, stats = build.statistics_in(values)
     # Its own count, else the counter that belongs to it.
     base, _, labels = name.partition("{")
     counter = "http_reqs" if base.startswith("http_req_") else ""

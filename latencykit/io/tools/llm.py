@@ -249,9 +249,7 @@ def _vllm_run(record: JSONObject, tool: str, notes: tuple[str, ...]) -> tuple[di
             continue  # not measured: the tokens were not streamed
         # A token has its own number of intervals.
         count = None if name == "itl" else int(completed or 0)
-        series[name] = _from_statistics(
-            cells, count, run, mean="mean", std="std", min="min", max="max"
-        )
+        series[name] = _from_statistics(cells, count, run)
     return series, own
 
 
@@ -356,10 +354,8 @@ def _guide_metric(
         number = sum(code == _UNFINISHED for code in outcome)
         run = run.replace(unfinished=max(unfinished - number, 0))
         return _per_request(run, {"e2el": latency}, outcome, start)["e2el"]
-    points = build.percentiles_in(good.get("percentiles") or {})
-    keys = {"mean": "mean", "std": "std_dev", "min": "min", "max": "max"}
-    stats = {name: good.get(key) for name, key in keys.items()}
-    return build.data_from_points(points, count, stats, run.with_notes(_GUIDE_HINT), unit)
+    cells = {**good, **(good.get("percentiles") or {})}
+    return _from_statistics(cells, count, run.with_notes(_GUIDE_HINT))
 
 
 # ------------------------------------------------------------
@@ -461,10 +457,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         unit = _unit_of(metric, key, source)
         # Of the intervals of a request, none is independent: their number supports no percentile.
         count = None if name == "itl" else metric.get("count") or answered
-        own_run = run.replace(unit=unit)
-        series[name] = _from_statistics(
-            metric, count, own_run, mean="avg", min="min", max="max", std="std"
-        )
+        series[name] = _from_statistics(metric, count, run.replace(unit=unit))
     return _explained(_in_order(series), _AIPERF_NOTE)
 
 
@@ -478,6 +471,8 @@ def _scalar(record: JSONObject, key: str) -> float | None:
 # ------------------------------------------------------------
 # GenAI-Perf: what perf_analyzer recorded, with the moment of every chunk.
 
+_NO_TOKEN = re.compile(r'^(?:data:)?\s*+(?:\[DONE\]\s*+)?$|"choices":\s*\[\]|"content":\s*""')
+
 
 def read_genai_perf(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read one row per request of every experiment, from the moments of its chunks."""
@@ -487,7 +482,18 @@ def read_genai_perf(source: Source, options: ReadOptions) -> Series:  # noqa: AR
         about = experiment.get("experiment") or {}
         mode, level = about.get("mode"), about.get("value")
         requests = json_text.entry(experiment, "requests", source, list)
-        arrivals = [_chunks(row) for row in requests]
+        arrivals = []
+        for row in requests:  # the moments of responses with tokens; of all without their texts
+            moments = [int(moment) for moment in row.get("response_timestamps") or []]
+            outputs = row.get("response_outputs") or []
+            if len(outputs) == len(moments):
+                texts = [
+                    str(output.get("response", "x")) if isinstance(output, dict) else "x"
+                    for output in outputs
+                ]
+                kept = [not _NO_TOKEN.search(x) or x.count("data:") > 1 for x in texts]
+                moments = list(itertools.compress(moments, kept))
+            arrivals.append(moments)
         began = np.array([row["timestamp"] for row in requests], np.int64)
         outcome = [
             _OK if row and request.get("success", True) else _ERROR
@@ -516,29 +522,9 @@ def read_genai_perf(source: Source, options: ReadOptions) -> Series:  # noqa: AR
             yield label + name, data
 
 
-_NO_TOKEN = re.compile(r'^(?:data:)?\s*+(?:\[DONE\]\s*+)?$|"choices":\s*\[\]|"content":\s*""')
-
-
-def _chunks(request: JSONObject) -> list[int]:
-    """The moments of the responses that carry tokens; of all where their text was not kept."""
-    moments = [int(moment) for moment in request.get("response_timestamps") or []]
-    outputs = request.get("response_outputs") or []
-    if len(outputs) != len(moments):
-        return moments
-    texts = [
-        str(output.get("response", "x")) if isinstance(output, dict) else "x" for output in outputs
-    ]
-    return [
-        moment
-        for moment, text in zip(moments, texts, strict=True)
-        if not _NO_TOKEN.search(text) or text.count("data:") > 1
-    ]
-
-
 # ------------------------------------------------------------
 # inference-perf: requests with the moments of their tokens, and summaries.
 
-_SPREAD = {"mean": "mean", "min": "min", "max": "max"}
 _INFERENCE_PERF = {
     "time_to_first_token": "ttft",
     "inter_token_latency": "itl",
@@ -594,16 +580,14 @@ def read_inference_summary(
         metric = (good.get("latency") or {}).get(key)
         if metric:
             count = None if name == "itl" else int(good["count"])
-            yield name, _from_statistics(metric, count, run, **_SPREAD, std="std_dev")
+            yield name, _from_statistics(metric, count, run)
 
 
-def _from_statistics(metric: JSONObject, count: float | None, run: Run, **keys: str) -> Data:
-    """Percentiles and statistics in the run's unit; `keys` are those of the statistics."""
-    points = build.percentiles_in(metric) | {50.0: metric.get("median", metric.get("p50"))}
-    stats = {name: metric.get(key) for name, key in keys.items()}
-    return build.data_from_points(
-        points, None if count is None else int(count), stats, run, run.unit
-    )
+def _from_statistics(metric: JSONObject, count: Any, run: Run) -> Data:
+    """Percentiles and statistics in the run's unit."""
+    points, stats = build.statistics_in(metric)
+    count = None if count is None else int(count)
+    return build.data_from_points(points, count, stats, run, run.unit)
 
 
 # ------------------------------------------------------------
@@ -645,7 +629,7 @@ def read_llmperf_summary(source: Source, options: ReadOptions) -> dict[str, Data
             if stat.startswith(begin)
         }
         if metric:
-            series[name] = _from_statistics(metric, count, run, **_SPREAD, std="stddev")
+            series[name] = _from_statistics(metric, count, run)
     return _explained(series, _LLMPERF_NOTE)
 
 

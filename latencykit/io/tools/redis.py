@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latencykit._text import format_items, printable
-from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
@@ -33,7 +32,6 @@ from latencykit.io.text_reports import fact, plain, text_of_run
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from latencykit._typing import JSONObject
 
 _TOTALS = "Totals"
 _MEMTIER_HINT = "--json-out-file contains the full distribution"
@@ -50,13 +48,12 @@ _COLUMNS = re.compile(r"\s*avg(?:\s+(?:min|max|p\d+(?:\.\d+)?))+\s*")
 _VALUE = re.compile(r"[\d.]+|[-+]?(?:nan|inf)")
 _IMPORTANT = re.compile(r"requests per second|requests completed in|^\s*avg\s+min\s")
 _PROGRESS = re.compile(r"rps=[\d.]+ \(overall: ")
-_NAMES = {"avg": "mean", "min": "min", "max": "max"}
 _CLIP = 3000.0  # ms
 _COARSEST = 0.93  # a bucket of one digit is up to 1/16 of its value wide
 _HINT = "redis-benchmark without -q and --csv (6.2 and later) prints the full distribution"
 
 
-def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+def read_memtier_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     """Read the totals, then every command that was sent; of several runs, all of them together."""
     record: dict[str, Any] = json_text.load(source)
     sections = [key for key, row in record.items() if isinstance(row, dict) and _TOTALS in row]
@@ -81,39 +78,29 @@ def read_memtier_json(source: Source, options: ReadOptions) -> dict[str, Data]: 
     if len(sections) > 1:
         run = run.with_notes(f"of {', '.join(sections)}, this is {chosen}")
     names = [name for name, row in section.items() if isinstance(row, dict) and row.get("Count")]
-    names.sort(key=lambda name: name != _TOTALS)
-    return {name: _memtier_data(name, section[name], section, run, source) for name in names}
-
-
-def _memtier_data(
-    name: str, row: JSONObject, section: JSONObject, run: Run, source: Source
-) -> Data:
-    """One row of the statistics: its payload, else its percentiles."""
-    failed = int(row.get("Connection Errors") or 0)
-    run = run.replace(aggregate=name == _TOTALS, achieved=row.get("Ops/sec"), failed=failed)
-    if name != _TOTALS:  # the rate is that of all commands together
-        run = run.replace(rate=None, expected_interval=None)
-    keys = {"min": "Min Latency", "max": "Max Latency"}
-    cells = {kind: row.get(key) or None for kind, key in keys.items()}
-    cells["mean"] = row.get("Average Latency", row.get("Latency")) or None
-    stats = build.in_nanoseconds(cells, "ms")
-    latencies = row.get("Percentile Latencies") or row
-    cells = {key: v for key, v in latencies.items() if isinstance(v, (int, float))}
-    points = build.in_nanoseconds(build.percentiles_in(cells), "ms")
-    payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
-    if payload:
-        return build.histogram_of_payload(
-            payload, "us", run, source, name, reported_stats=stats,
-            reported_percentiles=build.printed_rows(points),
-        )  # fmt: skip
-    spread = section.get(re.sub(r"S$", "", name.upper()), [])
-    points |= {
-        step["percent"]: build.nanoseconds(step["<=msec"], "ms")
-        for step in spread
-        if "percent" in step
-    }
-    points.pop(0.0, None)
-    return build.data_from_points(points, int(row["Count"]), stats, run)
+    for name in sorted(names, key=lambda name: name != _TOTALS):
+        row, failed = section[name], int(section[name].get("Connection Errors") or 0)
+        own = run.replace(aggregate=name == _TOTALS, achieved=row.get("Ops/sec"), failed=failed)
+        if name != _TOTALS:  # the rate is that of all commands together
+            own = own.replace(rate=None, expected_interval=None)
+        ends = {key.removesuffix(" Latency"): value or None for key, value in row.items()}
+        _, stats = build.statistics_in({"mean": row.get("Latency") or None, **ends})
+        latencies = row.get("Percentile Latencies") or row
+        cells = {key: v for key, v in latencies.items() if isinstance(v, (int, float))}
+        points = build.in_nanoseconds(build.percentiles_in(cells), "ms")
+        stats = build.in_nanoseconds(stats, "ms")
+        payload = (latencies.get("Histogram log format") or {}).get("Compressed Histogram")
+        if payload:
+            yield name, build.histogram_of_payload(
+                payload, "us", own, source, name, reported_stats=stats,
+                reported_percentiles=build.printed_rows(points),
+            )  # fmt: skip
+            continue
+        for step in section.get(re.sub(r"S$", "", name.upper()), []):
+            if step.get("percent"):
+                points[step["percent"]] = build.nanoseconds(step["<=msec"], "ms")
+        points.pop(0.0, None)
+        yield name, build.data_from_points(points, int(row["Count"]), stats, own)
 
 
 def read_memtier_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
@@ -265,9 +252,7 @@ def _take(row: re.Match[str], test: _Test, even: bool) -> bool:
 
 def _test_data(test: _Test, source: Source) -> Data | None:
     """A test's data; None where its lines hold no latency."""
-    values = build.in_nanoseconds(test.stats, "ms")
-    stats = {_NAMES[name]: value for name, value in values.items() if name in _NAMES}
-    points = build.percentiles_in(values)
+    points, stats = build.statistics_in(build.in_nanoseconds(test.stats, "ms"))
     run = Run(
         tool="redis-benchmark", loop="closed", measure="service", corrected="none", unit="ms",
         duration=test.seconds or None, achieved=test.rate, connections=test.clients,
@@ -276,18 +261,17 @@ def _test_data(test: _Test, source: Source) -> Data | None:
         return _counted(test, stats, points, run, source)
     if test.shares:
         value, share = np.array(test.shares).T
-        step, top = 10.0**-test.decimals, build.nanoseconds(float(value[-1]), "ms")
-        stats = {"max": top} if top else {}
+        step, stats = 10.0**-test.decimals, {"max": float(value[-1]) or None}
         run = run.with_notes(
             f"this version rounds latencies down: each may be up to {step:g} ms higher than printed"
         )
         if not test.count:
             points = {p: build.nanoseconds(v, "ms") for v, p in test.shares}
-            return Summary(stats, points, None, "ns", run)
+            return Summary(build.in_nanoseconds(stats, "ms"), points, None, "ns", run)
         counts = np.diff(np.rint(share * test.count / 100).astype(np.int64), prepend=0)
-        high = build.nanoseconds_of(np.append(value[:-1], value[-1] + step), "ms")
+        high = np.append(value[:-1], value[-1] + step)
         low = np.concatenate(([0.0], high[:-1]))
-        return Histogram.from_buckets(low, high, counts, run=run, reported_stats=stats)
+        return build.data_from_buckets(low, high, counts, run, stats=stats)
     if not stats and not points:
         return None
     return build.data_from_points(points, test.count or None, stats, run.with_notes(_HINT))

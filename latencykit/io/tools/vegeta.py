@@ -87,13 +87,9 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
     notes: list[str] = []
     parts: list[Columns] = []
     for first, chunk in line_chunks(source):
-        end = chunk.rfind(b"\n") + 1
-        lines = chunk[:end]
-        matched = None if options.columns else _matched(lines)
-        parts.append(matched or _parsed(source, options, first, lines, notes))
-        if end < len(chunk):
-            last = first + chunk.count(b"\n")
-            parts.append(_parsed(source, options, last, chunk[end:], notes))
+        whole = chunk.endswith(b"\n") and not options.columns
+        matched = _matched(chunk) if whole else None
+        parts.append(matched or _parsed(source, options, first, chunk, notes))
     parts = [part for part in parts if len(part["start"])]
     if not parts:
         return {}
