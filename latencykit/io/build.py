@@ -129,14 +129,14 @@ def percentiles_in(record: Mapping[str, Any]) -> dict[float, Any]:
 def statistics_in(record: Mapping[str, Any]) -> tuple[dict[float, Any], dict[str, Any]]:
     """Return the percentiles and the statistics of a record, by what its keys name.
 
-    The first key that names one counts; None stands for one that is not there.
+    The last key that names one counts; None stands for one that is not there.
     """
     found: dict[float | str, Any] = {}
     for key, value in record.items():
         level = percentile_named(key)
         kind = STATISTIC_WORDS.get(key.lower()) if level is None else level
         if kind is not None and value is not None:
-            found.setdefault(kind, value)
+            found[kind] = value
     points = {kind: value for kind, value in found.items() if isinstance(kind, float)}
     return points, {k: v for k, v in found.items() if isinstance(k, str) and k != "count"}
 
