@@ -186,28 +186,22 @@ def data_from_points(
     stats: Mapping[str, Any],
     run: Run,
     of_unit: str | None = None,
-    mixed: int = 0,
 ) -> Histogram | Summary:
     """Return what printed percentiles and statistics amount to.
 
-    They are in ns, or `of_unit`; then None stands for one that is not there. Of `count` values,
-    `mixed` are of failed requests.
+    They are in ns, or `of_unit`; then None stands for one that is not there.
     """
-    count = whole_count(count)
-    if count == 0:
-        return unanswered(run)
-    unit, run = base_unit(run.unit), run.with_notes(*mixed_note(mixed))
+    unit, count = base_unit(run.unit), whole_count(count)
     if of_unit is not None:
         points, stats = in_nanoseconds(points, of_unit), in_nanoseconds(stats, of_unit)
     extremes = {name: points[p] for p, name in ((0.0, "min"), (100.0, "max")) if p in points}
     inner = {p: v for p, v in points.items() if 0 < p < 100}
     inner, reported_stats, run = stated(inner, extremes | dict(stats), run)
-    good = None if count is None else max(count - mixed, 0)
-    if good and len(inner) + ("max" in reported_stats) >= 3:
+    if count and len(inner) + ("max" in reported_stats) >= 3:
         return Histogram.from_percentiles(
-            list(inner), list(inner.values()), good, unit, run=run, reported_stats=reported_stats
+            list(inner), list(inner.values()), count, unit, run=run, reported_stats=reported_stats
         )
-    return Summary(reported_stats, inner, good, unit, run)
+    return Summary(reported_stats, inner, count, unit, run)
 
 
 def data_from_buckets(

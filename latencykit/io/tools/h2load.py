@@ -74,7 +74,9 @@ def read_text(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
         connections=sum(map(int, clients)) or None, achieved=float(ended[2]) if ended else None,
         failed=max(failed - late, 0), timeouts=late, unfinished=max(started - done, 0),
     )  # fmt: skip
-    if table is None or not good:
+    if not good:
+        return {"": build.unanswered(run)}
+    if table is None:
         return {"": build.data_from_points({}, good, {}, run)}
     titles = [title.replace("+/-sd", "") for title in table[1].replace("+/- sd", "+/-sd").split()]
     cells = dict(zip(titles, table[2].split()[: len(titles) - 1], strict=False))

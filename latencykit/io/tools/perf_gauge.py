@@ -67,7 +67,9 @@ def read_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
             achieved=fact(body, r"^Request rate:? +([\d.]+)", float),
         )  # fmt: skip
         label = f"{begin[1]} at {run.achieved:g}/s" if run.achieved else begin[1]
-        data = build.data_from_points(points, max(total - bad, 0), stats, run)
+        data: Data = build.unanswered(run)
+        if total > bad:
+            data = build.data_from_points(points, total - bad, stats, run)
         yield "" if len(parts) == 1 else label, data
 
 
