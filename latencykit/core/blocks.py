@@ -7,7 +7,6 @@ with the length of a log.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -358,8 +357,8 @@ class Fold(Protocol):
     A fold that also has ``ahead(block)`` and ``join(block, result)`` does most of its work in
     threads, several blocks at a time: `ahead` changes nothing, and `join` does with its result what
     `add` does without. See `ahead_of` and `join`. Where its attribute ``accumulates`` is true, it
-    needs nothing decoded, and the larger a block the better; where that or ``alone`` is, `join`
-    needs the result alone, without the counts of the block.
+    needs nothing decoded, and the larger a block the better; and `join` needs the result alone,
+    without the counts of the block.
     """
 
     def add(self, block: Block) -> None:
@@ -394,73 +393,30 @@ def map_ahead(
     walk = bool(folds) and all(getattr(fold, "accumulates", False) for fold in folds)
     if walk and len(blocks) > 1 and len({block.buckets for block in blocks}) == 1:
         blocks = [blocks[0].joined(blocks[1:])]
-    alone = bool(folds) and all(
-        getattr(fold, "accumulates", False) or getattr(fold, "alone", False) for fold in folds
-    )
     found: list[tuple[Block, Sequence[Any]]] = []
     none = np.zeros(0, np.int64)
     blocks.reverse()
     while blocks:  # what is decoded of one is freed before the next
         block = blocks.pop()
         results = work(block)
-        light = alone and not any(result is None for result in results)
+        light = walk and not any(result is None for result in results)
         held = Block(block.rows, none, none, none, block.buckets) if light else block
         found.append((held, results))
     return found
 
 
 class PartialSums(NamedTuple):
-    """What a block says by itself: see `Block.folded`; and its sum as a block of one row."""
+    """What a block says by itself: see `Block.folded`; and its sum."""
 
     sums: Ints
     places: Ints
-    total: Block
+    total: list[Counts]
 
 
-class _OwnSums(threading.local):
-    """Sums of one block at a time, in memory that each thread keeps."""
-
-    def __init__(self) -> None:
-        self._dense = np.zeros(0, np.int64)
-        self._bound = 0.0
-
-    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:  # noqa: ARG002 - empty between
-        """See `CountSink`."""
-        return self._dense if self._dense.size else None
-
-    def count(self, added: int) -> None:
-        """See `CountSink`."""
-        self._bound += added
-
-    def put(self, block: Block) -> None:
-        """See `CountSink`."""
-        if not block.index.size:
-            return
-        self._bound += float(block.counts.max()) * block.counts.size
-        if block.width > self._dense.size:
-            wider = np.zeros(block.width + 1024, np.int64)
-            wider[: self._dense.size] = self._dense
-            self._dense = wider
-        add_counts(self._dense, block.index, block.counts)
-
-    def accumulate(self, block: Block, percentiles: Sequence[float]) -> PartialSums | None:
-        """Return what a block says; None where its sum might not fit into 62 bits."""
-        self._bound = 0.0
-        try:
-            sums, index = block.folded(percentiles, self)
-        except BaseException:
-            self._dense = np.zeros(0, np.int64)
-            raise
-        at = occupied(self._dense)
-        counts = self._dense[at]
-        self._dense[at] = 0
-        if self._bound >= 2.0**62:
-            return None
-        total = Block(block.rows[:1], np.array([0, at.size]), at, counts, block.buckets)
-        return PartialSums(sums, index, total)
-
-
-_own_sums = _OwnSums()
+def accumulated(block: Block, percentiles: Sequence[float] = ()) -> PartialSums:
+    """Return what a block says by itself."""
+    total = TotalsFold()
+    return PartialSums(*block.folded(percentiles, total), total.sums())
 
 
 class TotalsFold:
@@ -496,22 +452,32 @@ class TotalsFold:
         else:
             self.put(block)
 
-    def ahead(self, block: Block) -> PartialSums | None:
+    def ahead(self, block: Block) -> PartialSums:
         """See `Fold`."""
-        return _own_sums.accumulate(block, ())
+        return accumulated(block)
 
     def join(self, _: Block, walked: PartialSums) -> None:
         """See `Fold`."""
-        self.put(walked.total)
+        for counts in walked.total:
+            self._take(*counts)
 
     def put(self, block: Block) -> None:
         """Add the block's entries."""
-        self.count(_exact_sum(block.counts))
-        dense = self._dense_totals(block.buckets, block.width)
-        if dense is None:
-            self._spill(block)
-        else:
-            add_counts(dense, block.index, block.counts)
+        self._take(block.buckets, block.index, block.counts)
+
+    def _take(self, buckets: Buckets, index: Ints, counts: Ints) -> None:
+        self.count(_exact_sum(counts))
+        dense = self._dense_totals(buckets, int(index.max(initial=-1)) + 1)
+        if dense is not None:
+            add_counts(dense, index, counts)
+            return
+        # Entries of a rare layout are kept as they are, up to a bound; then they are added up.
+        self._sparse.setdefault(buckets, []).append((index, counts))
+        self._waiting += index.size
+        if self._waiting > _ASIDE:
+            aside = self._aside()
+            self._sparse = {buckets: [(index, counts)] for buckets, index, counts in aside}
+            self._waiting = min(sum(index.size for _, index, _ in aside), _ASIDE // 2)
 
     def _dense_totals(self, buckets: Buckets, needed: int) -> Ints | None:
         """The dense totals of a layout, so wide; None if the layouts take too much memory."""
@@ -528,15 +494,6 @@ class TotalsFold:
         self._dense[buckets] = wider
         self._dense_bytes += more
         return wider
-
-    def _spill(self, block: Block) -> None:
-        """Keep entries of a rare layout as they are, up to a bound; then add them up."""
-        self._sparse.setdefault(block.buckets, []).append((block.index, block.counts))
-        self._waiting += block.index.size
-        if self._waiting > _ASIDE:
-            aside = self._aside()
-            self._sparse = {buckets: [(index, counts)] for buckets, index, counts in aside}
-            self._waiting = min(sum(index.size for _, index, _ in aside), _ASIDE // 2)
 
     def _aside(self) -> list[Counts]:
         """The sums of rare layouts, in one layout where a common one fits."""
@@ -598,7 +555,7 @@ class SlidingSums:
 
     accumulates = True
 
-    def ahead(self, block: Block) -> list[tuple[int, int, Block]] | None:
+    def ahead(self, block: Block) -> list[tuple[int, int, list[Counts]]] | None:
         """Return each group within a block: its number, rows and sum; see `Fold`."""
         group = self._group[block.rows]
         first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
@@ -610,23 +567,19 @@ class SlidingSums:
             group[first].tolist(), first, [*first[1:], group.size], strict=True
         ):
             part = block if len(first) == 1 else block.part(begin, end)
-            walked = _own_sums.accumulate(part, ())
-            if walked is None:
-                return None
-            parts.append((number, part.rows.size, walked.total))
+            parts.append((number, part.rows.size, accumulated(part).total))
         return parts
 
-    def join(self, block: Block, parts: list[tuple[int, int, Block]]) -> None:
+    def join(self, _: Block, parts: list[tuple[int, int, list[Counts]]]) -> None:
         """See `Fold`."""
         for number, rows, total in parts:
             begun = number in self._open or number in self._aside
             if self._left[number] == rows and not begun:  # all that there is of the group
                 self._left[number] = 0
-                held = total.index.size > 0
-                self._done(number, [(block.buckets, total.index, total.counts)] * held)
+                self._done(number, total)
                 continue
-            if total.index.size:
-                self.put(number, block.buckets, total.index, total.counts, total.width)
+            for buckets, index, counts in total:
+                self.put(number, buckets, index, counts, int(index.max()) + 1)
             self._arrived(number, rows)
 
     def close(self) -> None:
@@ -751,7 +704,7 @@ class SeriesFold:
     def ahead(self, block: Block) -> PartialSums | None:
         """See `Fold`."""
         if self.accumulates:
-            return _own_sums.accumulate(block, self.percentiles)
+            return accumulated(block, self.percentiles)
         _ = block.counts
         return None
 
@@ -759,7 +712,7 @@ class SeriesFold:
         """See `Fold`."""
         self.put(block.rows, block.buckets, walked.sums, walked.places)
         if self._total is not None:
-            self._total.put(walked.total)
+            self._total.join(block, walked)
 
     def put(self, rows: Ints, buckets: Buckets, sums: Ints, index: Ints) -> None:
         """Take in what `Block.folded` returned for rows of one layout."""

@@ -84,10 +84,6 @@ def slot_edges(slot: Floats, width: float) -> Floats:
     return np.asarray(np.round(slot * width, 9))
 
 
-def _itself(block: Block) -> Block:
-    return block
-
-
 _FARTHEST = 1e18  # seconds
 _AT_ONCE = 64  # intervals that are decoded at a time
 _TURN = 8192  # intervals of a log of several parts that are summed at a time
@@ -420,17 +416,15 @@ class HistogramLog(HistogramBacked, Value):
         for block, _ in self._blocks_ahead():
             yield block
 
-    def _blocks_ahead(
-        self, fold: Fold | None = None, numbered: Callable[[Block], Block] = _itself
-    ) -> Iterator[tuple[Block, Any]]:
-        """Yield all blocks, their rows `numbered` anew, each with what `fold` did of it ahead."""
+    def _blocks_ahead(self, fold: Fold | None = None) -> Iterator[tuple[Block, Any]]:
+        """Yield all blocks, each with what `fold` did of it ahead."""
         expected, cache = self._shared.expected, None
         keeps = self._shared.keeps and len(self) == self._shared.size
         if expected and keeps and not self._cached():
             cache = self._new_cache(expected) if self._gains_by_cache() else None
 
         def ahead(block: Block) -> list[Any]:
-            result = None if fold is None else ahead_of(fold, numbered(self._in_unit(block)))
+            result = None if fold is None else ahead_of(fold, self._in_unit(block))
             return [result] if cache is None else [result, cache.ahead(block)]
 
         folds = [one for one in (fold, cache) if one is not None]
@@ -438,7 +432,7 @@ class HistogramLog(HistogramBacked, Value):
             result, of_cache = (*(results or ()), None, None)[:2]
             if cache is not None:
                 join(cache, block, of_cache)
-            yield numbered(self._in_unit(block)), result
+            yield self._in_unit(block), result
         if cache is not None:
             cache.close()
             self._shared.keep(cache)
