@@ -28,7 +28,7 @@ _MODULES = (
     "curve",
     "heat",
     "fanout",
-    "pin",
+    "rest",
     "controls",
     "main",
 )
@@ -59,15 +59,14 @@ _THEMED = (
 )
 
 
-def frame(document: str, png: str = "", alt: str = "", height: int = 900) -> str:
+def frame(document: str, png: str = "", alt: str = "") -> str:
     """Return a page in a frame; its content is what a viewer shows that removes frames."""
     words = esc(alt or "Latency report", max(len(alt), 20))
     picture = f"<img alt='{words}' src='data:image/png;base64,{png}'>" if png else ""
     content = attribute(document)
     return (
         f"<iframe title='{words}' sandbox='allow-scripts allow-downloads' width='100%' "
-        f"height='{height}' "
-        f"style='border:0' onload='{_THEMED}' srcdoc='{content}'>{picture}</iframe>"
+        f"height='900' style='border:0' onload='{_THEMED}' srcdoc='{content}'>{picture}</iframe>"
     )
 
 

@@ -79,7 +79,7 @@ _WORDS = {
     "fanOut": "Latency of users who wait for the slowest of n calls; the table below has the "
     "numbers",
     "timelineKeys": "Timeline; arrow keys move the selection, with the shift key its end; + and - "
-    "zoom, z zooms to the selection, p pins it, 0 shows all",
+    "zoom, z zooms to the selection, 0 shows all",
     "heatKeys": "Heat map; arrow keys walk from cell to cell, with the shift key they select a "
     "region of time and latency",
     "clock": "from the start",

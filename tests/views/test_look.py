@@ -180,7 +180,6 @@ def test_axe_finds_nothing(
         path = lk.report(data, tmp_path / f"{name}.html", slo="99=20ms,max=1s")
         page = opened(path, scheme=scheme, bypass_csp=True).page
         page.evaluate("latencykit.select(5, 12)")
-        page.evaluate("latencykit.page.pin([0, 5])")
         page.evaluate(axe.read_text())
         kinds = "['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']"
         results = page.evaluate(f"axe.run(document, {{runOnly: {kinds}}})")

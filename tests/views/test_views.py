@@ -148,46 +148,33 @@ def test_values_on_a_linear_axis_and_times_of_the_clock(page: Any) -> None:
     assert "UTC, from" in page.page.locator("#plot-timeline").text_content()
 
 
-def test_a_pinned_selection_is_compared(tmp_path: Path, opened: Any) -> None:
-    """Two minutes at 200 requests/s, of which the second is slower by a fifth."""
+def test_a_selection_is_compared_with_the_rest(tmp_path: Path, opened: Any) -> None:
+    """Two minutes at 200 requests/s, of which 50 s are slower by a fifth."""
     from playwright.sync_api import expect
 
     rng = np.random.default_rng(6)
-    duration = rng.lognormal(14, 0.4, 24_000) * np.repeat([1.0, 1.2], 12_000)
     start = np.arange(24_000) * 5_000_000
+    slower = (start >= 65e9) & (start < 115e9)
+    duration = rng.lognormal(14, 0.4, 24_000) * np.where(slower, 1.2, 1.0)
     raw = lk.Samples(start=start, duration=duration.astype(np.int64)).to_log("1s")
     page = opened(lk.report(raw, tmp_path / "page.html"))
-    page.drag(5.0, 55.0)
-    pinned = selection(page)
-    page.page.get_by_role("button", name="Pin selection").click()
-    assert page.page.locator("#plot-timeline .pinned text").text_content() == "A"
     page.drag(65.0, 115.0)
-    own = selection(page)
-    page.page.locator("#compared p", has_text=f"B, selected: {own[0]:g} s").wait_for()
+    first, last = selection(page)
+    parts = [raw.between(first, last), raw.between(0, first) + raw.between(last)]
+    parts = [part.histogram() for part in parts]
     table = page.page.locator("#compared table").first
-    counts = [raw.between(*span).histogram().count for span in (pinned, own)]
-    selected = table.locator("tbody tr").first.locator("td").nth(1)
-    expect(selected).to_have_text(f"{counts[1]:,}")  # once it shows the whole drag
+    selected = table.locator("tbody tr").first.locator("td").nth(0)
+    expect(selected).to_have_text(f"{parts[0].count:,}")  # once it shows the whole drag
     cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
-    rest = raw.histogram().count - sum(counts)
-    assert cells[0][:3] == [f"{count:,}" for count in (*counts, rest)]
-    medians = [float(raw.between(*span).histogram().percentile(50)) for span in (pinned, own)]
+    assert cells[0][:2] == [f"{part.count:,}" for part in parts]
+    medians = [float(part.percentile(50)) for part in parts]
     assert cells[1][:2] == [format_value(value) for value in medians]
-    difference, _, interval = cells[1][3].partition("\n")
-    sign = "+" if medians[1] > medians[0] else "\u2212"
-    assert difference == sign + format_value(abs(medians[1] - medians[0]))
-    first, last = (float(end) for end in re.findall(r"\+([\d.]+) µs", interval))
-    assert first < 0.2 * 1e-3 * np.exp(14) < last
-    assert cells[-1][3] == "not judged"  # of a maximum
-    page.page.wait_for_url(lambda url: "pin=" in url and "span=" in url)
-    other = page.context.new_page()
-    other.goto(page.page.url)
-    other.wait_for_selector("html[data-ready]")
-    assert other.evaluate("window.latencykit.page.pinned") == pinned
+    difference, _, interval = cells[1][2].partition("\n")
+    assert difference == "+" + format_value(medians[0] - medians[1])
+    low, high = (float(end) for end in re.findall(r"\+([\d.]+) µs", interval))
+    assert low < 0.2 * 1e-3 * np.exp(14) < high
+    assert cells[-1][2] == "not judged"  # of a maximum
     page.page.locator("#plot-timeline").focus()
-    page.page.keyboard.press("p")
-    assert page.page.locator("#compared h3").inner_text() == "Selection and the rest of the run"
-    assert page.page.locator("#plot-timeline .pinned").count() == 0
     page.page.keyboard.press("Escape")
     page.page.locator("#compared").wait_for(state="hidden")
     assert page.complaints == []

@@ -2,7 +2,7 @@
 
 import { el, setAll, svg } from "./draw.js";
 import { ownSpan } from "./curve.js";
-import { wirePin } from "./pin.js";
+import { wireRest } from "./rest.js";
 
 function button(text, title, act) {
   const made = el("button", { type: "button", title }, text);
@@ -65,7 +65,7 @@ function timeTools(page, tools) {
     button("\u2212", "Zoom out; key: -", () => page.zoomAround(middle(), 2)),
     all,
   );
-  wirePin(page, tools, button);
+  wireRest(page);
   tools.append(
     button("Copy as command", "latencykit summary of the selection", (event) => copy(page, event.target, commandOf(page))),
     button("Copy as Python", "The selection as code", (event) => copy(page, event.target, pythonOf(page))),
@@ -91,7 +91,7 @@ function timeTools(page, tools) {
     };
     const act = {
       "+": () => page.zoomAround(middle(), 0.5), "-": () => page.zoomAround(middle(), 2), 0: () => page.zoom(null),
-      z: () => page.zoom(page.span), p: () => (page.span || page.pinned) && page.pin(page.pinned ? null : page.span), ArrowLeft: () => move(-step), ArrowRight: () => move(1.5 * step),
+      z: () => page.zoom(page.span), ArrowLeft: () => move(-step), ArrowRight: () => move(1.5 * step),
     }[event.key];
     if (!act || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -277,15 +277,13 @@ export function wireAddress(page, handle) {
   const hidden = new Set((given.get("hide") || "").split(",").filter(Boolean).map(Number));
   page.series.forEach((one, k) => (one.hidden = hidden.has(k)));
   page.showSeries();
-  const [chosen, zoomed, pinned] = ["span", "zoom", "pin"].map((name) => span(given.get(name)));
+  const [chosen, zoomed] = ["span", "zoom"].map((name) => span(given.get(name)));
   if (hidden.size) page.refresh();
   if (zoomed?.length === 2) page.zoom(zoomed);
-  if (pinned?.length === 2) page.pin?.(page.snapped(...pinned));
   if (chosen?.length === 2) handle.select(...chosen);
   const write = () => {
     const parts = [];
     if (page.span) parts.push(`span=${page.span.join("-")}`);
-    if (page.pinned) parts.push(`pin=${page.pinned.join("-")}`);
     if (page.zoomed) parts.push(`zoom=${page.zoomed.join("-")}`);
     const hide = page.series.flatMap((one, k) => (one.hidden ? [k] : []));
     if (hide.length) parts.push(`hide=${hide.join(",")}`);

@@ -15,7 +15,7 @@ const SECTIONS = { timeline: drawTimeline, curve: drawCurve, heat: drawHeat, fan
 // console and tests. `host` is the element that carries the theme; `onSelect` hears of every selection.
 // `ask` requests finer time bins of a span where the page has none.
 export async function mount(root, model, { host, ask = null, explain = null, onSelect = () => {}, onView = () => {} }) {
-  const page = { model, root, host, onSelect, onView, ask, explain, span: null, pinned: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
+  const page = { model, root, host, onSelect, onView, ask, explain, span: null, zoomed: null, finer: null, details: [], allEdges: model.edges, clock: false, linear: false, edges: model.edges, hosts: {}, series: [], spreads: [], fanOutAt: 0, fanOutOf: 0 };
   page.find = (id) => root.getElementById(id);
   page.title = root.querySelector("h1")?.textContent ?? model.series.map((one) => one.short).join(", ");
   page.say = (text) => (page.find("spoken").textContent = text);
@@ -145,7 +145,6 @@ function wireSelection(page) {
     const end = last < 0 ? page.edges.length - 1 : Math.max(last, first + 1);
     return [page.edges[Math.max(0, Math.min(first, page.edges.length - 2))], page.edges[end]];
   };
-  page.snapped = snapped;
   page.quietly = (act) => {
     page.quiet = true;
     act();

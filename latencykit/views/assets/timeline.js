@@ -2,7 +2,6 @@
 
 import { clockText, durationText, grouped } from "./numbers.js";
 import { countWithin, distribution, rowAt, rowText } from "./data.js";
-import { drawPinned } from "./pin.js";
 import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, setAll, svg, symbols, timeAxis, valueAxis, valueScale } from "./draw.js";
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
@@ -103,7 +102,6 @@ export function drawTimeline(page) {
   inside.append(page.timeline.brush);
   root.append(catchBrush(page));
   drawBrush(page);
-  drawPinned(page);
   host.replaceChildren(root);
 }
 
