@@ -261,9 +261,9 @@ def format_change(change: float) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def format_share(share: float, digits: int = 2) -> str:
+def format_share(share: float) -> str:
     """Return a share as a percentage, never with an exponent: ``243 %``."""
-    return f"{_plain(100 * share, digits)} %"
+    return f"{_plain(100 * share, 2)} %"
 
 
 def in_unit(value: str | float, unit: str) -> float:

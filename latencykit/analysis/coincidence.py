@@ -53,8 +53,6 @@ class CoincidenceRules:
     max_kinds: int = 12
     # of a kind, and coincidences behind a finding: fewer coincide by chance
     min_events: int = 3
-    # clocks in use differ by no more than that
-    max_zone_s: float = 14 * 3600.0 + 60
     # that are compared with events: bounds the time of a comparison
     max_slow_times: int = 400
     # of the clocks against each other

@@ -134,20 +134,6 @@ def _log_gamma(z: Floats) -> Floats:
     return np.asarray((y - 0.5) * np.log(y) - y + 0.5 * math.log(2 * math.pi) + series - steps)
 
 
-def poisson_at_most(k: int, mean: float) -> float:
-    """Return P(Poisson(mean) ≤ k), however small."""
-    if mean <= 0 or k > mean + 10 * math.sqrt(mean) + 50:
-        return 1.0
-    # 10 standard deviations to the mean at most, and 10 beyond, where all that is left is < 1e-16
-    terms = min(_LONG, 20 * math.isqrt(k) + 100)
-    falls = np.log(np.arange(k, max(k - terms, 0), -1, dtype=np.float64) / mean)
-    sums = np.concatenate(([0.0], np.cumsum(falls)))  # logarithms of P(k − j) / P(k)
-    last = k * math.log(mean) - mean - math.lgamma(k + 1)
-    top = float(sums.max())
-    with np.errstate(under="ignore"):
-        return min(1.0, math.exp(last + top + math.log(float(np.exp(sums - top).sum()))))
-
-
 @lru_cache(maxsize=64)
 def normal_quantile(probability: float) -> float:
     """Return the normal quantile without scipy."""

@@ -668,14 +668,13 @@ def make_space(ax: Axes, artist: Any) -> None:
         ax.set_position((position.x0, position.y0, position.width - share, position.height))
 
 
-def colour_bar(ax: Axes, image: Any, label: str, formatter: object, ticks: object = None) -> None:
-    """Draw a slim colour bar at the right; its ticks logarithmic unless given."""
+def colour_bar(ax: Axes, image: Any, label: str, formatter: object) -> None:
+    """Draw a slim colour bar with logarithmic ticks at the right."""
     place = ax.inset_axes((1.018, 0.0, 0.014, 1.0))
-    bar: Any = ax.figure.colorbar(image, cax=place, ticks=ticks)
+    bar: Any = ax.figure.colorbar(image, cax=place)
     bar.outline.set_visible(False)
-    if ticks is None:
-        bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
-        bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.ax.yaxis.set_major_locator(LogLocator(numticks=8))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.yaxis.set_major_formatter(formatter)
     bar.ax.tick_params(labelsize=8, labelcolor=INK, length=0)
     bar.set_label(label, fontsize=8.5, color=MUTED)

@@ -202,9 +202,6 @@ _CORRECTIONS = {
 }
 
 
-_LENGTHS = {"d": 86_400, "h": 3600, "min": 60}
-
-
 def time_text(seconds: float) -> str:
     """Return a time from the start: 45 s, 20 min, 2 d, or as hours, minutes and seconds."""
     (text,) = time_texts(

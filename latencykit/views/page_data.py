@@ -148,13 +148,13 @@ class PageBins:
         )
 
 
-def started(samples: Samples, most: int = MOST, digits: int = 3) -> HistogramLog:
+def started(samples: Samples, most: int = MOST) -> HistogramLog:
     """Return the good requests counted into intervals by the moment that they were sent.
 
     There are at most `most` intervals of a hundred requests or so each, but at least eight. Their
     edges are those that `Samples.between` cuts at.
     """
-    offset, good, buckets = samples.offsets, samples.good, HdrBuckets(digits)
+    offset, good, buckets = samples.offsets, samples.good, HdrBuckets(3)
     span = float(np.ptp(offset))
     width = nice_width(min(max(span / (most - 2), 100 * span / len(samples)), span / 20))
     slot = slot_numbers(offset, width)  # failed requests have their place in time, too

@@ -96,16 +96,14 @@ class Table:
         left: int = 1,
         optional: Sequence[str] = (),
         most: int | None = None,
-        margin: int = 0,
         causes: bool = False,
         left_out: int = 0,
     ) -> str:
         """Return the table; the first `left` columns are flush left.
 
         For a terminal it is fitted: see `fit.fitted` for `optional` columns, and of more than
-        `most` rows the first ones are shown; `left_out` more series have no rows. The caller
-        indents it by `margin`.
-        With `causes`, a line below it names those of the brackets.
+        `most` rows the first ones are shown; `left_out` more series have no rows. With
+        `causes`, a line below it names those of the brackets.
         """
         if self._style == "csv":
             return _csv_text(self._header, self._rows)
@@ -115,7 +113,7 @@ class Table:
         fits = most is None or len(cells) + bool(left_out) <= most
         shown = cells if fits or most is None else cells[: most - 1]
         safe = [[printable(cell, 80) for cell in row] for row in (self._header, *shown)]
-        text = fitted(safe[0], safe[1:], left, terminal_width() - margin, optional)
+        text = fitted(safe[0], safe[1:], left, terminal_width(), optional)
         if left_out:
             names = {row[0] for row in cells[len(shown) :]} - {row[0] for row in shown}
             text += f"\nand {len(names) + left_out:,} more series: --format csv has all"
