@@ -540,35 +540,34 @@ class SlidingSums:
 
     def add(self, block: Block) -> None:
         """Take a block in."""
-        group = self._group[block.rows]
-        first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
-        columns = group[first].tolist(), first, [*first[1:], group.size]
-        in_one_walk = block.encoded and block.nbytes > _WALK * len(first)
-        for number, begin, end in zip(*columns, strict=True):
-            part = block if len(first) == 1 else block.part(begin, end)
-            sums = _GroupSums(self, number)
-            if in_one_walk:
-                part.folded((), sums)
-            elif part.index.size:
-                sums.put(part)
+        parts = self.ahead(block)
+        if parts is not None:
+            self.join(block, parts)
+            return
+        for number, begin, end in self._groups(block):
+            part = block.part(begin, end)
+            if part.index.size:
+                self.put(number, part.buckets, part.index, part.counts, part.width)
             self._arrived(number, end - begin)
 
     accumulates = True
 
-    def ahead(self, block: Block) -> list[tuple[int, int, list[Counts]]] | None:
-        """Return each group within a block: its number, rows and sum; see `Fold`."""
+    def _groups(self, block: Block) -> list[tuple[int, int, int]]:
+        """Return the number, the first row and the end of each group within a block."""
         group = self._group[block.rows]
         first = [0, *((group[1:] != group[:-1]).nonzero()[0] + 1).tolist()]
-        if block.nbytes <= _WALK * len(first):
+        return list(zip(group[first].tolist(), first, [*first[1:], group.size], strict=True))
+
+    def ahead(self, block: Block) -> list[tuple[int, int, list[Counts]]] | None:
+        """Return each group within a block: its number, rows and sum; see `Fold`."""
+        groups = self._groups(block)
+        if block.nbytes <= _WALK * len(groups):
             _ = block.counts
             return None
-        parts = []
-        for number, begin, end in zip(
-            group[first].tolist(), first, [*first[1:], group.size], strict=True
-        ):
-            part = block if len(first) == 1 else block.part(begin, end)
-            parts.append((number, part.rows.size, accumulated(part).total))
-        return parts
+        return [
+            (number, end - begin, accumulated(block.part(begin, end)).total)
+            for number, begin, end in groups
+        ]
 
     def join(self, _: Block, parts: list[tuple[int, int, list[Counts]]]) -> None:
         """See `Fold`."""
@@ -632,27 +631,6 @@ class SlidingSums:
         self._set_aside(number)
         parts = self._aside.pop(number)
         self._done(number, [(buckets, *_sum_of(some)) for buckets, some in parts.items()])
-
-
-class _GroupSums:
-    """The sums of one group, for `Block.folded`."""
-
-    def __init__(self, all_sums: SlidingSums, number: int) -> None:
-        self._all, self._number = all_sums, number
-
-    def room(self, buckets: Buckets, width: int = 0) -> Ints | None:  # noqa: ARG002 - made at once
-        """See `CountSink`."""
-        plain = self._all.widest and self._all.bound < 2.0**62
-        return self._all.dense(self._number, buckets) if plain else None
-
-    def count(self, added: int) -> None:
-        """See `CountSink`."""
-        self._all.bound += added
-
-    def put(self, block: Block) -> None:
-        """See `CountSink`."""
-        if block.index.size:
-            self._all.put(self._number, block.buckets, block.index, block.counts, block.width)
 
 
 def _sum_of(parts: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
