@@ -6,7 +6,6 @@ Nothing is imported until a fixture is used.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,22 +17,18 @@ if TYPE_CHECKING:
     from latencykit.ctrlz.run import Calibration
 
 
+_OPTIONS: dict[str, dict[str, str]] = {
+    "--latency-strict": {"action": "store_true", "help": "Fail undecided latency assertions."},
+    "--latency-report": {"metavar": "DIR", "help": "Write charts (.png) and latencies (.json)."},
+    "--latency-off": {"action": "store_true", "help": "Call the code, but measure nothing."},
+}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the fixture `latency`."""
     group = parser.getgroup("latency", "latency assertions (latencykit)")
-    group.addoption(
-        "--latency-strict",
-        action="store_true",
-        help="Fail latency assertions that are undecided when their budget is spent.",
-    )
-    group.addoption(
-        "--latency-report",
-        metavar="DIR",
-        help="Write a chart (.png) and the latencies (.json) of each assertion into DIR.",
-    )
-    group.addoption(
-        "--latency-off", action="store_true", help="Call the code once or twice; measure nothing."
-    )
+    for name, settings in _OPTIONS.items():
+        group.addoption(name, **settings)
 
 
 @pytest.fixture
@@ -64,10 +59,9 @@ def latency(request: pytest.FixtureRequest) -> Latency:
             benchmark.pedantic(cache.get, [key], rounds=1000)
             latency.from_benchmark(benchmark, "p99 < 2ms")
     """
-    from latencykit.assertions import Latency
+    from latencykit.assertions import Latency, LatencyResult
 
-    config = request.config
-    results: list[LatencyResult] = []
+    option, results = request.config.getoption, list[LatencyResult]()
 
     def take(result: LatencyResult) -> None:
         results.append(result)
@@ -76,26 +70,19 @@ def latency(request: pytest.FixtureRequest) -> Latency:
         properties.append((f"latency{number}", f"{result.verdict}: {result}"))
         if result.calls:
             properties.append((f"latency{number}.{result.statistic}_ns", result.value))
-        folder = config.getoption("latency_report")
-        if folder is not None and result.calls:
-            path = config.invocation_params.dir / folder
-            path.mkdir(parents=True, exist_ok=True)
-            _write(path / (re.sub(r"[^\w.-]+", "-", request.node.nodeid) + number), result)
+        if result.calls and option("latency_report") is not None:
+            from latencykit.io.native_json import write_json
+            from latencykit.plot.files import save
+            from latencykit.plot.percentile_chart import percentiles
 
-    return Latency(
-        strict=config.getoption("latency_strict"),
-        off=config.getoption("latency_off"),
-        on_result=take,
-    )
+            name = re.sub(r"[^\w.-]+", "-", request.node.nodeid) + number
+            folder = request.config.invocation_params.dir / option("latency_report")
+            folder.mkdir(parents=True, exist_ok=True)
+            write_json(result.series, folder / f"{name}.json")
+            title = str(result).split("; ")[0]
+            save(percentiles, dict(result.series), folder / f"{name}.png", title=title)
 
-
-def _write(path: Path, result: LatencyResult) -> None:
-    from latencykit.io.native_json import write_json
-    from latencykit.plot.files import save
-    from latencykit.plot.percentile_chart import percentiles
-
-    write_json(result.series, Path(f"{path}.json"))
-    save(percentiles, dict(result.series), Path(f"{path}.png"), title=str(result).split("; ")[0])
+    return Latency(option("latency_strict"), option("latency_off"), take)
 
 
 @pytest.fixture

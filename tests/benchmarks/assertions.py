@@ -33,7 +33,8 @@ import time
 import warnings
 from collections import Counter
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -44,13 +45,12 @@ from latencykit.assertions import (
     RULES,
     Latency,
     LatencyResult,
-    LimitEvidence,
-    PairEvidence,
+    Measurement,
     UndecidedWarning,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from latencykit._typing import Floats
 
@@ -58,6 +58,7 @@ CALL = 200e3  # ns, the median of a call
 WORLDS = ("i.i.d.", "bimodal", "drift of 10 s", "GC", "loaded neighbour", "frequency steps")
 ALLOWED = {50: 0.1, 95: 0.2, 99: 0.2}
 SECONDS = {50: 3.0, 95: 10.0, 99: 10.0}
+VERDICTS = ("failed", "undecided", "passed")
 CHANGES = (0.0, 0.1, 0.2, 0.5)
 
 
@@ -104,7 +105,8 @@ class Machine:
 def compared(world: str, percentile: int, change: float, seed: int, allowed: float) -> str:
     """One test of new calls against old ones: the verdict."""
     rng = np.random.default_rng([WORLDS.index(world), percentile, round(100 * change), seed])
-    machine, evidence = Machine(world, rng), PairEvidence(percentile, allowed)
+    machine = Machine(world, rng)
+    evidence = Measurement(Latency(), percentile, allowed=allowed, names=("base", "new"))
     calls = int(RULES.block_ns / CALL)
     pairs = int(RULES.batch_ns / (2 * calls * CALL)) + 1
     spent = 2 * pairs * calls * CALL * 1.1e-9
@@ -113,7 +115,7 @@ def compared(world: str, percentile: int, change: float, seed: int, allowed: flo
         side = rng.permuted(np.tile([0, 1], (pairs, 1)), axis=1)
         slowest = np.where(side, 2 * (1 - percentile / 100), -1)[..., None]
         values = machine.calls(seconds, slowest, change)
-        verdict = evidence.add([*values[side == 0]], [*values[side == 1]])
+        verdict = evidence.add(np.stack([values[side == 0], values[side == 1]]))
         if verdict:
             return verdict
     return "undecided"
@@ -131,11 +133,12 @@ def limited(world: str, percentile: int, factor: float, seed: int) -> str:
     """One test against a limit of twice the percentile, with calls slower by a factor."""
     rng = np.random.default_rng([WORLDS.index(world), percentile, round(100 * factor), seed])
     machine = Machine(world, rng)
-    evidence = LimitEvidence(percentile, 2 * percentile_of(world, percentile) / factor)
-    calls, blocks = int(RULES.limit_block_ns / CALL), int(0.25e9 / RULES.limit_block_ns)
+    limit = 2 * percentile_of(world, percentile) / factor
+    evidence = Measurement(Latency(), percentile, limit)
+    calls, blocks = int(RULES.block_ns / CALL), int(0.25e9 / RULES.block_ns)
     for start in np.arange(0, 10, 0.25):
         seconds = start + np.arange(blocks * calls).reshape(blocks, calls) * CALL * 1e-9
-        verdict = evidence.add([*machine.calls(seconds, 0, 0)])
+        verdict = evidence.add(machine.calls(seconds, 0, 0)[None])
         if verdict:
             return verdict
     return "undecided"
@@ -184,6 +187,7 @@ def limits(runs: int) -> Iterator[str]:
 # ------------------------------------------------------------ this machine
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one packet per reply: two would wait 40 ms for a delayed ACK
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -267,14 +271,29 @@ def slower(function: Callable[[], object], often: float) -> Callable[[], object]
     return run
 
 
-def _machine(processes: int, budget: float) -> str:
+def _log(log: Path | None, test: dict[str, object], tests: list[dict[str, object]]) -> None:
+    """Keep a test, in a file as well: a table that takes hours may be stopped and resumed."""
+    tests.append(test | {"load": round(os.getloadavg()[0], 1)})
+    if log is not None:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(tests[-1]) + "\n")
+
+
+def _logged(log: Path | None, **keys: object) -> list[dict[str, object]]:
+    lines = log.read_text("utf-8").splitlines() if log is not None and log.exists() else ()
+    return [test for test in map(json.loads, lines) if keys.items() <= test.items()]
+
+
+def _machine(tests: Sequence[Mapping[str, Any]], processes: int, budget: float) -> str:
+    loads = sorted(test["load"] for test in tests) or [0.0]
     return (
         f"{processes} busy processes beside them on {os.cpu_count()} processors, load average "
-        f"{os.getloadavg()[2]:.0f}, budget {budget:g} s"
+        f"{loads[len(loads) // 20]:.0f} to {loads[-1 - len(loads) // 20]:.0f} in nine of ten tests, "
+        f"budget {budget:g} s"
     )
 
 
-def real(runs: int, budget: float, until: float, processes: int) -> Iterator[str]:
+def real(runs: int, budget: float, until: float, processes: int, log: Path | None) -> Iterator[str]:
     """A table of failures on this machine; cells count the tests for which there was time."""
     latency = Latency()
 
@@ -289,23 +308,31 @@ def real(runs: int, budget: float, until: float, processes: int) -> Iterator[str
 
     plans = {
         "nothing changed, +20 % p95": (0.0, "+20% p95"),
-        "a sleep of 30 % in 5 % of calls, +10 % p97": (0.05, "+10% p97"),
+        "a sleep of 30 % in 5 % of calls, +5 % p97": (0.05, "+5% p97"),
     }
+    tests = _logged(log, table="real", busy=processes, budget=budget)
+    counts = Counter((test["name"], test["plan"], test["verdict"]) for test in tests)
     with functions() as known, busy(processes):
-        counts = {(name, plan): Counter[str]() for name in known for plan in plans}
-        for _ in range(runs):
-            for name, plan in counts:
-                if time.time() < until:
-                    counts[name, plan][tested(known[name], *plans[plan])] += 1
-    yield f"\n#### Functions, against themselves and slower ones; {_machine(processes, budget)}\n"
+        names = [*known]
+        for (number, name), plan in itertools.product(itertools.product(range(runs), names), plans):
+            verdicts = [counts[name, plan, verdict] for verdict in VERDICTS]
+            if sum(verdicts) > number or time.time() > until:
+                continue
+            verdict = tested(known[name], *plans[plan])
+            counts[name, plan, verdict] += 1
+            test = {"table": "real", "busy": processes, "budget": budget, "name": name}
+            _log(log, test | {"plan": plan, "verdict": verdict}, tests)
+    yield f"\n#### Functions, against themselves and slower ones; {_machine(tests, processes, budget)}\n"
     yield f"| function: failed (undecided) | {' | '.join(plans)} |"
     yield "|---|--:|--:|"
-    for name in [*known, "all"]:
+    for name in [*names, "all"]:
         cells = []
         for plan in plans:
-            parts = [counts[one, plan] for one in known if name in (one, "all")]
-            found = sum(parts, Counter[str]())
-            cells.append(f"{found['failed']} of {found.total()} ({found['undecided']})")
+            failed, undecided, passed = (
+                sum(counts[one, plan, verdict] for one in names if name in (one, "all"))
+                for verdict in VERDICTS
+            )
+            cells.append(f"{failed} of {failed + undecided + passed:,} ({undecided})")
         yield f"| {name} | {' | '.join(cells)} |"
 
 
@@ -375,44 +402,50 @@ def flaky(latency: Latency, budget: float) -> dict[str, Callable[[], object]]:
     }  # fmt: skip
 
 
-def rebuilt(runs: int, budget: float, until: float, processes: int) -> Iterator[str]:
+def rebuilt(
+    runs: int, budget: float, until: float, processes: int, log: Path | None
+) -> Iterator[str]:
     """A table of the eleven assertions with busy processes beside them."""
+    tests = _logged(log, table="rebuilt", busy=processes, budget=budget)
+    counts = Counter((test["name"], test["verdict"]) for test in tests)
     names = [*flaky(Latency(), budget)]
-    counts = {name: Counter[str]() for name in names}
     with busy(processes), warnings.catch_warnings():
         warnings.simplefilter("ignore", UndecidedWarning)
-        for _ in range(runs):
+        for number, name in itertools.product(range(runs), names):
+            if sum(counts[name, verdict] for verdict in VERDICTS) > number or time.time() > until:
+                continue
             results: list[LatencyResult] = []
-            for name, assertion in flaky(Latency(on_result=results.append), budget).items():
-                if time.time() < until:
-                    with contextlib.suppress(AssertionError):
-                        assertion()
-                    counts[name][results[-1].verdict] += 1
-    yield f"\n#### Flaky assertions, rebuilt; {_machine(processes, budget)}\n"
+            with contextlib.suppress(AssertionError):
+                flaky(Latency(on_result=results.append), budget)[name]()
+            counts[name, results[-1].verdict] += 1
+            test = {"table": "rebuilt", "busy": processes, "budget": budget, "name": name}
+            _log(log, test | {"verdict": results[-1].verdict}, tests)
+    yield f"\n#### Flaky assertions, rebuilt; {_machine(tests, processes, budget)}\n"
     yield "| what failed on loaded runners | tests | failed | undecided |"
     yield "|---|--:|--:|--:|"
-    for name, found in counts.items():
-        yield f"| {name} | {found.total()} | {found['failed']} | {found['undecided']} |"
+    for name in names:
+        failed, undecided, passed = (counts[name, verdict] for verdict in VERDICTS)
+        yield f"| {name} | {failed + undecided + passed} | {failed} | {undecided} |"
 
 
 @click.command()
 @click.option("--only", default="simulated,limits,rebuilt,real", help="Tables, with commas.")
 @click.option("--runs", default=0, help="Tests per cell; by default 600, 100, 200 and 300.")
-@click.option("--budget", default=5.0, help="Seconds of a real test.")
+@click.option("--budget", default=10.0, help="Seconds of a real test.")
 @click.option("--minutes", default=600.0, help="Of each table of real tests.")
 @click.option("--busy", "busy_", default=2, help="Busy processes beside real tests; 0 for none.")
+@click.option("--log", type=click.Path(path_type=Path), help="Keep real tests here, and resume.")
 @click.option("--quick", is_flag=True, help="Few tests: too few to quote.")
-def main(only: str, runs: int, budget: float, minutes: float, busy_: int, quick: bool) -> None:
+def main(
+    only: str, runs: int, budget: float, minutes: float, busy_: int, log: Path | None, quick: bool
+) -> None:
     """Print the tables."""
+    until = time.time() + 60 * minutes
     parts = {
         "simulated": lambda: simulated(*((20, 10) if quick else (runs or 600, runs or 100))),
         "limits": lambda: limits(10 if quick else runs or 100),
-        "rebuilt": lambda: rebuilt(
-            1 if quick else runs or 200, budget, time.time() + 60 * minutes, busy_
-        ),
-        "real": lambda: real(
-            1 if quick else runs or 300, budget, time.time() + 60 * minutes, busy_
-        ),
+        "rebuilt": lambda: rebuilt(1 if quick else runs or 200, budget, until, busy_, log),
+        "real": lambda: real(1 if quick else runs or 300, budget, until, busy_, log),
     }
     for name in only.split(","):
         for line in parts[name]():
