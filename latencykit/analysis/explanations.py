@@ -205,7 +205,8 @@ def _predictions(
     last = np.maximum((s.throughout + s.blur) / max(s.count, rules.min_count), s.last)
     cut_off = np.where(s.ended, np.log10(np.clip(last, TINY, 1.0)), -np.inf)
     low, high = rules.recorded_part
-    all_partly = -poisson_decades(s.partly, np.clip(s.partly, low * s.due, high * s.due))
+    partly = np.clip(s.partly, low * s.due, high * s.due)
+    all_partly = -poisson_decades(np.clip(partly, s.partly, s.partly + s.hidden), partly)
     uneven = np.where(s.even, 0.0, -rules.even_decades)
     evenly = np.where(s.even, -rules.even_decades, 0.0)
     soon = np.log10((np.maximum(s.sent, s.throughout) + 1) / np.maximum(s.due, 1))

@@ -151,6 +151,7 @@ class StallRecord:
     sends_known: bool = True
     stated: tuple[float, ...] = ()  # decades, by explanation, of what a stated rate leaves missing
     alike: float = 0.0  # decades by which as many, as alike as connections that wait, are unusual
+    hidden: float = 0.0  # requests that may have been slow for a part, too: wide buckets hide it
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -677,7 +678,8 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
         length * one, due * one, sent * one, (due - sent) * one, throughout * one,
         part / stalls * one, (tail + alike) * one, float(histogram.percentile(50)) / 1e9, rate,
         facts.count, even=np.asarray(even), noise=one, slack=rules.lack_error * due * one,
-        timed=False, alike=alike, sends_known=bool(stated and facts.duration),
+        timed=False, alike=alike, hidden=top.hidden / stalls,
+        sends_known=bool(stated and facts.duration),
         stated=_stated_decades(facts, stated, stalls * max(due - throughout, 0.0)),
     )  # fmt: skip
 
@@ -718,6 +720,7 @@ class Slowest:
     part: float
     decades: float  # by which they do not belong to the tail of all others
     spread: float = 0.0  # between them, as a part of the maximum; nan where a bucket hides it
+    hidden: float = 0.0  # others that may have taken a good part of it: their buckets are wide
 
 
 def slowest_of(histogram: Histogram) -> Slowest:
@@ -737,18 +740,20 @@ def slowest_of(histogram: Histogram) -> Slowest:
         rest = mean * counts.sum() - float(((low + high) / 2 * counts)[~wide].sum())
         rest -= float((low * counts)[wide].sum())
         more = rest / top if rest == rest else 0.0
-        number += float(np.clip(round(more), 0.0 if number else 1.0, at_most))
+        more = float(np.clip(round(more), 0.0 if number else 1.0, at_most))
+        number, at_most = number + more, at_most - more
     body = ~near & ~wide & ~part
     if not body.any() or not number:
-        return Slowest(number, float(counts[part].sum()), 0.0)
+        return Slowest(number, float(counts[part].sum()), 0.0, hidden=at_most)
     # The least that they can be, if it is not known where in a bucket they are.
     least = max(float(low[near][0]) if near.any() else 0.0, NEAR.near_share * top)
     between = max(float(counts.sum()) + late - float(counts[body].sum()) - round(number), 0.0)
     values, points = np.append(high[body], least), np.append(counts[body], between)
     beyond = tail_decades(least, max(round(number), 1), values, points)
     spread = 1 - least / top if near.any() else 0.0
-    hidden = near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top
-    return Slowest(number, float(counts[part].sum()), beyond, math.nan if hidden else spread)
+    if near.any() and high[near][0] - low[near][0] > NEAR.max_hidden * top:
+        spread = math.nan
+    return Slowest(number, float(counts[part].sum()), beyond, spread, at_most)
 
 
 def top_decades(histogram: Histogram, number: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from latencykit._records import record
 from latencykit._text import brief_list, esc, format_items, option, printable
 from latencykit.analysis.explanations import COMPLETE, EXPLANATIONS, OMISSION
+from latencykit.analysis.omission import VERDICT
 from latencykit.core.consistency import contradiction
 from latencykit.core.histogram import Histogram
 from latencykit.core.repr_html import verdict_html
@@ -223,7 +224,8 @@ def _due_text(result: Diagnosis) -> str:
         return ""
     exact = _is_samples(result)
     there = float(left.waited.sum())
-    all_due = result.verdict == "clean" and len(result.detected_stalls) > 0
+    seen = len(result.detected_stalls) > 0 or left.hidden > 0
+    all_due = result.verdict == "clean" and seen
     due = float(left.due.sum()) if all_due else there + float(left.omitted.sum())
     text = f"at {_speed(left.rate)}/s, {'' if exact else 'about '}{_rounded(due, exact)} requests"
     text += " were due in that time"
@@ -303,6 +305,8 @@ def _how_sure(result: Diagnosis) -> str:
         return ""
     names = OMISSION if result.verdict == "omits" else COMPLETE
     probability = sum(explained.probability[name] for name in names)
+    if result.corrected_by and probability < VERDICT.likely:
+        return ""  # the tool's own statement decides, not what its counts look like
     rest = [
         f"{EXPLANATIONS[name]} ({_percent(p)})"
         for name, p in result.explanations
@@ -332,6 +336,7 @@ def _why_unknown(result: Diagnosis) -> str:
         return ""
     if not result.extent_known:
         return "how many requests there were, or how long the longest took, is not reported"
+    unknown = "whether the load generator waits for replies is not known"
     if explained is not None:
         omission = explained.omission
         pairs = [("omission", omission)] + [
@@ -340,6 +345,8 @@ def _why_unknown(result: Diagnosis) -> str:
         shown = sorted(
             (pair for pair in pairs if pair[1] >= TEXT.min_possible), key=lambda pair: -pair[1]
         )
+        if shown and shown[0][1] >= VERDICT.likely:  # what the stall left fits, but not how it sent
+            return unknown
         return "possible: " + ", ".join(
             f"{name} {_percent(p)}" for name, p in shown[: TEXT.alternatives + 1]
         )
@@ -351,10 +358,7 @@ def _why_unknown(result: Diagnosis) -> str:
         )
     if isinstance(result.raw, Summary):
         return "these statistics do not show how many requests were slow"
-    return (
-        f"the slowest request took {_seconds_text(result.longest)}; whether the load generator "
-        "waits for replies is not known"
-    )
+    return f"the slowest request took {_seconds_text(result.longest)}; {unknown}"
 
 
 _DECIDING = (

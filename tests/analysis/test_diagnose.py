@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import latencykit as lk
+from latencykit.analysis.explanations import EXPLANATIONS
 from latencykit.analysis.stall_records import above_half, percentile_lower_bound, tail_decades
 from latencykit.cli import cli
 from latencykit.core.run import Run
@@ -19,6 +21,7 @@ from latencykit.errors import InvalidArgumentError
 from latencykit.io.hlog import write_hlog
 from latencykit.simulate.generators import catch_up_loop, closed_loop, fixed, open_loop, paced_loop
 from latencykit.simulate.server import Server, Stall, exponential, lognormal
+from latencykit.views.diagnosis import sentences_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -464,3 +467,33 @@ def test_nothing_is_missing_where_others_were_sent_on(rate):
     assert (found.verdict, found.sure) == ("clean", True)
     assert "others were sent on meanwhile" in found.sentences[0]
     assert "within what chance allows" in found.sentences[1]
+
+
+VEGETA = """Requests      [total, rate, throughput]         {count}, {rate:.2f}, {rate:.2f}
+Duration      [total, attack, wait]             20s, 19.99s, 2.9ms
+Latencies     [min, mean, 50, 90, 95, 99, max]  {}
+Success       [ratio]                           100.00%
+Status Codes  [code:count]                      200:{count}
+"""
+
+
+@pytest.mark.parametrize("rate", [100, 400])
+@pytest.mark.parametrize("stall", [4, 6, 8])
+def test_a_few_percentiles_show_that_an_open_loop_recorded_its_stall(tmp_path, stall, rate):
+    server = Server(exponential("1ms"), servers=8, stalls=[Stall(7, stall)])
+    took = open_loop(server, fixed(rate, 20), duration=20).histogram()
+    values = [took.min, took.mean, *took.percentile([50, 90, 95, 99]), took.max]
+    numbers = ", ".join(f"{value / 1e6:.6g}ms" for value in values)
+    path = tmp_path / "report.txt"
+    path.write_text(VEGETA.format(numbers, count=took.count, rate=float(rate)))
+    found = lk.diagnose(lk.read(path))
+    assert found.verdict == "clean", found
+    assert "all of them are recorded" in str(found)
+
+
+def test_what_a_tool_states_needs_no_probability():
+    found = lk.diagnose(measured("open").to_log("1s").with_run(corrected="tool"))
+    assert found.verdict == "clean"
+    unlikely = replace(found.explained, probability=dict.fromkeys(EXPLANATIONS, 0.125))
+    assert "sure (" in "; ".join(sentences_of(found))
+    assert "sure (" not in "; ".join(sentences_of(replace(found, explained=unlikely)))
