@@ -9,16 +9,20 @@ import platform
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from dataclasses import field, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self, cast
 
+import latencykit
 from latencykit._files import temporary_folder
 from latencykit._records import record
 from latencykit._text import printable, without_login
@@ -26,7 +30,6 @@ from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.ctrlz.client import PORTS, loopback
-from latencykit.ctrlz.entries import tool_version
 from latencykit.ctrlz.freeze import Freezer, stat_of
 from latencykit.ctrlz.guard import Guarded
 from latencykit.ctrlz.server import BACKLOG
@@ -836,6 +839,30 @@ def _tool_and_version(data: Data, argv: Sequence[str]) -> tuple[str | None, str 
     """Return a tool's name and version, from its report or from the tool itself."""
     tool = data.run.tool or (None if argv[0] in ("sh", "env") else Path(argv[0]).name)
     return tool, data.run.version or (tool_version(tool) if tool else None)
+
+
+@cache
+def tool_version(tool: str) -> str | None:
+    """Return the version that a tool of ``notebooks/league`` reports; None where it is unknown."""
+    if tool == "latencykit":
+        return latencykit.__version__
+    package = Path(latencykit.__file__).resolve().parent
+    folders = package / "_lessons" / "league", package.parent / "notebooks" / "league"
+    entries = {path.stem: path for folder in folders for path in folder.glob("*.toml")}
+    if tool not in entries:  # looked up so, since a report may name any file
+        return None
+    command = shlex.split(tomllib.loads(entries[tool].read_text("utf-8")).get("version", ""))
+    if not command or shutil.which(command[0]) is None:
+        return None
+    try:
+        answer = subprocess.run(  # noqa: S603 - of an entry
+            command, capture_output=True, text=True, check=False, timeout=30, errors="replace",
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    number = re.search(r"(?<![\w.])v?(\d+\.\d+(?:\.\d+)?)", answer.stdout + answer.stderr)
+    return number[1] if number else None
 
 
 def _load_of(plan: Plan, sent: int | None) -> dict[str, object]:

@@ -7,16 +7,35 @@ stall that users would have felt, and the flags that make the report honest.
     python notebooks/league/league.py wrk hey --repeat 3 --json league.json
     python notebooks/league/league.py --from league.json --format markdown
 
-An entry is a TOML file beside this one; `latencykit.ctrlz.entries` documents the keys.
+An entry is a TOML file beside this one, named after its load generator:
+
+    tool = "wrk"                       # its name, and the program's
+    install = "apt install wrk"
+    version = "wrk -v"                 # a command whose output contains the version
+
+    [[modes]]
+    name = "full speed"                # the effect of the flags, in words
+    command = "wrk -t1 -c {connections} -d {duration}s --latency {url}"
+    advice = "`--timeout` longer than any stall"
+
+Optional: ``protocol`` (``http``); and per file or mode ``needs``, the programs that must be
+installed, where the tool's own is not the only one; ``server`` and ``url``, the command that starts
+a server on ``{port}`` and its address, where the test's own server (HTTP, RESP) will not do;
+``duration``, the least length of a run in seconds; ``unit`` and ``series`` of the output, where it
+does not state them. Commands contain the places of `ctrlz`, and ``{python}``, ``{league}`` (this
+folder) and ``{many}`` (requests for most of a run at full speed).
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -24,20 +43,142 @@ from latencykit._files import check_folder
 from latencykit._text import did_you_mean
 from latencykit.cli.options import OUTPUT_FILE, format_option, freeze_options, note
 from latencykit.cli.output import atomic, print_result, print_text
-from latencykit.ctrlz.entries import load_entries, tool_version
-from latencykit.ctrlz.run import ctrlz
+from latencykit.ctrlz.run import ctrlz, tool_version
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from latencykit.units import format_duration, format_range, parse_duration
 from latencykit.views.tables import Table, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from latencykit.ctrlz.entries import Entry
+    from collections.abc import Callable, Mapping, Sequence
 
     Record = dict[str, Any]
     """Results of one run, or of one mode, as they are written to JSON."""
+
+
+_FOLDER = Path(__file__).resolve().parent
+_KEYS = {"tool", "install", "version", "needs", "protocol", "server", "url", "duration", "modes"}
+_KEYS |= {"unit", "series"}
+_MODE_KEYS = {"name", "command", "advice", "server", "url", "duration", "unit", "series", "needs"}
+
+
+class Entry(NamedTuple):
+    """A load generator in one of its modes.
+
+    Attributes
+    ----------
+    tool : str
+        Its name.
+    mode : str
+        The effect of the flags, in words.
+    command : tuple of str
+        With places to fill, as `ctrlz` takes it.
+    advice : str
+        The flags that make its report honest.
+    install : str
+        How to install it.
+    version_command : str
+        A command whose output contains its version.
+    needs : tuple of str
+        Programs that have to be installed.
+    protocol : str
+    server, url : str or None
+        Command that starts a server on ``{port}``, and its address; None for the test's own server.
+    least : float
+        Seconds that a run must last at least.
+    unit, series : str or None
+        Of its output.
+    text : str
+        The command as the file has it.
+    """
+
+    tool: str
+    mode: str
+    command: tuple[str, ...]
+    advice: str
+    install: str = ""
+    version_command: str = ""
+    needs: tuple[str, ...] = ()
+    protocol: str = "http"
+    server: str | None = None
+    url: str | None = None
+    least: float = 0.0
+    unit: str | None = None
+    series: str | None = None
+    text: str = ""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Programs that it needs and that are not installed."""
+        return tuple(name for name in self.needs if shutil.which(name) is None)
+
+
+def load_entries(names: Sequence[str] = ()) -> tuple[Entry, ...]:
+    """Return the entries of some tools, or of all.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of tools, or paths of ``.toml`` files.
+    """
+    own = [Path(name) for name in names if name.endswith(".toml")]
+    tools = [name for name in names if not name.endswith(".toml")]
+    known = [entry for path in sorted(_FOLDER.glob("*.toml")) for entry in _entries_of(path)]
+    for name in tools:
+        if all(entry.tool != name for entry in known):
+            hint = did_you_mean(name, sorted({entry.tool for entry in known}))
+            raise InvalidArgumentError(f"the league has no entry for {name!r}{hint}")
+    chosen = [entry for entry in known if entry.tool in tools or not names]
+    return (*chosen, *(entry for path in own for entry in _entries_of(path)))
+
+
+def _entries_of(path: Path) -> list[Entry]:
+    """Return the entries of a file, one per mode."""
+    expected = "an entry of the league: tool, install, version, and [[modes]]"
+    try:
+        record = tomllib.loads(path.read_text(encoding="utf-8"))
+        _check(path, record, _KEYS, {"tool", "install", "modes"})
+        if isinstance(record["modes"], list):
+            for mode in record["modes"]:
+                _check(path, mode, _MODE_KEYS, {"name", "command", "advice"})
+        places = {"{python}": sys.executable, "{league}": str(path.resolve().parent)}
+        return [
+            Entry(
+                record["tool"], mode["name"], _words(mode["command"], places), mode["advice"],
+                record["install"], record.get("version", ""),
+                tuple(both.get("needs", [record["tool"]])), record.get("protocol", "http"),
+                _filled(both.get("server"), places), both.get("url"),
+                float(both.get("duration", 0.0)), both.get("unit"), both.get("series"),
+                mode["command"],
+            )
+            for mode in record["modes"]
+            for both in [record | mode]
+        ]  # fmt: skip
+    except OSError as error:
+        raise InvalidArgumentError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CorruptInputError(str(path), None, str(error), expected) from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CorruptInputError(str(path), None, f"a wrong value ({error})", expected) from None
+
+
+def _check(path: Path, record: Mapping[str, object], known: set[str], needed: set[str]) -> None:
+    for key in sorted(set(record) - known):
+        raise CorruptInputError(str(path), None, f"the key {key!r}", f"one of {sorted(known)}")
+    for key in sorted(needed - set(record)):
+        raise CorruptInputError(str(path), None, f"no key {key!r}", "it")
+
+
+def _filled(text: str | None, places: Mapping[str, str]) -> str | None:
+    for place, value in places.items() if text is not None else ():
+        text = text and text.replace(place, shlex.quote(value))
+    return text
+
+
+def _words(command: str, places: Mapping[str, str]) -> tuple[str, ...]:
+    words = shlex.split(command)
+    for place, value in places.items():
+        words = [word.replace(place, value) for word in words]
+    return tuple(words)
 
 
 def run_league(
@@ -139,6 +280,7 @@ def merge_results(old: Record | None, new: Record) -> Record:
     order = sorted(rows, key=lambda name: (name[0] != "latencykit", name[0]))
     return {**new, "results": [rows[name] for name in order]}
 
+
 _ADVICE = "what to use instead"
 _NOT_RUN = "not run"
 """An error that begins so says why a mode was not tested; it takes the place of the advice."""
@@ -198,6 +340,7 @@ def league_row(result: Record) -> dict[str, str]:
 def _spread(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     return format_range(min(known), max(known), format_duration) if known else ""
+
 
 class _ToolsOrFile(click.Command):
     """A command whose ``--json`` takes a file, or nothing: then it prints JSON."""

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.ctrlz.entries import load_entries
 from latencykit.ctrlz.run import ctrlz, fill, parse_part, read_output, written_files
 from latencykit.ctrlz.targets import OwnTarget, probe
 from latencykit.ctrlz.verdict import CalibrationRow
@@ -335,7 +334,7 @@ LONG = {"stall": "2.5s", "duration": "7s", "rate": 200, "connections": 4}
 
 
 def _real(tool: str, mode: str, *verdicts: str):
-    entry = next(one for one in load_entries() if (one.tool, one.mode) == (tool, mode))
+    entry = next(one for one in league.load_entries() if (one.tool, one.mode) == (tool, mode))
     reason = f"{', '.join(entry.missing)} is not installed"
     marks = [pytest.mark.skip(reason=reason)] if entry.missing else []
     return pytest.param(entry, verdicts, marks=marks, id=f"{tool} {mode}")

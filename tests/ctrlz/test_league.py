@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from latencykit.ctrlz.entries import folder, load_entries, tool_version
-from latencykit.ctrlz.run import PLACES
+from latencykit.ctrlz.run import PLACES, tool_version
 from latencykit.errors import CorruptInputError, InvalidArgumentError, LatencyKitError
 from tests.ctrlz.conftest import league
 from tests.ctrlz.test_commands import result
 
-merge_results, run_league, league_row = league.merge_results, league.run_league, league.league_row
+load_entries, merge_results = league.load_entries, league.merge_results
+run_league, league_row = league.run_league, league.league_row
 ROOT = Path(__file__).parents[2]
 ENTRY = """
 tool = "mine"
@@ -80,7 +80,9 @@ def test_every_entry_of_the_league_is_complete() -> None:
         assert one.install
         assert (one.server is None) == (one.url is None), one
         for word in words:
-            for path in re.findall(re.escape(str(folder())) + r"[\w./-]+", word):
+            for path in re.findall(
+                re.escape(str(Path(league.__file__).parent)) + r"[\w./-]+", word
+            ):
                 assert Path(path).is_file(), path
 
 
