@@ -60,6 +60,12 @@ if TYPE_CHECKING:
 
 Verdict = Literal["same", "better", "worse", "mixed", "inconclusive"]
 
+TAIL = "p99/p50"
+"""The statistic of several runs that neither their level nor one of their stalls decides."""
+UNITLESS: dict[str, Callable[[float], str]] = {
+    "slow share": lambda value: f"{100 * value:.3g} %", TAIL: "× {:.3g}".format,
+}  # fmt: skip
+
 
 @record()
 class Change:
@@ -110,13 +116,26 @@ class Change:
     @property
     def percentile(self) -> float | None:
         """The percentile (0..100), if the statistic is one."""
-        return float(self.statistic[1:]) if self.statistic[:1] == "p" else None
+        is_one = self.statistic[:1] == "p" and self.statistic != TAIL
+        return float(self.statistic[1:]) if is_one else None
 
     @property
     def resolved(self) -> bool:
         """True if both sides are known within a tenth."""
         ends = ((self.base_low, self.base_high), (self.new_low, self.new_high))
         return all(math.isnan(low) or bool(is_resolved(low, high)) for low, high in ends)
+
+    def sides(self, show: Callable[[float], str]) -> list[str]:
+        """Return the base and the new value: a range where the source does not resolve it."""
+        if self.statistic in UNITLESS:
+            return [UNITLESS[self.statistic](value) for value in (self.base, self.new)]
+        ends = ((self.base, self.base_low, self.base_high), (self.new, self.new_low, self.new_high))
+        return [
+            show(value)
+            if math.isnan(low) or is_resolved(low, high)
+            else format_range(low, high, show)
+            for value, low, high in ends
+        ]
 
     def judged(self, p_value: float, confidence: float, note: str = "") -> Change:
         """Return the change with its adjusted p-value; significant if its interval excludes 0."""
@@ -215,13 +234,6 @@ class Comparison(Value):
         ]
 
     def _repr_html_(self) -> str:
-        def side(value: float, low: float, high: float, statistic: str) -> str:
-            if statistic == "slow share":
-                return f"{100 * value:.3g} %"
-            if math.isnan(low) or is_resolved(low, high):
-                return format_value(value, self.unit)
-            return format_range(low, high, lambda end: format_value(end, self.unit))
-
         rows = []
         for row in self.changes:
             low = format_change(row.low) if row.low > -1 else "unknown"
@@ -229,8 +241,7 @@ class Comparison(Value):
             rows.append(
                 (
                     "max" if row.percentile == 100 else row.statistic,
-                    side(row.base, row.base_low, row.base_high, row.statistic),
-                    side(row.new, row.new_low, row.new_high, row.statistic),
+                    *row.sides(lambda value: format_value(value, self.unit)),
                     format_change(row.change),
                     "" if low == high == "unknown" else f"{low} to {high}",
                     significance(row),
@@ -428,6 +439,13 @@ def compare(
                 for side in sides
             ]
             runs: Any = inputs
+            if percentiles is None and {"p50", "p99"} <= set(names):
+                ends = names.index("p50"), names.index("p99")
+                tails = _tails(runs, [[row[k] for k in ends] for side in tables for row in side])
+                if tails.all():
+                    names.append(TAIL)
+                    for row, tail in zip(itertools.chain(*tables), tails.tolist(), strict=True):
+                        row.append(tail)
             stamps = [
                 [data.run.start if (epoch := getattr(data, "epoch", None)) is None else epoch / 1e9
                  for data in side]
@@ -545,6 +563,21 @@ def nothing_in_common(base: Sequence[Data], new: Sequence[Data]) -> str | None:
     if known[0] & known[1]:
         return None
     return f"nothing can be compared: {' and '.join(words)}; read outputs that keep the samples"
+
+
+def _tails(runs: tuple[list[Any], list[Any]], whole: Sequence[Sequence[float]]) -> Floats:
+    """p99/p50 of the typical part of each run; of whole runs where one has no times."""
+    listed = [*runs[0], *runs[1]]
+    if not any(isinstance(data, Summary) for data in listed):
+        known = [evidence_of(data) for data in listed]
+        tables = [one.jackknife for one in known if one.jackknife is not None]
+        parts = min(RUNS.parts, *(one.bins for one in tables),
+                    *(one.whole.count // RUNS.least_part for one in known))  # fmt: skip
+        if len(tables) == len(known) and parts >= RUNS.least_parts:
+            ends = (one.of_blocks((50.0, 99.0), parts) for one in tables)
+            return np.array([float(np.median(each[:, 1] / each[:, 0])) for each in ends])
+    middle, top = np.array(whole, np.float64).T
+    return np.asarray(np.where(middle > 0, top / np.where(middle > 0, middle, 1.0), 0.0))
 
 
 def _of_summaries(
@@ -1122,6 +1155,10 @@ class RunsRule:
     least: int = 2  # per side: one run does not show how runs differ
     least_spread: float = 1e-3  # relative: numbers of three digits
     advised: int = 4  # per side: a doubling of p99 is found in nine of ten cases
+    parts: int = 30  # of a run, for its typical tail: a few stalls touch fewer than half of them
+    least_parts: int = 12
+    least_part: int = 100  # requests of a part: one of them lies above p99
+    most_of_middle: float = 0.5  # of the tail's change, in p50 the other way
 
 
 RUNS = RunsRule()
@@ -1192,6 +1229,9 @@ def compare_runs(
             f"run looks like a change: changes below {format_share(math.expm1(max(reach)))} are "
             "not judged; alternate the sides"
         )
+    moved = {row.statistic: math.log1p(row.change) for row in rows}
+    if TAIL in moved and -moved["p50"] / (moved[TAIL] or 1.0) > RUNS.most_of_middle:
+        p_values[list(statistics).index(TAIL)] = 1.0  # the middle has moved, not the tail
     changes = [row.judged(float(p), confidence) for row, p in zip(rows, p_values, strict=True)]
     result = verdict(changes, margin) if enough else "inconclusive"
     return Comparison(tuple(changes), "runs", result, tuple(reasons))

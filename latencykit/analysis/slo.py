@@ -60,6 +60,7 @@ class SureRule:
 
     min_met_s: float = 119.0  # of 60 s, runs that drift for 10 s are met and wrong in 31 %
     min_stretches: float = 30.0  # time bins over the correlation: fewer take
+    min_stalls: int = 5  # in a shorter run than certain_s that has any: fewer may get longer
     certain_s: float = 299.0  # as long a run
     min_above: int = 10  # requests above a percentile that is met: fewer are its largest values
     # In a run of few independent stretches, a further part is met as far as that (drift of 10 s).
@@ -516,7 +517,12 @@ def _is_sure(
     if few and row.limit > 0 and float(parts.mean()) + further > math.log(row.limit):
         differ = "the parts of the run differ: a longer run may exceed the limit"
         return False, f"{differ}; {_longer(jackknife)}"
-    return (True, "") if _is_long(jackknife) else (False, _breaks(row, evidence, percentile))
+    # A short run with few stalls has not seen how long these get, or how often they come.
+    (tail,) = evidence.events([evidence.whole.sample_limit(confidence=confidence)])
+    enough = jackknife.seconds >= SURE.certain_s or not 0 < tail.stalls < SURE.min_stalls
+    if enough and _is_long(jackknife):
+        return True, ""
+    return False, _breaks(row, evidence, percentile)
 
 
 def _beyond(share: float) -> str:

@@ -8,18 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
 
 from latencykit._text import brief_list, esc, printable, prose
-from latencykit.analysis.compare import significance
+from latencykit.analysis.compare import UNITLESS, significance
 from latencykit.core.histogram import STANDARD_PERCENTILES
-from latencykit.core.quantiles import is_resolved
 from latencykit.errors import LatencyKitError
-from latencykit.units import format_change, format_range, format_share, format_value
+from latencykit.units import format_change, format_share, format_value
 from latencykit.views.markup import as_sentence, badge, bullets, section, table
 from latencykit.views.records import record_from
 from latencykit.views.tables import Table
-from latencykit.views.values import bare_value, number, percent, value_text
+from latencykit.views.values import bare_value, number, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from latencykit.analysis.compare import Change, Comparison
     from latencykit.views.page_series import PageSeries
@@ -150,7 +149,7 @@ def comparisons_text(
         table = Table(style)
         for name, comparison in comparisons.items():
             for row in comparison.changes:
-                unit = None if row.statistic == "slow share" else out_unit
+                unit = out_unit if row.statistic not in UNITLESS else None
                 low = row.low if row.low > -1 else None
                 table.add(
                     {
@@ -182,7 +181,7 @@ def comparisons_text(
         for row in changes:
             known = row.tolerates > 0 and math.isfinite(row.tolerates) and not row.note
             tolerates = {"tolerates": format_share(row.tolerates) if known else ""}
-            base, new = side_texts(row, partial(show, unit=comparison.unit))
+            base, new = row.sides(partial(show, unit=comparison.unit))
             table.add(
                 {
                     "statistic": "max" if row.percentile == 100 else row.statistic,
@@ -224,7 +223,7 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     show = partial(value_text, unit=comparison.unit, out_unit=out_unit)
     parts = []
     for row in named[: len(_NAMED)]:
-        base, new = side_texts(row, show)
+        base, new = row.sides(show)
         change = f" ({format_change(row.change)})" if math.isfinite(row.change) else ""
         parts.append(f"{row.statistic} {base} → {new}{change}")
     runs = "one run per side"
@@ -261,17 +260,6 @@ _NAMED = (50.0, 99.0, 99.9)
 """Percentiles that a headline names, where they changed."""
 
 
-def side_texts(row: Change, show: Callable[[float], str]) -> list[str]:
-    """Return the base and the new value: a range where the source does not resolve it."""
-    if row.statistic == "slow share":
-        return [percent(row.base), percent(row.new)]
-    sides = ((row.base, row.base_low, row.base_high), (row.new, row.new_low, row.new_high))
-    return [
-        show(value) if math.isnan(low) or is_resolved(low, high) else format_range(low, high, show)
-        for value, low, high in sides
-    ]
-
-
 _UNFOLDED = 2
 """Comparisons whose tables are open; of more, the verdicts are seen first."""
 
@@ -300,7 +288,7 @@ def _against(
     rows = [
         [
             esc("max" if row.percentile == 100 else row.statistic),
-            *map(esc, side_texts(row, lambda value: format_value(value, comparison.unit))),
+            *map(esc, row.sides(lambda value: format_value(value, comparison.unit))),
             format_change(row.change),
             _interval(row),
             significance(row),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import scipy
 
+import latencykit as lk
 from latencykit.analysis.compare import (
+    TAIL,
     Change,
     compare_runs,
     differences,
@@ -43,6 +45,36 @@ def runs(
     if stall:
         table[rng.integers(number), 2:] *= 30
     return table
+
+
+def drifting(rng: np.random.Generator, level: float = 1.0, tail: float = 1.0) -> lk.Samples:
+    """A minute at a level of its own, with a stall of 2 s, and the part above p95 longer."""
+    start = np.sort(rng.integers(0, 60_000_000_000, 6000))
+    took = np.exp(14 + rng.normal(0, 0.25) + 0.5 * rng.standard_normal(start.size)) * level
+    took[took > np.percentile(took, 95)] *= tail
+    stall = rng.integers(0, 58_000_000_000)
+    rest = stall + 2_000_000_000 - start
+    return lk.Samples(start=start, duration=np.where((rest > 0) & (rest < 2e9), took + rest, took))
+
+
+def test_a_longer_tail_shows_where_levels_differ_and_stalls_decide_p99() -> None:
+    rng = np.random.default_rng(5)
+    base, same = ([drifting(rng) for _ in range(4)] for _ in range(2))
+    longer = [drifting(rng, tail=2.0) for _ in range(4)]
+    rows = {row.statistic: row for row in lk.compare(base, longer).changes}
+    assert not rows["p99"].significant
+    assert rows[TAIL].significant
+    assert rows[TAIL].change == pytest.approx(1.0, abs=0.15)
+    assert not any(row.significant for row in lk.compare(base, same).changes)
+    untimed = [[run.histogram() for run in side] for side in (base, longer)]
+    assert not lk.compare(*untimed).table.significant[TAIL]  # one stall decides p99 of all
+
+
+def test_a_faster_median_is_no_longer_tail() -> None:
+    names = ["p50", "p99", TAIL]
+    base, new = ([[p50, 10.0 + k, (10.0 + k) / p50] for k in range(4)] for p50 in (1.0, 0.5))
+    rows = compare_runs(base, new, names).changes
+    assert [row.significant for row in rows] == [True, False, False]
 
 
 def test_p_values_are_those_of_welch() -> None:
