@@ -3,7 +3,7 @@
 import { Z } from "./events.js";
 
 const SUPPORT = {
-  blocks: 12, range: 1.25, stepsPerOctave: 4, leastCorrelation: 0.1, sliver: 1.5, columns: 64, groups: 400,
+  blocks: 12, minBlocks: 3, range: 1.25, stepsPerOctave: 4, leastCorrelation: 0.1, sliver: 1.5, columns: 64, groups: 400,
   usual: [75, 90, 95, 99, 99.9, 99.99, 99.999],
 };
 
@@ -102,8 +102,9 @@ function driftOf(bins, group, data, logs) {
 export function doubtsIn(data, ranges, spread) {
   const late = (s) => (data.timeouts ? data.timeouts[s] : 0), { group, logs } = groupsOf(data, spread);
   const { blocks, bins } = blocksOf(data, ranges, group, logs.length, late), number = blocks.length, few = [spread.limit, 100];
-  // Bins of a page are wider than those of the log: too few of them do not show how its parts differ.
-  if (number < SUPPORT.blocks) return [[0, 100]];
+  // Where bins of a page are wider than those of the log, too few of them do not show how its parts differ.
+  if (number < SUPPORT.blocks && data.width !== null) return [[0, 100]];
+  if (number < SUPPORT.minBlocks) return [few];
   const whole = new Float64Array(logs.length), octaves = Math.log2(Math.max(spread.total, 4)) - 1;
   for (const block of blocks) block.forEach((count, k) => (whole[k] += count));
   const steps = Array.from({ length: Math.ceil(octaves * SUPPORT.stepsPerOctave) + 1 }, (_, k) => 0.5 * 2 ** (-k / SUPPORT.stepsPerOctave));

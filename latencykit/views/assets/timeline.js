@@ -6,16 +6,23 @@ import { boxPath, clipped, endLabels, extent, frame, heightOf, linear, setAll, s
 
 const ONE = [[100, "max", "worst"], [99, "p99", "late"], [50, "p50", "half"]];
 
-// Percentiles of each slot as rows, null where nothing was counted.
+// Percentiles of each slot as rows, null where nothing was counted. One that slots have too few requests for is that of some
+// together, and null where these have too few, too: p99 of five requests is their maximum by another name.
 function overTime(data) {
   if (data.overTime) return data.overTime;
-  const found = { 50: [], 99: [], 100: [] };
-  for (let s = 0; s < data.start.length; s++) {
-    const spread = data.count[s] ? distribution(data, s, s + 1) : null;
-    for (const percentile of [50, 99, 100]) found[percentile].push(spread && rowAt(spread, percentile));
+  const size = data.start.length, held = [...data.count].filter((n) => n > 0).sort((a, b) => a - b), usual = held[held.length >> 1] || 1;
+  const found = {};
+  for (const percentile of [50, 99, 100]) {
+    const enough = percentile < 100 ? (1 / (1 - percentile / 100)) * (1 - 1e-9) : 0, together = Math.max(1, Math.ceil(enough / usual));
+    const rows = (found[percentile] = []);
+    for (let s = 0; s < size; s += together) {
+      const last = Math.min(s + together, size), spread = distribution(data, s, last);
+      const row = spread.count && spread.count >= enough ? rowAt(spread, percentile) : null;
+      for (let k = s; k < last; k++) rows.push(data.count[k] ? row : null);
+    }
+    if (percentile < 100 && data.count[size - 1] < usual / 2) rows[size - 1] = null; // the measurement may have ended in it
   }
-  data.overTime = found;
-  return found;
+  return (data.overTime = found);
 }
 
 function gaps(data) {
@@ -268,7 +275,7 @@ function tipTime(page, event, time) {
   for (const one of page.series) {
     const s = one.data && !one.shadow && !one.hidden ? slotAt(one.data, time) : -1;
     if (s < 0 || !one.data.count[s]) continue;
-    const found = overTime(one.data), write = (p) => rowText(found[p][s], page.model.unit);
+    const found = overTime(one.data), write = (p) => (found[p][s] ? rowText(found[p][s], page.model.unit) : "too few");
     rows.push({ cls: one.cls, mark: one.mark, text: `${one.short}: ${grouped(one.data.count[s])} requests` });
     rows.push({ text: `p50 ${write(50)} · p99 ${write(99)} · max ${write(100)}` });
   }
