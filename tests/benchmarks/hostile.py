@@ -181,6 +181,7 @@ def mutants(each: int, fixtures: int = 60, seed: int = 0) -> tuple[int, int]:
     total, cores = each * len(chosen), len(os.sched_getaffinity(0))
     running, fell = dict[int, int](), 0
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder  # nobody else's freeze is thawed by a command
         for number in range(total + cores):
             if number < total:
                 place = Path(folder, str(number))
