@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from latencykit._text import plain
 from latencykit.analysis.judge import SETTINGS
 from latencykit.plot.axes import fit_values
-from latencykit.plot.label_layout import head
+from latencykit.plot.label_layout import EndLabels, head
 from latencykit.plot.style import AMBER, BLUE, COLOURS, INK, MUTED, current_axes, shorten, tidy
 from latencykit.units import format_value
 
@@ -58,7 +58,7 @@ def history(
     fit_values(ax, np.concatenate([trend.values for trend in data]), data[0].unit, log=True)
     machines = list(dict.fromkeys(_machine(trend) for trend in data))
     statistics = list(dict.fromkeys(trend.statistic for trend in data))
-    ends: list[tuple[float, str, str]] = []
+    ends = EndLabels()
     size = 18 if len(runs) <= _FEW_POINTS else 5
     for trend in data:
         x = np.array([place[run] for run in trend.runs])
@@ -70,7 +70,7 @@ def history(
         ax.fill_between(x, trend.low, trend.high, color=colour, alpha=0.12, linewidth=0, step="mid")
         ax.plot(x, trend.level, color=colour, linewidth=1.6, drawstyle="steps-mid")
         name = f"{trend.statistic} {_machine(trend)}" if len(machines) > 1 else trend.statistic
-        ends.append((float(trend.values[-3:].mean()), plain(name.strip()), colour))
+        ends.add(ax, plain(name.strip()), float(trend.values[-3:].mean()), color=colour)
         for number, change in enumerate(trend.changes):
             first, last = place[trend.runs[change.first]], place[trend.runs[change.last]]
             ax.axvspan(
@@ -84,7 +84,7 @@ def history(
                     ha="center", va="top", fontsize=8.5, fontweight="bold",
                 )  # fmt: skip
     ax.set_xlim(-0.5, len(runs) - 0.5)
-    _end_labels(ax, ends)
+    ends.attach(ax)
     _run_ticks(ax, runs)
     tidy(ax, "run")
     head(ax, _finding(data), _conditions(data, len(runs)), title, subtitle)
@@ -97,18 +97,6 @@ def _machine(trend: Trend) -> str:
 
 def _colour(change: Any) -> str:
     return AMBER if change.after > change.before else COLOURS[2]
-
-
-def _end_labels(ax: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names to the right of the lines, moved apart where they would overlap."""
-    lower = -1.0
-    for value, name, colour in sorted(ends):
-        at = float(ax.transAxes.inverted().transform(ax.transData.transform((0, value)))[1])
-        lower = max(at, lower + 14 / max(ax.bbox.height * 72 / ax.figure.dpi, 14))
-        ax.annotate(
-            name, (1, lower), (5, 0), xycoords="axes fraction", textcoords="offset points",
-            color=colour, fontsize=9.5, fontweight="bold", va="center", annotation_clip=False,
-        )  # fmt: skip
 
 
 def _run_ticks(ax: Axes, runs: Sequence[StoredRun]) -> None:
