@@ -95,7 +95,9 @@ def command(
     slo, least = slo_of(spec), None if joint is None else share(joint)
     checked: dict[str, SLOResult] = {}
     with progress("checking"):
-        loaded = _loaded(given, slo)
+        # The requests of a file together, unless limits or options name parts of them.
+        together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
+        loaded = load(given.selecting(together=together))
         files: list[dict[str, Input]] = []
         for entry in loaded:  # a file may be named twice
             last = files[-1] if files else {}
@@ -122,12 +124,6 @@ def command(
         if style == "table":
             print_text(exit_text(rows, good, strict=strict, sure=sure), style)
     return int(good is False)
-
-
-def _loaded(given: Inputs, slo: SLO) -> list[Input]:
-    """Read the requests of each file together, unless limits or options name parts of them."""
-    together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
-    return load(given.selecting(together=together))
 
 
 def _checked(

@@ -89,12 +89,22 @@ def command(
             if not isinstance(entry.data, NotAsked)
         }
         if given.merge:
-            diagnoses = {"all": _diagnosed(_together(given), known)}
+            together = merged_whole(given)
+            if together is None:
+                raise InputTooLargeError(
+                    "the files are too large to diagnose together; add them up first: "
+                    "latencykit merge"
+                )
+            diagnoses = {"all": _diagnosed(together.with_run(tags=()), known)}
     if out is not None:
         name, *others = diagnoses
         if others:
             note(f"the chart shows {name}; choose another with --series or --tag")
-        _draw(name, diagnoses[name], out, given)
+        from latencykit.plot import diagnosis as chart
+
+        size = (1000.0, 560.0 if diagnoses[name].timed is None else 780.0)
+        look = {"size": size, "name": name, "unit": given.out_unit}
+        write_chart(chart, diagnoses[name], out, given.files, **look)
     records = [diagnosis_record(name, diagnosis) for name, diagnosis in diagnoses.items()]
     print_result(
         style,
@@ -110,23 +120,6 @@ def command(
         {name: diagnosis.run for name, diagnosis in diagnoses.items()},
     )
     return int(fail and any(diagnosis.verdict == "omits" for diagnosis in diagnoses.values()))
-
-
-def _together(given: Inputs) -> object:
-    """All series as one."""
-    data = merged_whole(given)
-    if data is None:
-        raise InputTooLargeError(
-            "the files are too large to diagnose together; add them up first: latencykit merge"
-        )
-    return data.with_run(tags=())
-
-
-def _draw(name: str, diagnosis: Diagnosis, out: Path, given: Inputs) -> None:
-    from latencykit.plot import diagnosis as chart
-
-    size = (1000.0, 560.0 if diagnosis.timed is None else 780.0)
-    write_chart(chart, diagnosis, out, given.files, size=size, name=name, unit=given.out_unit)
 
 
 def _diagnosed(data: Any, known: dict[str, Any], drawn: bool | None = None) -> Diagnosis:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from latencykit.analysis.fan_out import FanOut
-    from latencykit.cli.inputs import Input
     from latencykit.core import Data
     from latencykit.views.fan_out import FanOutRecord
 
@@ -127,7 +126,11 @@ def command(
                 "the chart shows the slowest of n calls; it takes no --quorum, --hedge-after or "
                 "--sequential"
             )
-        _draw(loaded, numbers_of_calls, out, given, independent=independent)
+        from latencykit.plot.fan_out_chart import fan_out
+
+        drawn = {entry.name: entry.data for entry in loaded}
+        look = {"n": numbers_of_calls, "independent": independent, "unit": given.out_unit}
+        write_chart(fan_out, drawn, out, given.files, **look)
     print_result(
         style,
         lambda: {"schema_version": 1, "series": records},
@@ -138,16 +141,6 @@ def command(
     )
     for text in sentences:
         note(text)
-
-
-def _draw(
-    loaded: Sequence[Input], calls: Sequence[int], out: Path, given: Inputs, *, independent: bool
-) -> None:
-    from latencykit.plot.fan_out_chart import fan_out
-
-    drawn = {entry.name: entry.data for entry in loaded}
-    look = {"n": calls, "independent": independent, "unit": given.out_unit}
-    write_chart(fan_out, drawn, out, given.files, **look)
 
 
 def _answers(

@@ -64,7 +64,10 @@ def answer(request: str, folder: str = "/files") -> str:
             reply = _run(words)
             if asked["command"] == "report" and reply.get("status") == 0:
                 page = Path(_REPORT).read_text("utf-8")
-                reply |= {"html": page, "series": _series(page)}
+                start = page.index("id='model'>") + len("id='model'>")
+                model, _ = json.JSONDecoder().raw_decode(page, start)
+                shown = [str(one["name"]) for one in model["series"] if not one["shadow"]]
+                reply |= {"html": page, "series": shown}
         finally:
             os.chdir(before)
     return json.dumps({"command": shlex.join(["latencykit", *words]), **reply})
@@ -109,13 +112,6 @@ def _run(words: Sequence[str]) -> dict[str, object]:
         return needs
     notes = [line for line in err.getvalue().splitlines() if line != f"wrote {_REPORT}"]
     return {"status": status, "text": out.getvalue(), "notes": "\n".join(notes)} | needs
-
-
-def _series(page: str) -> list[str]:
-    """Names of the series that a report shows."""
-    start = page.index("id='model'>") + len("id='model'>")
-    model, _ = json.JSONDecoder().raw_decode(page, start)
-    return [str(series["name"]) for series in model["series"] if not series["shadow"]]
 
 
 class _Missing:

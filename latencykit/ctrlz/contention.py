@@ -80,14 +80,6 @@ class Watch:
             self._ours = self._used()
         self.look()
 
-    def _find(self) -> list[int]:
-        """Note what the server used so far; return the load generator's processes as of now."""
-        servers = tree(self._leaders) if self._leaders else []
-        for thread, times in _threads(servers).items():
-            self._first.setdefault(thread, times)
-            self._last[thread] = times
-        return tree([self._client])
-
     def _used(self) -> float:
         """Return the CPU seconds of all processes that take part, ended children included."""
         return sum(map(_seconds, tree([os.getpid(), *self._leaders])))
@@ -98,7 +90,11 @@ class Watch:
         if now < self._next:
             return
         if now >= self._rescan:
-            self._pids = self._find()
+            servers = tree(self._leaders) if self._leaders else []
+            for thread, times in _threads(servers).items():
+                self._first.setdefault(thread, times)
+                self._last[thread] = times
+            self._pids = tree([self._client])
             scanned = time.thread_time()
             self._rescan = now + max(_SELDOM, (scanned - begin) / _MOST_EFFORT)
             now, begin = time.perf_counter(), scanned

@@ -101,7 +101,8 @@ class Freezer:
         """The command that thaws the targets of now."""
         targets = _expanded(self.targets, processes())
         pids = " ".join(str(target) for target in targets if isinstance(target, int))
-        engines = [f"{engine} unpause {name}" for engine, _, name in _containers(targets)]
+        containers = [target.partition(" ") for target in targets if isinstance(target, str)]
+        engines = [f"{engine} unpause {name}" for engine, _, name in containers]
         return "; ".join([*engines, *([f"kill -CONT {pids}"] if pids else [])])
 
     def _receive(self, event: str, seconds: float | None = None) -> int:
@@ -285,10 +286,6 @@ def _expanded(targets: Sequence[Target], table: dict[int, Process]) -> list[Targ
     family = (pid for pid in tree(leaders, table) if pid not in ours)
     running = (pid for pid in family if pid in table and table[pid].state not in "Tt")
     return [*(target for target in targets if isinstance(target, str)), *running]
-
-
-def _containers(targets: Sequence[Target]) -> list[tuple[str, str, str]]:
-    return [target.partition(" ") for target in targets if isinstance(target, str)]
 
 
 def _signal(targets: Sequence[Target], number: signal.Signals) -> str:
