@@ -295,12 +295,8 @@ def _of_trace(facts: Facts, trace: Trace, stalls: Stalls) -> StallRecord | None:
         or _keeps_a_schedule(trace, every, interval, 0.0)
     )
     tail = _silence_decades(trace, length, throughout, sent, lull)
-    quarters = np.array(
-        [
-            sends(begin + q * (stop - begin) / 4, begin + (q + 1) * (stop - begin) / 4)
-            for q in range(4)
-        ]
-    )
+    edges = np.linspace(begin, stop, 4 + 1)
+    quarters = sends(edges[:-1], edges[1:])
     even = (quarters >= RECORD.min_quarter_share * due / 4).all(axis=0)
     even &= (due >= RECORD.min_due) & (sent >= RECORD.min_sent_share * due)
     total = due.sum()
@@ -496,7 +492,7 @@ LOG = LogRules()
 
 def _of_log(facts: Facts, series: IntervalSeries, stalls: Stalls) -> StallRecord | None:
     counts = stalls.holes
-    if not len(stalls) or counts is None or counts.above is None or counts.beside is None:
+    if not len(stalls) or counts is None:
         return None
     length = stalls.worst / 1e9
     waited = np.maximum(counts.above - counts.beside, 0.0)
@@ -627,8 +623,6 @@ class HistogramRules:
     min_part_requests: float = 25.0
     # of what one stall leaves: all of it, and no more
     there_share: tuple[float, float] = (0.8, 1.25)
-    # of buckets: a list of percentiles, not a histogram
-    max_edges: int = 40
     # of the requests due at a stated rate: others may be missing
     min_due_share: float = 0.98
 
@@ -666,9 +660,7 @@ def _of_histogram(facts: Facts) -> StallRecord | None:
     if not match or not few or not enough:
         tail = min(tail, TAIL.mode_decades)
     tail = min(tail, rules.max_tail_decades)
-    even = rate > 0 and _like_one_stall(
-        histogram, rate, length, facts.duration or facts.count / rate
-    )
+    even = rate > 0 and _like_one_stall(histogram, rate, length)
     if even and stated and facts.duration:
         # A tool that keeps to a schedule may count the wait for the last reply as part of the run.
         sending = facts.duration - (0.0 if facts.may_wait or facts.given_duration else length)
@@ -793,7 +785,7 @@ def percentile_lower_bound(percentile: Any, stall: float, duration: float) -> Fl
     return np.asarray(np.maximum(stall - (1.0 - q) * duration, 0.0))
 
 
-def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: float) -> bool:
+def _like_one_stall(histogram: Histogram, rate: float, stall: float) -> bool:
     """Latencies have the shape that one stall leaves: evenly spread below its length."""
     if not histogram.count or histogram.censored:
         return False
@@ -807,14 +799,4 @@ def _like_one_stall(histogram: Histogram, rate: float, stall: float, duration: f
         near = ((fill >= share * each) & (fill <= each / share)).all()
         if near and least * total <= above[0] <= most * total:
             return each >= HISTOGRAM.min_part_requests
-    # Wide buckets do not show where in them requests lie; their upper edges are percentiles, and
-    # must be close to the lower bound. With many buckets the counts above say more.
-    if not np.isfinite(duration):
-        return False
-    bound = percentile_lower_bound(
-        100.0 * histogram.cumulative[:-1] / histogram.count, stall, duration
-    )
-    shown = bound >= (1 - least) * stall
-    values, bound = (high[:-1] / 1e9)[shown], bound[shown]
-    close = ((values >= least * bound) & (values <= most * bound)).all()
-    return bool(close and 2 <= shown.sum() <= HISTOGRAM.max_edges)
+    return False  # wide buckets do not show where in them requests lie

@@ -859,7 +859,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
         scan(log, fold)
     slower = fold.counts[:, order]
     above = _own_sums(slower, spans)
-    hole = _holes(rows, spans, ends, worst, slower[-1])
+    hole = _holes(rows, spans, ends, worst, slower[-1], above)
     silent = hole.core_due >= LOG.min_core_requests
     silent &= hole.core_replies <= LOG.few_share * hole.core_due
     least = np.maximum(LOG.few_share * hole.due, LOG.hole_deviations * hole.noise)
@@ -886,7 +886,7 @@ def _stalls_of_log(log: HistogramLog, series: IntervalSeries, top: TopFold | Non
     return Stalls(
         spans.begin[kept_stalls], spans.end[kept_stalls], worst[kept_stalls] * 1e9,
         missing[kept_stalls].astype(np.int64), np.where(stopped, 1.0, share)[kept_stalls], notes,
-        replace(hole, above=above, beside=beside).select(kept_stalls),
+        replace(hole, beside=beside).select(kept_stalls),
     )  # fmt: skip
 
 
@@ -903,8 +903,8 @@ class Holes(Value):
     rest: Floats  # the shortfall that is left once a burst after the stall is over
     rest_noise: Floats
     quiet: Flags  # (intervals by time,): those without a stall, or a burst that follows one
-    above: Floats | None = None  # (levels, stalls): requests slower than LEVELS × the longest
-    beside: Floats | None = None  # (levels, stalls): the same as other intervals would have it
+    above: Floats  # (levels, stalls): requests slower than LEVELS × the longest
+    beside: Floats  # (levels, stalls): the same as other intervals would have it
 
     def select(self, mask: Flags) -> Holes:
         """Some of them."""
@@ -912,7 +912,9 @@ class Holes(Value):
         return replace(self, **{name: getattr(self, name)[..., mask] for name in names})
 
 
-def _holes(rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints) -> Holes:
+def _holes(
+    rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints, above: Floats
+) -> Holes:
     """Measure the hole that each stall leaves in the counts, and the burst after it."""
     size = rows.start.size
     within = np.minimum(np.searchsorted(rows.start, rows.stop[ends] - worst - TINY, "left"), ends)
@@ -966,6 +968,7 @@ def _holes(rows: _Rows, spans: _Spans, ends: Ints, worst: Floats, slow: Ints) ->
         short=total[last] - total[first],
         dip=_Spans(spans.begin, spans.end, first, last).deepest(lost), noise=noise(last - first),
         rest=total[best] - total[first], rest_noise=noise(best - first), quiet=quiet,
+        above=above, beside=above,
     )  # fmt: skip
 
 
@@ -1059,10 +1062,6 @@ class _Spans:
         most = np.maximum.reduceat(total[self.positions + 1], as_positions(offsets))
         return np.asarray(most - total[self.first])
 
-    def select(self, mask: Flags) -> _Spans:
-        """Some of them."""
-        return _Spans(self.begin[mask], self.end[mask], self.first[mask], self.last[mask])
-
 
 def _spread(
     rows: _Rows, spans: _Spans, slower: Ints, above: Floats, halted: Flags
@@ -1080,7 +1079,8 @@ def _spread(
     even &= covered <= LOG.max_lengths * (spans.duration + widest)  # else slow throughout
     even &= evenly_spread(above, np.zeros_like(above), share * due, LOG.min_fifth_requests)
     others = np.ones(rows.start.size, np.bool_)  # their requests may be slow as well
-    others[spans.select(halted | even).positions] = False
+    found = halted | even
+    others[_positions(spans.first[found], spans.last[found])] = False
     beside = np.zeros_like(above)
     if others.sum() >= LOG.min_others:
         usual_slow = slower[:, others].sum(axis=1)[:, None]

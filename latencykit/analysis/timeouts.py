@@ -90,10 +90,10 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     if not round_times.size:
         return None
     low, high = (
-        ends(index) * scale / 1e9 for ends in (histogram.buckets.low, histogram.buckets.high)
+        histogram.buckets.low(index) * scale / 1e9,
+        histogram.buckets.high(index) * scale / 1e9,
     )
-    timeout = float(round_times[-1])
-    step = float(np.diff(low).min())
+    timeout, step = float(round_times[-1]), float(np.diff(low).min())
     begin = int(np.searchsorted(high, timeout * TIMEOUT.early_ratio))
     if (
         begin == high.size  # only a maximum that the source states lies there
@@ -106,15 +106,7 @@ def suspected_timeout(histogram: Histogram) -> tuple[float, int] | None:
     width = max(float(high[-1]), timeout * TIMEOUT.late_ratio) - min(
         float(low[begin]), timeout * TIMEOUT.early_ratio
     )
-    expected = (
-        (1 + counts[near:begin].sum())
-        * width
-        / (timeout * (TIMEOUT.early_ratio - TIMEOUT.near_share))
-    )
-    if (
-        number < TIMEOUT.min_requests
-        or number < TIMEOUT.min_times_expected * expected
-        or number > TIMEOUT.max_share * total
-    ):
-        return None
-    return timeout * 1e9 / scale, number
+    just_below = timeout * (TIMEOUT.early_ratio - TIMEOUT.near_share)
+    expected = (1 + counts[near:begin].sum()) * width / just_below
+    least = max(TIMEOUT.min_requests, TIMEOUT.min_times_expected * expected)
+    return (timeout * 1e9 / scale, number) if least <= number <= TIMEOUT.max_share * total else None
