@@ -221,6 +221,10 @@ def _predictions(
             went_on = np.maximum(went_on + isolated_part, 0.0) - isolated_part
     if not s.sends_known or source == "waiting generator":
         went_on = zero - np.inf
+    waiting = {
+        "requests sent": none_sent, "slow in part": few_partly, "sends resume": promptly,
+        "schedule": generator,
+    }  # fmt: skip
     recorded = -np.minimum(s.lack, RECORD.max_decades)
     terms = {
         "recorded": _unless(
@@ -232,14 +236,8 @@ def _predictions(
             {"requests sent": went_on, "slow in part": isolated_part},
         )
         | {"evenness": evenly},
-        "waits": {
-            "requests sent": none_sent, "slow in part": few_partly, "requests missing": never,
-            "sends resume": promptly, "schedule": generator,
-        },
-        "catches up": {
-            "requests sent": none_sent, "slow in part": few_partly, "requests missing": later,
-            "sends resume": promptly, "schedule": generator,
-        },
+        "waits": waiting | {"requests missing": never},
+        "catches up": waiting | {"requests missing": later},
         "paused": {
             "requests sent": none_sent, "slow in part": few_partly, "in flight": in_flight,
             "schedule": users, "sends resume": together,

@@ -179,7 +179,7 @@ def diagnose(
         verdict, sure = "clean", explained.probability["recorded"] >= VERDICT.sure
     elif facts.corrected_by and not filled and judged and omission < VERDICT.suspected:
         verdict, sure = ("clean" if shown else "no stall"), True
-    elif _nothing_to_omit(facts, stalls, bound):
+    elif bound and not (bound.material or stalls.pause or facts.count < BOUND.min_requests):
         verdict, sure = "no stall", True
     elif facts.waits or filled or (full_speed and facts.may_wait):
         verdict, sure = "service times", True
@@ -239,12 +239,6 @@ def _all_recorded(facts: Facts, left: StallRecord, explained: Explained) -> bool
     k = explained.decisive
     due = float(left.due.sum() if facts.trace is not None else left.due[k])
     return bool(left.even[k]) and not left.ended[k] and due >= VERDICT.min_due
-
-
-def _nothing_to_omit(facts: Facts, stalls: Stalls, bound: Bound | None) -> bool:
-    """No stall that the run leaves room for would move the mean or a percentile by a tenth."""
-    enough = not stalls.pause and facts.count >= BOUND.min_requests
-    return enough and bound is not None and not bound.material
 
 
 def _findings(facts: Facts, left: StallRecord | None, stalls: Stalls) -> tuple[str, ...]:

@@ -298,10 +298,10 @@ def mechanisms() -> dict[str, tuple[Any, str, Any]]:
     return rules | {
         "sends keep a schedule": (records, "_keeps_a_schedule", _constant(False)),
         "full speed, samples": (stalls.Trace, "full_speed", False),
-        "full speed, logs": (records, "_constant_load", _constant(False)),
+        "full speed, logs": (records, "_full_speed", _constant(False)),
         "rate beside a stall": (records, "_rate_beside", lambda trace, begin, end: np.full(begin.size, np.inf)),
         "warm-up, samples": (stalls, "_warm_up_of_trace", _constant(0.0)),
-        "lulls elsewhere, logs": (records, "_lull_in_counts", lambda *given: np.full(given[-1].size, np.inf)),
+        "lulls elsewhere": (records, "_lull", _constant(6.0)),
         "shuffled latencies": (records, "_shuffled_decades", _constant(6.0)),
         "tail of a histogram": (records, "top_decades", _constant(6.0)),
         "like one stall": (records, "_like_one_stall", _constant(False)),
