@@ -21,7 +21,7 @@ from pathlib import Path
 PERIOD = 0.5
 """Seconds between the requests of a phone."""
 MOST_PHONES, MOST_ROWS, MOST_BYTES = 500, 400, 1 << 16
-"""Phones per round, results per report, bytes per body: more is no phone of this class."""
+"""Phones per round, results per report, bytes per body: whatever sends more is refused."""
 IDLE = 120.0
 """Seconds after which a silent connection is closed."""
 HEADER = "start_s,latency_s,client,loop\n"
@@ -109,7 +109,7 @@ class Round:
         """Take what a phone measured: its number, its clock now, and rows of (its clock at the start, seconds)."""
         client, now, rows = body["client"], float(body["now"]), body["rows"]
         if not (isinstance(client, int) and 0 < client <= self.clients and len(rows) <= MOST_ROWS):
-            raise ValueError("no phone of this round")
+            raise ValueError("unknown phone")
         rows = [(float(start), float(took)) for start, took in rows]
         if not all(map(math.isfinite, (now, *(value for row in rows for value in row)))) or min(took for _, took in rows) < 0:
             raise ValueError("latencies are seconds, from 0 on")
@@ -188,7 +188,7 @@ async def converse(one, reader, writer, host):
             writer.write(f"HTTP/1.1 {status} .\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {len(content)}\r\nCache-Control: no-store\r\n\r\n".encode() + content)
             await writer.drain()
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.TimeoutError, ConnectionError, ValueError):
-        return  # a phone that goes away is no error of the round
+        return  # a phone may go away; the round continues
     finally:
         writer.close()
 

@@ -1,7 +1,7 @@
 """The exercises as multiple choice, and a concept inventory, for learning platforms: GIFT and QTI 2.1.
 
-``python quizzes.py`` writes exercises.gift, exercises-qti.zip, inventory.gift and inventory-qti.zip. Each wrong choice is a
-misconception that learners have, and its feedback names it. Take the inventory before the first lesson and after the last.
+``python quizzes.py`` writes exercises, inventory and sections, each as .gift and -qti.zip. Each wrong choice is a misconception
+that learners have, and its feedback names it. Take the inventory before the first lesson and after the last.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ INVENTORY = tuple(
         ("Which of two maxima may you compare?",
          "Those of runs of equal length and rate", {"Any two": "The maximum grows with the length of the run.", "None, maxima say nothing": "A maximum shows that a stall happened.", "Those of runs with equal medians": "The number of requests decides how large a maximum gets."}),
         ("Host A has a p99 of 1,000 ms, host B of 10 ms, equal traffic. What is the p99 of both?",
-         "It lies between the two; the histograms decide", {"505 ms": "The average of two positions in two lists is no position in the merged list.", "1,000 ms": "That is an upper bound only.", "10 ms": "That is a lower bound only."}),
+         "It lies between the two; the histograms decide", {"505 ms": "The average of two positions in two lists is not a position in the merged list.", "1,000 ms": "That is an upper bound only.", "10 ms": "That is a lower bound only."}),
         ("A dashboard averages p95s of ten-second windows over an hour. The result is",
          "too high or too low, nobody can say which", {"too high": "It can err in either direction.", "too low": "It can err in either direction.", "right if all windows have equal traffic": "Percentiles of equal parts do not average either."}),
         ("A page waits for 100 independent requests. What share of page views meets one above its p99?",
@@ -82,6 +82,25 @@ INVENTORY = tuple(
     ], 1)
 )  # fmt: skip
 """24 concepts, two per lesson or so."""
+
+SECTIONS = tuple(
+    Item(f"lesson {name}", question, right, tuple(wrong.items()))
+    for name, question, right, wrong in (
+        ("8, batches", "500 requests per second arrive in batches of ten at a server that takes 1 ms on average (exponential) and is 50 % busy. Its p99 is",
+         "44 ms", {"9 ms": "That is for requests that arrive one at a time.", "10 ms": "Those are ten services; batches meet other batches.", "92 ms": "Ten times the p99 of single requests: a sum of ten varies less than one of them, and waits less."}),
+        ("8, batching", "A log writes messages 32 at a time, as soon as 32 are there. At which load is its p99 highest?",
+         "At the lowest: the first message waits for 31 others", {"At the highest": "There the batch is full at once.", "It is the same at every load": "The write takes as long at every load; the wait for it does not.", "At half of the highest": "The more messages arrive, the sooner the batch is full."}),
+        ("9, warm-up", "A new version is 10 % faster once it is warm, and takes three times as many requests to warm up. The mean of its first 20,000 requests is",
+         "a property of the number 20,000: it may rise or fall", {"10 % lower": "That is the warm program.", "the same": "The warm-up is longer, and the rest is faster.", "10 % higher": "It depends on how many warm requests dilute the warm-up."}),
+        ("12, clocks", "time.time() is set back by 0.8 s while ten requests of 50 ms are under way. The log says that",
+         "ten latencies are negative", {"all later latencies are 0.8 s too low": "Both readings of a later request are shifted alike.", "one request took 0.8 s": "Those under way are all too low; a step forward makes them too high.", "nothing happened": "The end of each of the ten was read from a clock that had been set."}),
+        ("12, two machines", "Client and server log each request by their own clocks, whose offset nobody knows. What can you compute?",
+         "The round trip, less the time in the server", {"The way there": "It contains the offset.", "Both ways": "Each contains the offset; only their sum does not.", "The offset, from enough exchanges": "Ways of different length look like an offset, however often you ask."}),
+        ("12, causes", "A heat map shows columns up to 300 ms every five seconds, of writes only. What fits?",
+         "fsync", {"garbage collection": "A collection stops reads, too.", "a CPU quota": "A stopped process answers no reads either.", "a noisy neighbour": "It slows every request for as long as it is there."}),
+    )
+)  # fmt: skip
+"""What lessons 8, 9 and 12 ask between their exercises."""
 
 
 def exercises():
@@ -153,8 +172,8 @@ def write_qti(items, path):
 
 
 def main(folder="."):
-    """Write all four files into a folder."""
-    for name, items in (("exercises", exercises()), ("inventory", INVENTORY)):
+    """Write all six files into a folder."""
+    for name, items in (("exercises", exercises()), ("inventory", INVENTORY), ("sections", SECTIONS)):
         (Path(folder) / f"{name}.gift").write_text(gift(items), "utf-8")
         write_qti(items, Path(folder) / f"{name}-qti.zip")
         print(f"{name}: {len(items)} questions, {sum(len(one.wrong) for one in items)} wrong choices")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SERVER = Path(__file__).resolve().parents[2] / "notebooks" / "classroom.py"
-FREEZE, PHONES = 4.0, 60
+FREEZE, PHONES = 10.0, 60
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_round_with_sixty_phones_two_browsers_and_one_that_goes_away(
     assert sum(map(len, phones_of.values())) == PHONES + 1  # the one that went away reported nothing
     slow = {loop: [(of["duration"] > 1e9 * FREEZE / 2).sum() for of in every] for loop, every in phones_of.items()}
     assert min(slow["waits"]) >= 1  # each met the freeze,
-    assert min(slow["schedule"]) >= 3  # and those on a schedule all through it: every half second of its first half
+    assert min(slow["schedule"]) >= 7  # and those on a schedule all through it: every half second of its first half
     for of in phones_of["waits"]:  # never two requests under way; the clocks of a phone's reports differ a little
         assert (of["start"].iloc[1:].to_numpy() > of["end"].iloc[:-1].to_numpy() - 0.1e9).mean() > 0.9
     for of in phones_of["schedule"]:

@@ -26,7 +26,7 @@ def test_a_folder_gets_every_lesson_and_all_data(tmp_path: Path):
     assert {"README.md", "lessons.py", "data/ctrlz-scheduled.hlog", "classroom.py"} <= names
     assert not [name for name in names if name.startswith("solutions")]  # they are for teachers
     assert copied.kept == copied.same == ()
-    assert not [name for name in names if name.startswith("book")]  # the site's pages are no lessons
+    assert not [name for name in names if name.startswith("book")]  # pages of the site are not copied
 
 
 def test_solutions_come_if_they_are_asked_for(tmp_path: Path, run: Callable[..., tuple[int, str, str]]):

@@ -38,7 +38,7 @@ def test_every_question_has_one_right_choice_and_each_wrong_one_its_misconceptio
     assert {one.name.split()[1].rstrip(",") for one in exercises} == set(quizzes.EXERCISES)
     assert sum(len(one.wrong) for one in exercises) >= 290
     assert len(quizzes.INVENTORY) == 24
-    for one in (*exercises, *quizzes.INVENTORY):
+    for one in (*exercises, *quizzes.INVENTORY, *quizzes.SECTIONS):
         choices = [one.right, *(choice for choice, _ in one.wrong)]
         assert len(set(choices)) == len(choices) >= 4, one.name
         assert all(len(text) > 10 for _, text in one.wrong), one.name
@@ -46,8 +46,11 @@ def test_every_question_has_one_right_choice_and_each_wrong_one_its_misconceptio
 
 def test_gift_and_qti_say_the_same(quizzes: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quizzes.main(tmp_path)
-    assert "inventory: 24 questions" in capsys.readouterr().out
-    for name, items in (("exercises", quizzes.exercises()), ("inventory", quizzes.INVENTORY)):
+    said = capsys.readouterr().out
+    assert "inventory: 24 questions" in said
+    assert "sections: 6 questions" in said
+    everything = {"exercises": quizzes.exercises(), "inventory": quizzes.INVENTORY, "sections": quizzes.SECTIONS}
+    for name, items in everything.items():
         blocks = [block for block in (tmp_path / f"{name}.gift").read_text("utf-8").split("\n\n") if block.strip()]
         assert [_choices(block) for block in blocks] == [
             [("=", one.right, "Right."), *(("~", choice, text) for choice, text in one.wrong)] for one in items
