@@ -41,7 +41,10 @@ def panels(count, height=3.2, **options):
 
 def nearest_rank(values, percentile, axis=None):
     """Return a percentile by the rule of the whole library: a value that was measured, never one in between."""
-    return np.percentile(values, percentile, axis=axis, method="inverted_cdf")
+    ordered = np.sort(values, axis=axis)
+    n = ordered.size if axis is None else ordered.shape[axis]
+    place = np.ceil(np.asarray(percentile) * n / 100 - 1e-9).astype(int)  # 99.9 * 12,000 / 100 is a little above 11,988
+    return np.take(ordered, np.maximum(place, 1) - 1, axis=axis)
 
 
 # ------------------------------------------------------------------ lesson 1
@@ -632,6 +635,22 @@ def throughput_of(workers, contention=0.05, coherence=8e-4):
     return law * (1 + 0.01 * np.random.default_rng(6).standard_normal(workers.size))
 
 
+def tails_over_rate(p99s, stable):
+    """Draw the p99 (ms) over the arrivals per second, a line per column; `stable` has the pole of those that end at one."""
+    _, ax = plt.subplots(figsize=(7.6, 3.6), layout="constrained")
+    for (name, of), colour in zip(p99s.items(), (INK, AMBER, BLUE), strict=True):
+        of = of[of.index < stable.get(name, np.inf)]
+        ax.plot(of.index, of, color=colour, marker="o", markersize=4, label=name)
+    ax.vlines(list(stable.values()), 5, 1000, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
+    ax.set(xscale="log", yscale="log", ylim=(5, 1000))
+    ax.set_xticks([50, 100, 200, 500, 1000, 2000, 5000], ["50", "100", "200", "500", "1,000", "2,000", "5,000"])
+    ax.set_xticks([], minor=True)
+    ax.set_yticks([10, 100, 1000], ["10", "100", "1,000"])
+    tidy(ax, "The p99 of a log that writes in batches", "messages per second", "milliseconds")
+    ax.legend(frameon=False, loc="upper right")
+    plt.show()
+
+
 # ------------------------------------------------------------------ lesson 9
 
 
@@ -730,6 +749,21 @@ def detection(runs, change, trials=300, noise=0.041, seed=21):
     middle = runs * (n + 1) / 2
     p = (np.abs(every[None, :] - middle) >= np.abs(sums[:, None] - middle) - 1e-9).mean(axis=1)
     return float((p < 0.05).mean())
+
+
+def warming(sides, every):
+    """Draw the median of each `every` requests of a process per side, and the mean of all its requests."""
+    _, ax = plt.subplots(figsize=(7.6, 3.2), layout="constrained")
+    for (name, run), colour in zip(sides.items(), (INK, BLUE), strict=True):
+        ax.plot(np.arange(0, run.size, every), np.median(run.reshape(-1, every), axis=1), color=colour, linewidth=2, label=name)
+        ax.axhline(run.mean(), color=colour, linewidth=1, linestyle=(0, (5, 2)), label=f"mean of all: {run.mean():.1f} ms")
+    ax.set_yscale("log")
+    ax.set_yticks([1, 2, 5], ["1", "2", "5"])
+    ax.yaxis.set_minor_formatter("")
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    tidy(ax, f"The median of every {every} requests since the start of the process", "requests since the start", "milliseconds")
+    ax.legend(frameon=False, loc="upper right")
+    plt.show()
 
 
 def mix_shift(n=400_000):
@@ -878,6 +912,26 @@ def chart_crimes():
         "B: 505 and 505": lk.Histogram.of(np.linspace(400, 507, 2000), unit="ms"),
     }
     lk.plot.percentiles(hosts, ax=axes[2, 1], nines=3, title="Better: merge, then ask", subtitle="")
+    plt.show()
+
+
+def signatures(at, causes):
+    """Draw a heat map per cause, of latencies (ms) at some seconds."""
+    _, axes = plt.subplots(2, 2, figsize=(9.6, 6.4), layout="constrained")
+    for ax, (name, ms) in zip(axes.ravel(), causes.items(), strict=True):
+        log = lk.Samples(start=at, duration=ms / 1e3, unit="s").to_log("500ms")
+        lk.plot.heatmap(log, ax=ax, title=name, subtitle="").set_ylim(3e5, 6e8)
+    plt.show()
+
+
+def real_heat_maps():
+    """Draw six logs of the course as they are."""
+    logs = {name: lk.read(DATA / f"{name}.hlog", unit="us" if name == "ycsb" else "ns")
+            for name in ("ctrlz-uncorrected", "ctrlz-scheduled", "jhiccup-gc", "jhiccup-v2", "ycsb")}  # fmt: skip
+    logs["redis-tagged, SETs"] = lk.read(DATA / "redis-tagged.hlog", tag="set")
+    _, axes = plt.subplots(3, 2, figsize=(9.6, 9.6), layout="constrained")
+    for k, (ax, (name, log)) in enumerate(zip(axes.ravel(), logs.items(), strict=True), 1):
+        lk.plot.heatmap(log, ax=ax, title=f"{k} · {name}", subtitle="").set_xlabel("time from the start")
     plt.show()
 
 
