@@ -173,24 +173,24 @@ class LineIntervals:
     def __init__(self) -> None:
         self.start, self.length = array("d"), array("d")
         self.offset, self.size, self.line, self.tag = (array(kind) for kind in "qiii")
+        self._columns: tuple[Any, ...] = (
+            self.start, self.length, self.offset, self.size, self.line, self.tag,
+        )  # fmt: skip
 
     def extend(self, columns: LineColumns, base: float, offset: int, line: int) -> None:
         """Add neighbours: `base` is added to stamps; `offset`, `line` are those of the first."""
-        self.start.frombytes((columns.stamp + base).tobytes())
-        self.length.frombytes(columns.second.tobytes())
-        self.offset.frombytes((columns.offset + offset).astype(np.int64).tobytes())
-        self.size.frombytes(columns.size.astype(np.int32).tobytes())
-        self.line.frombytes(np.arange(line, line + columns.size.size, dtype=np.int32).tobytes())
-        self.tag.frombytes(columns.tag.astype(np.int32).tobytes())
+        lines = np.arange(line, line + columns.size.size)
+        found: tuple[AnyArray, ...] = (
+            columns.stamp + base, columns.second, columns.offset + offset, columns.size, lines,
+            columns.tag,
+        )  # fmt: skip
+        for own, cells in zip(self._columns, found, strict=True):
+            own.frombytes(cells.astype(own.typecode).tobytes())
 
-    def add(self, start: float, length: float, offset: int, size: int, line: int, tag: int) -> None:
-        """Take an interval in."""
-        self.start.append(start)
-        self.length.append(length)
-        self.offset.append(offset)
-        self.size.append(size)
-        self.line.append(line)
-        self.tag.append(tag)
+    def add(self, *cells: float) -> None:
+        """Take an interval in: start, length, offset, size, line, tag."""
+        for own, cell in zip(self._columns, cells, strict=True):
+            own.append(cell)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -280,15 +280,17 @@ def split_line(line: bytes) -> tuple[bytes, float, float, bytes]:
         tag = fields.pop(0)[4:]
     if len(fields) != 4:
         raise _shape_error(fields, tag)
-    try:
-        stamp, length = float(fields[0]), float(fields[1])
-    except ValueError:
-        raise _number_error(fields) from None
-    # NaN fails every comparison, so this refuses it as well as infinities; Python's float() alone
-    # takes "1_0".
-    if not (-1e18 < stamp < 1e18 and 0 <= length < 1e18) or b"_" in fields[0] or b"_" in fields[1]:
-        raise _number_error(fields)
-    return tag, stamp, length, fields[3].strip()
+    numbers = []
+    for text, name, least in ((fields[0], "time stamp", -1e18), (fields[1], "interval length", 0)):
+        try:
+            numbers.append(float(text))
+        except ValueError:
+            numbers.append(np.nan)
+        # NaN fails every comparison; Python's float() alone takes "1_0"
+        if not least <= numbers[-1] < 1e18 or b"_" in text:
+            shown = printable(text.decode("utf-8", "replace"), 30)
+            raise LineError(f"the {name} is {shown!r}", "seconds")
+    return tag, numbers[0], numbers[1], fields[3].strip()
 
 
 def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
@@ -303,23 +305,6 @@ def _shape_error(fields: list[bytes], tag: bytes) -> LineError:
     return LineError(
         f"{len(fields)} field{'s' * (len(fields) > 1)} ({seen!r})", "START,LENGTH,MAX,PAYLOAD"
     )
-
-
-def _number_error(fields: list[bytes]) -> LineError:
-    for name, text in zip(("time stamp", "interval length"), fields, strict=False):
-        shown = printable(text.decode("utf-8", "replace"), 30)
-        try:
-            value = float(text)
-        except ValueError:
-            return LineError(f"the {name} is {shown!r}", "seconds")
-        if (
-            b"_" in text
-            or not np.isfinite(value)
-            or (value < 0 and name != "time stamp")
-            or abs(value) >= 1e18
-        ):
-            return LineError(f"the {name} is {shown!r}", "seconds")
-    return LineError("numbers that cannot be read", "seconds")
 
 
 def end_column(raw_start: NDArray[np.float64], column: NDArray[np.float64]) -> bool:
@@ -668,12 +653,8 @@ def _write_rows(log: HistogramLog, writer: HlogWriter, factor: float) -> None:
                 )
             waiting[row] = stored, index, counts
         while following in waiting:
-            writer.interval(
-                float(log.starts[following]),
-                float(log.lengths[following]),
-                *waiting.pop(following),
-                tags[following],
-            )
+            start, length = float(log.starts[following]), float(log.lengths[following])
+            writer.interval(start, length, *waiting.pop(following), tags[following])
             following += 1
     for row in sorted(waiting):
         writer.interval(float(log.starts[row]), float(log.lengths[row]), *waiting[row], tags[row])
@@ -913,14 +894,8 @@ class _Scan:
                         "intervals", f"more than {self.limits.intervals:,} intervals"
                     )
                 at = offset + line.index(payload, line.rindex(b","))
-                self.found.add(
-                    self.times.absolute(stamp),
-                    column,
-                    at,
-                    len(payload),
-                    number,
-                    self.tags.code(tag),
-                )
+                start, code = self.times.absolute(stamp), self.tags.code(tag)
+                self.found.add(start, column, at, len(payload), number, code)
                 if opened is not None:
                     self.opened.append((row, opened))
                     if len(self.opened) == TOGETHER or len(opened.body) > CHUNK:
@@ -971,12 +946,8 @@ class _Scan:
     def log(self) -> HistogramLog:
         """Return what was found as a log."""
         if self.refused.lines and not len(self.found):
-            raise self.source.corrupt(
-                None,
-                f"none of its {self.refused.lines:,} lines is an interval",
-                "an interval log",
-                "is it one?",
-            )
+            seen = f"none of its {self.refused.lines:,} lines is an interval"
+            raise self.source.corrupt(None, seen, "an interval log", "is it one?")
         start = np.array(self.found.start, np.float64)
         length = np.array(self.found.length, np.float64)
         self._end_times(start, length)
@@ -985,13 +956,8 @@ class _Scan:
         first = self.times.first_start if self.times.first_start is not None else self.times.start
         origin = 0.0 if first is None else first
         offsets = start - origin
-        good = (
-            np.array(sorted(set(range(start.size)) - self.refused.rows), np.int64)
-            if self.refused.rows
-            else np.arange(start.size)
-        )
-        back = int((np.diff(offsets) < 0).sum())
-        if back:
+        good = np.delete(np.arange(start.size), sorted(self.refused.rows))
+        if back := int((np.diff(offsets) < 0).sum()):
             self.notes.append(
                 f"{back} intervals begin before the one above them; they were sorted by time"
             )
@@ -1035,7 +1001,10 @@ class _Scan:
     def _run(self, epoch: float | None) -> tuple[Run, str]:
         text = "\n".join(self.comments)
         facts: dict[str, Any] = {"start": epoch}
-        unit, origin = self._stated_unit(text)
+        hit = _HISTOGRAM_UNITS.search(text)
+        stated = _WORDS.get(hit[1].lower()) if hit else None
+        unit = stated or "ns"
+        origin: UnitFrom = "file" if stated else "assumed"
         for pattern, tool, its_unit, provenance in _GENERATORS:
             hit = pattern.search(text)
             if hit is not None:
@@ -1050,22 +1019,11 @@ class _Scan:
         own = own_facts(text)
         facts |= run_facts(own)
         facts["failures_known"] = "failures" not in own
-        if own.get("unit") in (*NANOSECONDS, "none") and self._stated_unit(text)[1] == "assumed":
+        if own.get("unit") in (*NANOSECONDS, "none") and stated is None:
             unit, origin = own["unit"], "assumed" if own.get("unit_from") == "assumed" else "file"
         unit, unit_from = self.options.resolve_unit(unit, origin)
-        return Run(
-            unit=unit,
-            unit_from=unit_from,
-            notes=tuple(dict.fromkeys(self.times.notes + self.notes)),
-            **facts,
-        ), unit
-
-    @staticmethod
-    def _stated_unit(text: str) -> tuple[str, UnitFrom]:
-        hit = _HISTOGRAM_UNITS.search(text)
-        if hit is not None and hit[1].lower() in _WORDS:
-            return _WORDS[hit[1].lower()], "file"
-        return "ns", "assumed"
+        notes = tuple(dict.fromkeys(self.times.notes + self.notes))
+        return Run(unit=unit, unit_from=unit_from, notes=notes, **facts), unit
 
 
 # ------------------------------------------------------------
@@ -1156,15 +1114,9 @@ def sum_of_small(
 
 FORMATS = (
     Format(
-        name="hlog",
-        title="HdrHistogram interval log",
-        level="log",
-        suffixes=(".hlog", ".hgrm.log"),
-        sniff=sniff,
-        read=read,
-        write=write_hlog,
-        unit="ns",
+        "hlog", "HdrHistogram interval log", "log", (".hlog", ".hgrm.log"), sniff, read,
+        write_hlog, unit="ns",
         example="java -javaagent:jHiccup.jar='-l hiccup.hlog' -jar app.jar   # writes "
         "hiccup.hlog; so does HistogramLogWriter",
     ),
-)
+)  # fmt: skip

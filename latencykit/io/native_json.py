@@ -16,8 +16,8 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.hdr.payload import counts_length
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source, level_name
+from latencykit.io.text_reports import has_match
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _UNFIT = (
     AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
+_BLOCK = ("rows", "indptr", "index", "counts")
 
 
 def write_json(series: Mapping[str, Data], path: Path) -> None:
@@ -52,29 +53,16 @@ def record_of(data: Data) -> JSONObject:
         columns = {column: getattr(data, column) for column in _COLUMNS}
         content = {key: cells.tolist() for key, cells in columns.items() if cells is not None}
     elif isinstance(data, Histogram):
-        content = {
-            "buckets": layout_of(data.buckets),
-            "index": data.index.tolist(),
-            "counts": data.counts.tolist(),
-            **stated_by(data),
-        }
+        content = {"buckets": layout_of(data.buckets)}
+        content |= {key: getattr(data, key).tolist() for key in _BLOCK[2:]} | stated_by(data)
     else:
-        blocks = [
-            {
-                "buckets": layout_of(block.buckets),
-                "rows": block.rows.tolist(),
-                "indptr": block.indptr.tolist(),
-                "index": block.index.tolist(),
-                "counts": block.counts.tolist(),
-            }
+        content = {"start": data.starts.tolist(), "length": data.lengths.tolist()}
+        content |= {"tags": interval_tags(data)}
+        content["blocks"] = [
+            {"buckets": layout_of(block.buckets)}
+            | {key: getattr(block, key).tolist() for key in _BLOCK}
             for block in blocks_of(data)
         ]
-        content = {
-            "start": data.starts.tolist(),
-            "length": data.lengths.tolist(),
-            "tags": interval_tags(data),
-            "blocks": blocks,
-        }
     return frame_of(data) | content
 
 
@@ -185,13 +173,8 @@ def _run(facts: JSONObject) -> Run:
 
 def block_of(record: JSONObject, intervals: int) -> Block:
     """Return a checked block of a log with this number of intervals."""
-    block = Block(
-        _ints(record["rows"]),
-        _ints(record["indptr"]),
-        _ints(record["index"]),
-        _ints(record["counts"]),
-        _buckets(record["buckets"]),
-    )
+    rows, indptr, index, counts = (_ints(record[key]) for key in _BLOCK)
+    block = Block(rows, indptr, index, counts, _buckets(record["buckets"]))
     if (
         block.indptr.shape != (block.rows.size + 1,)
         or ((block.rows < 0) | (block.rows >= intervals)).any()

@@ -51,6 +51,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latencykit._records import record
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags, mapped_through
 from latencykit.errors import InvalidArgumentError, LatencyKitError, MissingPackageError
@@ -262,23 +263,19 @@ def _opened(source: Source) -> Iterator[Any]:
         raise source.corrupt(None, seen, "", "convert the original again") from None
 
 
+@record(eq=False)
 class _ParquetPart:
     """The intervals of one series; a row group is one block."""
 
-    def __init__(
-        self,
-        source: Source,
-        groups: list[tuple[int, int, int]],
-        layouts: list[dict[str, object]],
-        intervals: int,
-    ) -> None:
-        self._source, self._groups = source, groups
-        self._layouts, self._intervals = layouts, intervals
+    source: Source
+    groups: list[tuple[int, int, int]]  # its number, and its first and last row
+    layouts: list[dict[str, object]]
+    intervals: int
 
     def blocks(self, rows: Ints) -> Iterator[Block]:
         """Yield the blocks of the given rows."""
-        with _opened(self._source) as file:
-            for number, first, last in self._groups:
+        with _opened(self.source) as file:
+            for number, first, last in self.groups:
                 low, high = np.searchsorted(rows, [first, last + 1])
                 if low == high:
                     continue
@@ -290,13 +287,13 @@ class _ParquetPart:
                 order = np.lexsort((index, row))
                 unique, begins = np.unique(row[order], return_index=True)
                 record = {
-                    "buckets": self._layouts[int(layout[0])],
+                    "buckets": self.layouts[int(layout[0])],
                     "rows": unique,
                     "indptr": np.append(begins, order.size),
                     "index": index[order],
                     "counts": counts[order],
                 }
-                block = json_native.block_of(record, self._intervals)
+                block = json_native.block_of(record, self.intervals)
                 chosen = np.flatnonzero(np.isin(unique, rows[low:high], assume_unique=True))
                 if chosen.size:
                     yield block if chosen.size == unique.size else block.take(chosen)
