@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from latencykit._text import format_items
+from latencykit._text import format_items, printable
 from latencykit.core.blocks import Block, MemoryPart, blocks_by_layout
 from latencykit.core.columns import Cells, Columns, Words, coded, encoded
 from latencykit.core.histogram import Histogram
 from latencykit.core.histogram_log import HistogramLog
 from latencykit.core.quantiles import surely_within
 from latencykit.core.run import Run
-from latencykit.core.samples import OUTCOMES, Samples
+from latencykit.core.samples import OUTCOMES, Samples, as_nanoseconds
 from latencykit.core.summary import Summary
-from latencykit.errors import PayloadError, RowError
+from latencykit.errors import InvalidArgumentError, PayloadError, RowError
 from latencykit.hdr.payload import decode_rows, open_payload
 from latencykit.io.sanity_checks import stated, whole_count
 from latencykit.units import NANOSECONDS
@@ -537,3 +537,35 @@ def histograms_found(series: Mapping[str, Data], empty: int) -> dict[str, Data]:
         "" if bare else name: found.with_run(notes=(*found.run.notes, *note))
         for name, found in series.items()
     }
+
+
+# ------------------------------------------------------------
+# Points in time as text: RFC 3339 and its relatives, many at once.
+
+
+def iso_nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Return nanoseconds since the epoch, int64 of the same length; what names no zone is UTC."""
+    import pandas as pd
+
+    try:
+        when = as_nanoseconds(
+            pd.to_datetime(
+                pd.Series(list(map(str, texts)), dtype=object), utc=True, format="ISO8601"
+            )
+        )
+    except (ValueError, OverflowError, TypeError) as error:
+        raise InvalidArgumentError(
+            f"a timestamp is not a date ({printable(str(error), 60)})"
+        ) from error
+    if np.isnat(when).any():
+        raise InvalidArgumentError("a timestamp is missing, or lies beyond the years 1678 to 2261")
+    return np.asarray(when.astype(np.int64))
+
+
+def epoch_seconds(text: object) -> float | None:
+    """Return seconds since the epoch, or None if `text` is not a date."""
+    try:
+        seconds = float(iso_nanoseconds([str(text)])[0]) / 1e9
+    except ValueError:
+        return None
+    return seconds if seconds > 0 else None

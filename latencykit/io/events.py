@@ -22,8 +22,8 @@ from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.errors import InvalidArgumentError, LatencyKitError, UnknownFormatError
 from latencykit.io import json_text, registry
+from latencykit.io.build import epoch_seconds, iso_nanoseconds
 from latencykit.io.source import Confidence, Source
-from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from latencykit.io.source import (
 from latencykit.units import NANOSECONDS, parse_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
@@ -330,16 +330,10 @@ class _Later:
             self._shared.update(read_source(source, self._options, self._format))
         data = self._shared.pop(self._name, None)
         self._source = None
-        if not is_samples(data) or (len(data), int(data.duration.sum())) != (
-            self._rows,
-            self._sum,
-        ):
-            raise source.corrupt(
-                None,
-                "the file has changed since its latencies were read",
-                "the same rows",
-                "read it again",
-            )
+        size = (len(data), int(data.duration.sum())) if is_samples(data) else None
+        if not is_samples(data) or size != (self._rows, self._sum):
+            seen = "the file has changed since its latencies were read"
+            raise source.corrupt(None, seen, "the same rows", "read it again")
         return {name: data.columns.cells(name) for name in data.columns}
 
     def __getstate__(self) -> dict[str, object]:
@@ -387,18 +381,6 @@ def _in_stated_unit(data: Data, unit: str) -> Data:
     return cast("Data", (bare if unit == "none" else bare.to_unit(data.unit)).with_run(**facts))
 
 
-def _briefly_named(series: Mapping[str, Data]) -> dict[str, Data]:
-    """The series, with long names cut as other words are."""
-    if all(brief(name) == name for name in series):
-        return dict(series)
-    from latencykit.io.build import distinct
-
-    named: dict[str, Data] = {}
-    for name, data in series.items():
-        named[distinct(brief(name), named)] = data
-    return named
-
-
 def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, Data]:
     """Series of a source; whatever breaks in a reader is reported as its bug.
 
@@ -410,17 +392,13 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
             try:
                 series = _named(chosen.read(source, options))
             except SeveralDocuments as several:
-                series = {
-                    f"run {number} {name}".rstrip(): data
-                    for number, (text, before) in enumerate(several.parts, 1)
-                    for name, data in _named(
-                        chosen.read(
-                            DocumentSource(source, text.encode("utf-8", "surrogateescape"), before),
-                            options,
-                        )
-                    ).items()
-                }
-        return _briefly_named({name: settled(data) for name, data in series.items()})
+                series = {}
+                for k, (document, before) in enumerate(several.parts, 1):
+                    encoded = document.encode("utf-8", "surrogateescape")
+                    part = DocumentSource(source, encoded, before)
+                    for name, data in _named(chosen.read(part, options)).items():
+                        series[f"run {k} {name}".rstrip()] = data
+        return {name: settled(data) for name, data in series.items()}
     except LatencyKitError as error:
         named = source.shown in str(error)
         refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError
@@ -456,14 +434,17 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
 
 
 def _named(series: dict[str, Data] | Series) -> dict[str, Data]:
-    """Return the series that a reader gives; of equal names, later ones are numbered."""
-    if isinstance(series, dict):
+    """Return the series that a reader gives, with long names cut as other words are.
+
+    Of equal names, later ones are numbered.
+    """
+    if isinstance(series, dict) and all(brief(name) == name for name in series):
         return series
     from latencykit.io.build import distinct
 
     named: dict[str, Data] = {}
-    for name, data in series:
-        named[distinct(name, named)] = data
+    for name, data in series.items() if isinstance(series, dict) else series:
+        named[distinct(brief(name), named)] = data
     return named
 
 

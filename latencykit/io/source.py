@@ -79,13 +79,6 @@ class Tally:
         return f"{format_count(self.total)} corrupt {lines} skipped"
 
 
-def refuse_line(
-    source: Source, options: ReadOptions, line: int | None, seen: str, expected: str
-) -> None:
-    """Raise for a corrupt line; under ``lenient`` skip it, and count it."""
-    options.refuse(source, line, seen, expected)
-
-
 def refuse_rows(
     rows: Sequence[int],
     locate: Locate,
@@ -179,7 +172,30 @@ class _Utf16:
         return self._decoder.decode(piece).encode("utf-8", "replace")
 
 
-class Unpacked(io.RawIOBase):
+class _Pieces(io.RawIOBase):
+    """A stream that comes in pieces."""
+
+    _ready = b""  # what is not yet given out
+
+    def _more(self) -> bool:
+        """Put the next piece into `_ready`, if it has any bytes; False at the end."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; 0 at the end."""
+        while not self._ready:
+            if not self._more():
+                return 0
+        size = min(len(self._ready), len(buffer))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+
+class Unpacked(_Pieces):
     """The decompressed bytes of a source's stream."""
 
     def __init__(self, raw: IO[bytes], kind: str, source: Source) -> None:
@@ -187,14 +203,9 @@ class Unpacked(io.RawIOBase):
         self._new_decoder, self._errors = _codec(kind)
         self._decoder: Any = None
         self._held = b""  # compressed, not yet decoded
-        self._ready = b""  # decoded, not yet given out
         self._full = False  # whether the decoder may have more without more input
         self._begin(b"")
         self._at = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def seekable(self) -> bool:
         """Return True: forwards by decoding, backwards by beginning anew."""
@@ -202,16 +213,12 @@ class Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer; 0 at the end."""
-        while not self._ready:
-            if not self._decode():
-                return 0
-        size = min(len(self._ready), len(buffer))
-        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        size = super().readinto(buffer)
         self._at += size
         self._source.afford(self._at)
         return size
 
-    def _decode(self) -> bool:
+    def _more(self) -> bool:
         """Decode the next piece into `_ready`; False at the end."""
         if self._kind == _MESSAGES:
             return self._next_message()
@@ -648,31 +655,22 @@ class _File(io.FileIO):
             raise self._source.corrupt(None, seen) from None
 
 
-class _Unprefixed(io.RawIOBase):
+class _Unprefixed(_Pieces):
     """A stream of lines without what stands before each of them."""
 
     def __init__(self, stream: IO[bytes], prefix: str) -> None:
-        self._stream, self._rest, self._ready = stream, b"", b""
+        self._stream, self._rest = stream, b""
         self._prefix = re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE)
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; 0 at the end."""
-        while not self._ready:
-            piece = self._stream.read(_PIECE)
-            lines, end, rest = (self._rest + piece).rpartition(b"\n")
-            self._ready = self._prefix.sub(b"", lines + end if piece else rest)
-            self._rest = rest if piece else b""
-            if len(self._rest) > in_force().line:  # the splitting into lines refuses it
-                self._ready, self._rest = self._ready + self._rest, b""
-            if not piece and not self._ready:
-                return 0
-        size = min(len(self._ready), len(buffer))
-        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
-        return size
+    def _more(self) -> bool:
+        """Read on, whole lines at a time; False at the end."""
+        piece = self._stream.read(_PIECE)
+        lines, end, rest = (self._rest + piece).rpartition(b"\n")
+        self._ready = self._prefix.sub(b"", lines + end if piece else rest)
+        self._rest = rest if piece else b""
+        if len(self._rest) > in_force().line:  # the splitting into lines refuses it
+            self._ready, self._rest = self._ready + self._rest, b""
+        return bool(piece or self._ready)
 
     def close(self) -> None:
         """Close the stream of the file, too."""

@@ -1,4 +1,4 @@
-"""Text reports as people save them: without escapes, split into runs."""
+"""Text as people save it: what a format is known by, reports without escapes, split into runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, TypeVar
 from latencykit._records import record
 from latencykit._text import printable
 from latencykit.errors import CorruptInputError, InvalidArgumentError
-from latencykit.io.source import SeveralDocuments, Source
+from latencykit.io.source import Confidence, Head, SeveralDocuments, Source
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    Sniff = Callable[[Head], Confidence]
 
 _Key = TypeVar("_Key")
-
 _Kind = TypeVar("_Kind")
-
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 
@@ -268,3 +267,53 @@ def command_of(text: str, *tools: str) -> str | None:
         re.MULTILINE,
     )
     return match[1].strip() if match else None
+
+
+# ------------------------------------------------------------
+# Recognition as data: what a format is known by, as values for `Format.sniff`.
+
+
+def has_keys(head: Head, *keys: str, within: int | None = None) -> bool:
+    """True if the head looks like JSON and names all `keys`; for sniffing only."""
+    text = head.text[:within]
+    return text.lstrip()[:1] in ("{", "[") and all(f'"{key}"' in text for key in keys)
+
+
+def certain(match: object) -> Confidence:
+    """Return CERTAIN where something matches, else NO."""
+    return Confidence.CERTAIN if match else Confidence.NO
+
+
+def either(*sniffs: Sniff) -> Sniff:
+    """Recognise what one of these does, as surely as the surest of them."""
+    return lambda head: max(sniff(head) for sniff in sniffs)
+
+
+def starts_with(*prefixes: str) -> Sniff:
+    """Recognise a file that begins with one of these prefixes."""
+    return lambda head: certain(head.text.startswith(prefixes))
+
+
+def has_json_keys(*alternatives: tuple[str, ...], within: int | None = None) -> Sniff:
+    """Recognise JSON whose first characters contain all keys of one of the alternatives."""
+    return lambda head: certain(any(has_keys(head, *keys, within=within) for keys in alternatives))
+
+
+def has_match(
+    *patterns: str | re.Pattern[str],
+    without: str | re.Pattern[str] = r"(?!)",
+    plain: Callable[[str], str] = str,
+    confidence: Confidence = Confidence.CERTAIN,
+) -> Sniff:
+    """Recognise text that each of the patterns matches, and `without` does not.
+
+    In a pattern that is text, ``^`` and ``$`` match at every line. `plain` takes a terminal's
+    escapes out first.
+    """
+
+    def sniff(head: Head) -> Confidence:
+        text = plain(head.text)
+        fits = all(search(pattern, text) for pattern in patterns) and not search(without, text)
+        return confidence if fits else Confidence.NO
+
+    return sniff

@@ -88,7 +88,7 @@ HARMLESS = {
     "latencykit.io.raw.cells._GROUPED": "matches whole cells, by a table of styles",
     "latencykit.io.raw.cells._POINT": "matches whole cells, by a table of styles",
     "latencykit.io.source": "of 200 characters",
-    "latencykit.io.tools.circllhist._LABEL": "of 120 characters",
+    "latencykit.io.tools.sketches._LABEL": "of 120 characters",
     "latencykit.io.tools.hdr_base64._LABEL": "of 80 characters",
     "latencykit.units": "typed on the command line",
 }
@@ -157,7 +157,7 @@ def compiled(value: object, depth: int = 0) -> list[re.Pattern]:
         inner = [*value.values(), *value]
     elif isinstance(value, tuple | list | frozenset):
         inner = list(value)
-    elif getattr(value, "__module__", "") == "latencykit.io.sniffing" and hasattr(
+    elif getattr(value, "__module__", "") == "latencykit.io.text_reports" and hasattr(
         value, "__code__"
     ):
         held = [cell.cell_contents for cell in value.__closure__ or ()]  # of `has_match`, `either`

@@ -19,8 +19,8 @@ from latencykit.io.raw.build_samples import gathered
 from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import ColumnPlan, looked_at, plan_of, refuse_twice
 from latencykit.io.rows import Table, bytes_type, cells_of
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.text_reports import certain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

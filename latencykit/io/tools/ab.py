@@ -15,9 +15,8 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, mixed_note, samples_of, unanswered
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.sniffing import certain, starts_with
-from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import command_of, fact, plain, section_runs
+from latencykit.io.source import Format
+from latencykit.io.text_reports import certain, command_of, fact, plain, section_runs, starts_with
 
 if TYPE_CHECKING:
     from latencykit.io.source import Confidence, Data, Head, ReadOptions, Source
@@ -159,7 +158,7 @@ def read_percent(source: Source, options: ReadOptions) -> dict[str, Data]:
             points[float(row[1])] = float(row[2])
         elif line.strip():
             seen = f"{printable(line, 50)!r}"
-            refuse_line(source, options, number, seen, "a percentage and milliseconds")
+            options.refuse(source, number, seen, "a percentage and milliseconds")
     hint = f"ab -e does not print how many requests there were; {_HINT}"
     return {"": data_from_points(points, None, {}, _RUN.with_notes(*notes, hint), "ms")}
 

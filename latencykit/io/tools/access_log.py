@@ -29,9 +29,8 @@ from latencykit.io import build, json_text, logfmt
 from latencykit.io.json_text import flat
 from latencykit.io.raw.cells import latency_columns, named
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.sniffing import certain
-from latencykit.io.source import Confidence, Format, refuse_line
-from latencykit.io.timestamps import iso_nanoseconds
+from latencykit.io.source import Confidence, Format
+from latencykit.io.text_reports import certain
 from latencykit.io.tools.log_lines import TRAEFIK
 from latencykit.units import NANOSECONDS
 
@@ -327,7 +326,7 @@ def read(source: Source, options: ReadOptions) -> dict[str, Data]:
         if len(rows) < chunk.count(b"\n") + (not chunk.endswith(b"\n")):
             for number, line in unmatched_lines(chunk, first, chosen.pattern, notes):
                 seen = f"this line has no time: {line!r}"
-                refuse_line(source, options, number, seen, f"{chosen.tool}'s line format")
+                options.refuse(source, number, seen, f"{chosen.tool}'s line format")
         if not rows:
             continue
         columns = list(zip(*rows, strict=True))
@@ -545,7 +544,7 @@ def _json_columns(
                     [float(value or 0) for value in values], "s"
                 )
             else:
-                columns[side] = iso_nanoseconds(values)
+                columns[side] = build.iso_nanoseconds(values)
         except (TypeError, ValueError, OverflowError):
             seen = f"{key} is not a valid time here, or in a later line"
             raise source.corrupt(first, seen, "a date or seconds") from None

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact, plain, search, text_of_run
+from latencykit.io.text_reports import fact, has_json_keys, has_match, plain, search, text_of_run
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Format
-from latencykit.io.text_reports import fact, plain, text_of_run
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 from latencykit.units import format_count, parse_duration
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa:
     run = Run(
         tool="autocannon", loop="paced" if filled else "closed", measure="service", unit="ms",
         corrected="tool" if filled else "unknown" if counted is None else "none",
-        unit_from="format", start=epoch_seconds(record.get("start")),
+        unit_from="format", start=build.epoch_seconds(record.get("start")),
         duration=record.get("duration") or None, achieved=requests.get("average") or None,
         # a pipeline has several requests under way per connection
         connections=record.get("connections") if record.get("pipelining", 1) == 1 else None,

@@ -15,9 +15,8 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.raw.cells import Style, decimal_number, decimal_style
-from latencykit.io.sniffing import has_json_keys
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, plain
+from latencykit.io.text_reports import fact, has_json_keys, plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import added_up, base_unit, nanoseconds_of, unit_in
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
+from latencykit.io.text_reports import certain, has_match
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:

@@ -19,10 +19,15 @@ from typing import TYPE_CHECKING, Any
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import either, has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import durations, fact, text_of_run
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import (
+    durations,
+    either,
+    fact,
+    has_json_keys,
+    has_match,
+    text_of_run,
+)
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -170,7 +175,7 @@ def read_latte(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
     run = Run(
         tool="latte", command=settings.get("workload"), loop="unknown" if rate else "closed",
         measure="service", corrected="unknown" if rate else "none",
-        start=epoch_seconds(result.get("start_time")),
+        start=build.epoch_seconds(result.get("start_time")),
         duration=result.get("elapsed_time_s"), rate=float(rate) if rate else None,
         achieved=(result.get("req_throughput") or {}).get("value"), connections=connections,
         failed=int(result.get("error_count") or 0), unit="ns", unit_from="format",

@@ -19,9 +19,8 @@ from latencykit.core.summary import Summary
 from latencykit.errors import CorruptInputError
 from latencykit.io import json_text
 from latencykit.io.build import data_from_values, nanoseconds, nanoseconds_of
-from latencykit.io.sniffing import certain, has_json_keys, has_match, starts_with
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import certain, has_json_keys, has_match, plain, starts_with
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ import numpy as np
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run, UnitFrom
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import either, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
-from latencykit.io.text_reports import fact, text_of_run
+from latencykit.io.text_reports import either, fact, has_match, text_of_run
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE, RowLayout, read_table
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import (
     Confidence,
     Data,
@@ -29,7 +28,7 @@ from latencykit.io.source import (
     SeveralDocuments,
     Source,
 )
-from latencykit.io.text_reports import blocks, fact, line_numbers, plain
+from latencykit.io.text_reports import blocks, certain, fact, has_match, line_numbers, plain
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:

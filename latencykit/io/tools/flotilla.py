@@ -14,9 +14,8 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run, UnitFrom
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import certain, plain
 from latencykit.units import NANOSECONDS, parse_duration
 
 if TYPE_CHECKING:

@@ -16,10 +16,15 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import Section, command_of, plain, text_of_run
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import (
+    Section,
+    command_of,
+    has_json_keys,
+    has_match,
+    plain,
+    text_of_run,
+)
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -133,7 +138,7 @@ def _run(record: JSONObject, failed: int) -> Run:
     return Run(
         tool="fortio", version=str(record["Version"]) if record.get("Version") else None,
         loop="paced" if rate else "closed", measure="service", corrected="none",
-        start=epoch_seconds(record.get("StartTime")),
+        start=build.epoch_seconds(record.get("StartTime")),
         duration=float(record.get("ActualDuration") or 0) / 1e9 or None, rate=rate or None,
         achieved=float(record.get("ActualQPS") or 0) or None, connections=threads,
         expected_interval=round(1e9 * threads / rate, 3) if threads and rate else None,

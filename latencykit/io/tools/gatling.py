@@ -15,9 +15,8 @@ from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, outcome_codes, samples_of, unanswered
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, plain, text_of_run
+from latencykit.io.text_reports import certain, fact, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject

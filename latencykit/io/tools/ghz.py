@@ -18,10 +18,8 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import line_chunks, unmatched_lines
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
-from latencykit.io.text_reports import below, text_of_run
-from latencykit.io.timestamps import iso_nanoseconds
+from latencykit.io.text_reports import below, has_json_keys, has_match, text_of_run
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:
         details = record["details"]
         try:
             duration = np.array([row["latency"] for row in details], np.int64)
-            end = iso_nanoseconds([row["timestamp"] for row in details])
+            end = build.iso_nanoseconds([row["timestamp"] for row in details])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             seen = f"the details cannot be read ({printable(str(error), 80)})"
             raise source.corrupt(None, seen, "timestamp and latency of each call") from None

@@ -13,9 +13,8 @@ from latencykit.core.summary import Summary
 from latencykit.io import json_text
 from latencykit.io.build import nanoseconds, percentile_named, unit_in
 from latencykit.io.sanity_checks import stated
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
-from latencykit.io.text_reports import line_numbers
+from latencykit.io.text_reports import has_match, line_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Data, Format, ReadOptions, SeveralDocuments, Source
-from latencykit.io.text_reports import fact, line_numbers, plain
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import fact, has_json_keys, has_match, line_numbers, plain
 from latencykit.units import format_count
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ def _series(found: list[_Row], context: Mapping[str, Any], source: Source) -> di
             raise source.corrupt(None, f"{name} has the unit {unit!r}", "one of ns, us, ms, s", "")
         run = Run(
             tool="Google Benchmark", version=context.get("library_version"),
-            command=context.get("executable"), start=epoch_seconds(context.get("date")),
+            command=context.get("executable"), start=build.epoch_seconds(context.get("date")),
             loop="closed", measure="service", corrected="none", unit=unit,
             connections=int(own[0].get("threads") or 1), failed=failed.get(name, 0),
         )  # fmt: skip

@@ -11,9 +11,8 @@ from latencykit.core.samples import OUTCOMES
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
-from latencykit.io.text_reports import durations, plain, text_of_run
+from latencykit.io.text_reports import certain, durations, has_match, plain, text_of_run
 from latencykit.units import parse_duration
 
 _BEGIN = "starting benchmark..."

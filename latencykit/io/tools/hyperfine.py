@@ -12,9 +12,8 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import has_json_keys, has_match, starts_with
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import has_json_keys, has_match, plain, starts_with
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

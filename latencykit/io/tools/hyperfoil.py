@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_buckets, data_from_points
-from latencykit.io.sniffing import either, has_json_keys, has_match, starts_with
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
+from latencykit.io.text_reports import either, has_json_keys, has_match, starts_with
 
 if TYPE_CHECKING:
     from latencykit._typing import JSONObject

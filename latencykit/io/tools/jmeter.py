@@ -20,9 +20,8 @@ from latencykit.io import json_text
 from latencykit.io.build import outcome_codes
 from latencykit.io.declared import Json, Report, Rows, matching, report_of
 from latencykit.io.rows import line_chunks
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
-from latencykit.io.text_reports import plain, text_of_run
+from latencykit.io.text_reports import has_json_keys, has_match, plain, text_of_run
 
 _RUN = Run(
     tool="JMeter", loop="closed", measure="service", corrected="none", unit="ms",

@@ -32,10 +32,8 @@ from latencykit.core.summary import Summary
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import RowLayout, line_chunks, read_table
-from latencykit.io.sniffing import certain, starts_with
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
-from latencykit.io.text_reports import Section, plain, text_of_run
-from latencykit.io.timestamps import iso_nanoseconds
+from latencykit.io.text_reports import Section, certain, plain, starts_with, text_of_run
 from latencykit.io.tools.vegeta import TIMED_OUT
 from latencykit.units import parse_duration
 
@@ -249,7 +247,7 @@ def read_csv(source: Source, options: ReadOptions) -> dict[str, Data]:
             factors = (ns for least, ns in _STAMPS if not stamps.size or stamps.max() >= least)
             stamp = stamps * next(factors)
         else:
-            stamp = iso_nanoseconds(rows["timestamp"].astype(str).tolist())
+            stamp = build.iso_nanoseconds(rows["timestamp"].astype(str).tolist())
         cells = (
             rows[word].astype(str).tolist() if word in rows else [""] * len(rows)
             for word in _WORDS[1:]
@@ -311,7 +309,7 @@ def read_points_json(source: Source, options: ReadOptions) -> dict[str, Data]:
             for number, point in json_text.numbered(source, options, first, chunk, notes):
                 try:
                     if point["type"] == "Point":
-                        iso_nanoseconds([str(point["data"]["time"])])
+                        build.iso_nanoseconds([str(point["data"]["time"])])
                         float(point["data"]["value"])
                         records.append(point)
                 except (KeyError, TypeError, ValueError):
@@ -345,7 +343,7 @@ def _points(
             tags = [row.get("tags") or {} for row in rows]
             cells = ([str(tag.get(word, "")) for tag in tags] for word in _WORDS[1:])
             metrics[name] = {
-                "stamp": iso_nanoseconds([row["time"] for row in rows]),
+                "stamp": build.iso_nanoseconds([row["time"] for row in rows]),
                 "value": np.array([row["value"] for row in rows], np.float64),
                 "outcome": _outcomes(*cells),
             }

@@ -21,10 +21,16 @@ from latencykit._text import format_items
 from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import blocks, line_numbers, plain
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import (
+    blocks,
+    certain,
+    has_json_keys,
+    has_keys,
+    has_match,
+    line_numbers,
+    plain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -447,7 +453,7 @@ def read_nvidia_summary(source: Source, options: ReadOptions) -> dict[str, Data]
         command=config.get("cli_command") if isinstance(config, dict) else None,
         unit="ms", unit_from="file", duration=_scalar(record, "benchmark_duration"),
         achieved=_scalar(record, "request_throughput"), failed=int(failed),
-        start=epoch_seconds(record["start_time"]) if record.get("start_time") else None,
+        start=build.epoch_seconds(record["start_time"]) if record.get("start_time") else None,
     )  # fmt: skip
     series: dict[str, Data] = {}
     for name, key in (_AIPERF | {"itl": "inter_chunk_latency"}).items():

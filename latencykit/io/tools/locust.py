@@ -21,9 +21,8 @@ from latencykit.core.run import Run
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import certain, has_match
-from latencykit.io.source import Format, refuse_line
-from latencykit.io.text_reports import below, plain, text_of_run
+from latencykit.io.source import Format
+from latencykit.io.text_reports import below, certain, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,7 +130,7 @@ def _rows(source: Source, options: ReadOptions, notes: list[str]) -> Iterator[di
             notes.append(CUT_LINE)
         else:
             seen, expected = f"{printable(','.join(row))!r}", f"{len(names)} fields with numbers"
-            refuse_line(source, options, reader.line_num, seen, expected)
+            options.refuse(source, reader.line_num, seen, expected)
 
 
 def read_stats(source: Source, options: ReadOptions) -> dict[str, Data]:

@@ -24,8 +24,8 @@ from latencykit.io.raw.cells import latency_columns
 from latencykit.io.raw.columns import plan_of
 from latencykit.io.raw.log_parts import ESCAPES, hint_of, rows_of
 from latencykit.io.rows import Table, line_chunks
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format
+from latencykit.io.text_reports import certain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

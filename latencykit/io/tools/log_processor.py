@@ -12,9 +12,8 @@ import re
 from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
-from latencykit.io.text_reports import fact
+from latencykit.io.text_reports import fact, has_match
 
 _LEGEND = re.compile(
     r"^(?:Time: IntervalPercentiles:count \( 50% 90% Max \) TotalPercentiles:count|"

@@ -12,9 +12,8 @@ from typing import Any
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, section_runs
+from latencykit.io.text_reports import fact, has_match, section_runs
 
 _BEGIN = re.compile(r"^MLPerf Results Summary[ \t]*$", re.MULTILINE)
 _ROW = re.compile(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from latencykit.core.run import Run
 from latencykit.io.declared import Lines
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
+from latencykit.io.text_reports import has_match
 
 _ROW = (
     r"^ *\d+\.\|-- (?P<name>\S.{0,200}?) +(?P<lost>[\d.]+)% +(?P<count>\d+) +[\d.]+"

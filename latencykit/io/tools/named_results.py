@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from latencykit.core.run import Run
 from latencykit.io import build, json_text
 from latencykit.io.sanity_checks import whole_count
-from latencykit.io.sniffing import certain
 from latencykit.io.source import Confidence, Format, Head, ReadOptions, Series, Source
+from latencykit.io.text_reports import certain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 from latencykit.core.run import Run
 from latencykit.io import json_text
-from latencykit.io.build import data_from_points, mixed_note, unanswered
-from latencykit.io.sniffing import either, has_json_keys, has_match
+from latencykit.io.build import data_from_points, epoch_seconds, mixed_note, unanswered
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import blocks, line_numbers, plain
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import blocks, either, has_json_keys, has_match, line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,9 +17,8 @@ from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build
 from latencykit.io.rows import CUT_LINE
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import line_numbers, plain
+from latencykit.io.text_reports import has_match, line_numbers, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

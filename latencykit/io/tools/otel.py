@@ -20,10 +20,8 @@ from latencykit._text import format_items
 from latencykit.core.buckets import EdgeBuckets
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
-from latencykit.io.text_reports import plain
-from latencykit.io.timestamps import epoch_seconds
+from latencykit.io.text_reports import certain, has_match, plain
 from latencykit.io.tools.prometheus import family_series, run_of
 from latencykit.io.wire import Schema, messages
 
@@ -114,7 +112,7 @@ def _attributes_of(point: JSONObject) -> Labels:
 def _seconds(value: object) -> float:
     """Seconds since the epoch of a time in ISO form or in nanoseconds."""
     text = str(value or 0)
-    return int(text) / 1e9 if re.fullmatch(r"\d+", text) else epoch_seconds(text) or 0.0
+    return int(text) / 1e9 if re.fullmatch(r"\d+", text) else build.epoch_seconds(text) or 0.0
 
 
 def _counts(record: JSONObject, *names: str) -> Ints:

@@ -16,9 +16,17 @@ from latencykit._text import printable
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build
-from latencykit.io.sniffing import either, has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import below, blocks, durations, fact, line_numbers, plain
+from latencykit.io.text_reports import (
+    below,
+    blocks,
+    durations,
+    either,
+    fact,
+    has_match,
+    line_numbers,
+    plain,
+)
 from latencykit.io.tools import prometheus
 
 _BEGIN = re.compile(r"^Test: (.*)$", re.MULTILINE)

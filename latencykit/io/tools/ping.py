@@ -17,9 +17,8 @@ from latencykit.core.run import Run
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Format
-from latencykit.io.text_reports import fact, plain
+from latencykit.io.text_reports import certain, fact, has_json_keys, has_match, plain
 from latencykit.units import parse_duration
 
 if TYPE_CHECKING:

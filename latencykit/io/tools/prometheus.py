@@ -30,8 +30,8 @@ from latencykit.errors import (
     LatencyKitError,
 )
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import certain, has_json_keys, has_keys, has_match
-from latencykit.io.source import Confidence, Format, Source, refuse_line
+from latencykit.io.source import Confidence, Format, Source
+from latencykit.io.text_reports import certain, has_json_keys, has_keys, has_match
 from latencykit.io.wire import Schema, decode, delimited
 from latencykit.units import format_value
 
@@ -273,7 +273,7 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
             continue  # blank, or the truncated last line
         if row is None:
             seen = f"not a valid sample: {printable(line)!r}"
-            refuse_line(source, options, number, seen, "name{labels} value")
+            options.refuse(source, number, seen, "name{labels} value")
             continue
         quoted = _QUOTED_NAME.match(row[2] or "")
         labels = {

@@ -13,9 +13,15 @@ from latencykit._text import printable
 from latencykit.core.run import Run
 from latencykit.io import json_text
 from latencykit.io.build import data_from_points, data_from_values, nanoseconds_of, statistics_in
-from latencykit.io.sniffing import has_json_keys, has_match
 from latencykit.io.source import Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import durations, fact, line_numbers, plain
+from latencykit.io.text_reports import (
+    durations,
+    fact,
+    has_json_keys,
+    has_match,
+    line_numbers,
+    plain,
+)
 
 _PYPERF_UNITS = {"second": "s", "byte": "none", "integer": "none"}
 _PYPERF_KEYS = ("perf_version", "warmups", "calibrate_loops", "values")

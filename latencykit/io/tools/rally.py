@@ -11,9 +11,8 @@ from collections import defaultdict
 
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, unit_in
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import text_of_run
+from latencykit.io.text_reports import has_match, text_of_run
 
 _BEGIN = r"^[ \t]{0,9}(?:\|[ \t]{0,99})?"
 _NEXT = r"[ \t]{0,99}[|,]"

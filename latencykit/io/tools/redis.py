@@ -25,9 +25,8 @@ from latencykit._text import format_items, printable
 from latencykit.core.run import Run
 from latencykit.core.summary import Summary
 from latencykit.io import build, json_text
-from latencykit.io.sniffing import certain, has_json_keys, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import fact, plain, text_of_run
+from latencykit.io.text_reports import certain, fact, has_json_keys, has_match, plain, text_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

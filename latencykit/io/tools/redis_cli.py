@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from latencykit.core.run import Run
 from latencykit.io.declared import Lines, Text
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Format
+from latencykit.io.text_reports import has_match
 
 _RUN = Run(tool="redis-cli", loop="closed", measure="service", corrected="none", unit="ms")
 _ROW = (  # without its words where the output is not a terminal

@@ -12,9 +12,8 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_points, nanoseconds_of, samples_of
 from latencykit.io.rows import RowLayout, read_table
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Source
-from latencykit.io.text_reports import fact, plain, text_of_run
+from latencykit.io.text_reports import fact, has_match, plain, text_of_run
 
 _PERCENTILE = re.compile(r"---> percentile ([\d.]+) = *([\d.]+)")
 _HEADER = re.compile(

@@ -9,9 +9,8 @@ import numpy as np
 from latencykit.core.run import Run
 from latencykit.io.build import data_from_buckets, distinct, unit_in
 from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import plain
+from latencykit.io.text_reports import has_match, plain
 
 # Percentiles of the last interval, and of the time since the start, which are taken.
 _ENVOY = (

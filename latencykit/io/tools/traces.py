@@ -20,8 +20,8 @@ from latencykit.core.run import Run
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.errors import InvalidArgumentError
 from latencykit.io import json_text
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Source
+from latencykit.io.text_reports import certain, has_match
 from latencykit.io.wire import Schema, messages
 
 if TYPE_CHECKING:

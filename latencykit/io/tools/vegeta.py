@@ -23,10 +23,8 @@ from latencykit.io import build, json_text
 from latencykit.io.gob import columns_of_structs
 from latencykit.io.hgrm import parse_spectrum
 from latencykit.io.rows import CUT_LINE, RowLayout, line_chunks, read_table
-from latencykit.io.sniffing import certain, has_match
 from latencykit.io.source import Confidence, Data, Format, Head, ReadOptions, Series, Source
-from latencykit.io.text_reports import below, plain, sections, text_of_run
-from latencykit.io.timestamps import epoch_seconds, iso_nanoseconds
+from latencykit.io.text_reports import below, certain, has_match, plain, sections, text_of_run
 from latencykit.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -168,7 +166,7 @@ def _matched(chunk: bytes) -> Columns | None:
         return None
     try:
         return {
-            "start": iso_nanoseconds([text.decode() for text in words["timestamp"]]),
+            "start": build.iso_nanoseconds([text.decode() for text in words["timestamp"]]),
             "duration": np.array(numbers["latency"], "S20").astype(np.int64),
             "status": np.array(numbers["code"], "S8").astype(np.int64),
             "error": np.array(words["error"], object),
@@ -201,7 +199,7 @@ def _parsed(
         rows.append((latency, code, error, attack))
         details.append({key: record.get(key) for key in _FURTHER})
     columns: Columns = {
-        "start": iso_nanoseconds(stamps),
+        "start": build.iso_nanoseconds(stamps),
         "duration": np.array([row[0] for row in rows], np.int64),
         "status": np.array([row[1] for row in rows], np.int64),
         "error": np.array([row[2] for row in rows], object),
@@ -285,7 +283,7 @@ def read_report_json(source: Source, options: ReadOptions) -> Series:  # noqa: A
         statuses = record.get("status_codes") or {}
         codes = {str(code): int(number) for code, number in statuses.items()}
         run = _RUN.replace(
-            start=epoch_seconds(record.get("earliest")),
+            start=build.epoch_seconds(record.get("earliest")),
             rate=record.get("rate"),
             notes=notes,
             duration=round((record.get("duration", 0) + record.get("wait", 0)) / 1e9, 9) or None,

@@ -22,9 +22,8 @@ from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
 from latencykit.io import build
 from latencykit.io.hgrm import parse_spectrum
-from latencykit.io.sniffing import has_match
 from latencykit.io.source import Data, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import Section, blocks, command_of, fact, plain, sections
+from latencykit.io.text_reports import Section, blocks, command_of, fact, has_match, plain, sections
 from latencykit.units import parse_duration
 
 _BEGIN = re.compile(r"^[^\n]{0,40}?Running \S+ test @ (\S+)", re.MULTILINE)
