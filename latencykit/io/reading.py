@@ -389,16 +389,12 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
     """
     try:
         with np.errstate(invalid="raise", over="raise"):
-            try:
-                series = _named(chosen.read(source, options))
-            except SeveralDocuments as several:
-                series = {}
-                for k, (document, before) in enumerate(several.parts, 1):
-                    encoded = document.encode("utf-8", "surrogateescape")
-                    part = DocumentSource(source, encoded, before)
-                    for name, data in _named(chosen.read(part, options)).items():
-                        series[f"run {k} {name}".rstrip()] = data
-        return {name: settled(data) for name, data in series.items()}
+            runs = _runs(chosen, source, options)
+        return {
+            f"run {number} {name}".rstrip() if len(runs) > 1 else name: settled(data)
+            for number, run in enumerate(runs, 1)
+            for name, data in run.items()
+        }
     except LatencyKitError as error:
         named = source.shown in str(error)
         refused = InputTooLargeError, IncompatibleDataError, DataNotAvailableError
@@ -431,6 +427,16 @@ def _parsed(chosen: Format, source: Source, options: ReadOptions) -> dict[str, D
                 "if the tool wrote it so, please send us the file",
             ) from error
         raise _bug(source, chosen, error) from error
+
+
+def _runs(chosen: Format, source: Source, options: ReadOptions) -> list[dict[str, Data]]:
+    """Series of a source, or of each of the documents in it, and of those in these."""
+    try:
+        return [_named(chosen.read(source, options))]
+    except SeveralDocuments as several:
+        texts = ((text.encode("utf-8", "surrogateescape"), line) for text, line in several.parts)
+        parts = [DocumentSource(source, *part) for part in texts]
+        return [run for part in parts for run in _runs(chosen, part, options)]
 
 
 def _named(series: dict[str, Data] | Series) -> dict[str, Data]:

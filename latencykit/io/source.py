@@ -698,7 +698,8 @@ class DocumentSource(Source):
     def __init__(self, source: Source, data: bytes, lines_before: int) -> None:
         vars(self).update(vars(source), packing=None, size=len(data), is_dir=False)
         vars(self).pop("head", None)
-        self._data, self._lines_before = data, lines_before
+        self._data = data
+        self._lines_before = lines_before + vars(source).get("_lines_before", 0)
 
     def open(self) -> IO[bytes]:
         """Open the document's bytes."""

@@ -79,3 +79,10 @@ def test_what_stands_above_a_report_is_about_it(read_text):
     one = (DATA / "sockperf/ping-pong/stdout.txt").read_text()
     text = "".join(f"$ sockperf ping-pong --mps={rate}\n{one}\n" for rate in (5, 50, 500))
     assert [data.run.rate for data in read_text(text).values()] == [5, 50, 500]
+
+
+def test_reports_on_one_line_among_others_are_runs_too(read_text):
+    """Each line is a part of the file, in which there may be parts."""
+    one = (DATA / "bombardier-json/paced/out.json").read_text().strip()
+    found = read_text(f"{one}\n{one}{one}\n{one}\n", "x.json")
+    assert list(found) == [f"run {number}" for number in range(1, 5)]
