@@ -112,7 +112,7 @@ class LatencyResult:
 
 @contextlib.contextmanager
 def _waiting(others: bool) -> Iterator[Callable[[], list[int]]]:
-    """Yield a function: ns that threads were ready to run and had no processor, this one first."""
+    """Yield a function: how often this thread was interrupted, and ns that threads were waiting."""
     own, tasks = str(threading.get_native_id()), Path("/proc/self/task")
     names = {path.name for path in tasks.iterdir()} - {own} if others and tasks.exists() else ()
     with contextlib.ExitStack() as stack:
@@ -126,7 +126,12 @@ def _waiting(others: bool) -> Iterator[Callable[[], list[int]]]:
                 return int(os.pread(file.fileno(), 64, 0).split()[1])
             return 0
 
-        yield lambda: [account(file) for file in files] or [0]
+        if not files:
+            yield lambda: [0, 0]
+        else:
+            from resource import RUSAGE_THREAD, getrusage
+
+            yield lambda: [getrusage(RUSAGE_THREAD).ru_nivcsw, *map(account, files)]
 
 
 def _block(
@@ -144,11 +149,13 @@ def _block(
         if number < calls - 1 and end - since < RULES.span_ns * len(before):
             continue
         now, part = waiting(), times[first : number + 1]
-        own, *others = (max(after - earlier, 0) for earlier, after in zip(before, now, strict=True))
+        interrupted, own, *others = (
+            max(after - earlier, 0) for earlier, after in zip(before, now, strict=True)
+        )
         waited = own + max(others, default=0)
         part[part.argmax()] -= waited
-        if part.size > 1 and 2 * waited > end - since:
-            part[:] = math.nan
+        if interrupted and end - since - waited < RULES.block_ns:
+            part[:] = math.nan  # its caches were cold; of longer calls, few are not interrupted
         first, since, before, total = number + 1, clock(), now, total + waited
     return np.where(times > 0, times, math.nan), end - begin, total
 

@@ -14,6 +14,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -24,9 +25,13 @@ from latencykit.assertions import (
     LatencyResult,
     Measurement,
     UndecidedWarning,
+    _block,
 )
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 from tests.benchmarks.assertions import WORLDS, busy, compared, flaky, limited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 MODULE = "latencykit.pytest_plugin"
@@ -90,6 +95,20 @@ def test_calls_that_are_not_known_are_left_out():
     assert measurement.add(batch) == "passed"
     assert measurement.finish().calls == np.isfinite(batch[:, 1::2]).sum()
     assert pairs(50, 0.5).add(np.full((2, 9, 3), np.nan)) is None
+
+
+def test_short_calls_that_were_interrupted_are_left_out():
+    """An account says how often, and for how long a thread waited: here for 10 s."""
+    accounts, found = iter([[0, 0], [0, 0], [1, 10**10], [1, 10**10]]), []
+
+    def loop() -> Iterator[int]:
+        found.extend((yield from _block(0, 3, accounts.__next__)))
+
+    for _ in loop():
+        spin(100)
+    values, _, waited = found
+    assert np.isnan(values).tolist() == [False, True, False]
+    assert waited == 10**10
 
 
 def test_one_slow_moment_does_not_fail_a_limit():
