@@ -228,9 +228,11 @@ def bands_of(values: Floats, family: int = 1) -> tuple[Floats, Floats, Floats, l
         changes = _changes(part.tobytes(), math.log(max(family, 1)), 0.0)
         if changes and changes[-1][0] + SETTINGS.deciding_runs == part.size:
             found.append(changes[-1][0] + skipped)
-        known = tuple(at - skipped for at in found if at > skipped)
+        elif _lasts(logs, end, max(found, default=0)):
+            found.append(end - SETTINGS.lasting_runs)
+        known = tuple(sorted(at - skipped for at in found if at > skipped))
         bands[:, end - 1] = _band(part[:-1], tuple(at for at in known if at < part.size - 1))
-    return *np.exp(bands), found
+    return *np.exp(bands), sorted(found)
 
 
 def _skipped(size: int) -> int:
@@ -242,25 +244,30 @@ _LAG, _LASTING = SETTINGS.deciding_runs - 1, SETTINGS.lasting_runs - 1
 
 
 def _lasting(values: Floats, changes: tuple[tuple[int, bool], ...]) -> tuple[tuple[int, bool], ...]:
-    """Small changes that last: positions of the first of ten runs that rank unlike those before.
-
-    The rank sum's normal approximation (Mann and Whitney, 1947) of ten and thirty runs is good to
-    its tail; no change follows within ten runs of another.
-    """
+    """Small changes that last: positions of the first run of each, and whether upwards."""
     found: list[tuple[int, bool]] = []
-    runs, before = SETTINGS.lasting_runs, SETTINGS.before_runs
-    for end in range(runs + SETTINGS.least_before, values.size + 1):
-        begin = end - runs
+    for end in range(SETTINGS.lasting_runs + SETTINGS.least_before, values.size + 1):
         last = max([0, *(at for at, _ in (*changes, *found) if at < end)])
-        old, new = values[max(last, begin - before) : begin], values[begin:end]
-        if old.size < SETTINGS.least_before:
-            continue
-        higher = np.sign(new[:, None] - old).mean()  # 2 U / n m - 1
-        error = math.sqrt((new.size + old.size + 1) / (3 * new.size * old.size))
-        moved = abs(float(np.median(new) - np.median(old)))
-        if abs(higher) > SETTINGS.lasting_errors * error and moved >= SETTINGS.min_change:
-            found.append((begin, bool(higher > 0)))
+        if higher := _lasts(values, end, last):
+            found.append((end - SETTINGS.lasting_runs, higher > 0))
     return tuple(found)
+
+
+def _lasts(values: Floats, end: int, last: int) -> float:
+    """How ten runs up to `end` rank against thirty before, since the `last` change; 0 if alike.
+
+    The rank sum's normal approximation (Mann and Whitney, 1947) is good to its tail; no change
+    follows within ten runs of another.
+    """
+    begin = end - SETTINGS.lasting_runs
+    old = values[max(last, begin - SETTINGS.before_runs) : max(begin, 0)]
+    if old.size < SETTINGS.least_before:
+        return 0.0
+    new = values[begin:end]
+    higher = float(np.sign(new[:, None] - old).mean())  # 2 U / n m - 1
+    error = math.sqrt((new.size + old.size + 1) / (3 * new.size * old.size))
+    moved = abs(float(np.median(new) - np.median(old))) >= SETTINGS.min_change
+    return higher if moved and abs(higher) > SETTINGS.lasting_errors * error else 0.0
 
 
 @functools.lru_cache(maxsize=8192)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.analysis.judge import judged
+from latencykit.analysis.judge import bands_of, judged
 from tests.benchmarks import history
 
 
@@ -34,6 +34,16 @@ def test_a_lasting_change_is_reported_once_and_learned(factor: float, word: str)
     assert verdicts[alarms[0] - 12] == word
     assert judged(values[:50], values[50]).level == pytest.approx(10 * factor, rel=0.05)
     assert judged(values[:50], values[50]).changes in ((39,), (40,))
+
+
+def test_bands_follow_a_small_change_that_lasts() -> None:
+    values = _steady(8, 85, 0.02)
+    assert bands_of(values)[3] == []
+    values[55:] *= 1.05
+    level, _, _, found = bands_of(values)
+    assert len(found) == 1
+    assert 52 <= found[0] <= 58
+    assert level[-1] == pytest.approx(10.5, rel=0.02)
 
 
 def test_an_outlier_asks_for_another_run_and_is_forgotten() -> None:
