@@ -65,6 +65,7 @@ TAIL = "p99/p50"
 UNITLESS: dict[str, Callable[[float], str]] = {
     "slow share": lambda value: f"{100 * value:.3g} %", TAIL: "× {:.3g}".format,
 }  # fmt: skip
+_WIDEST = 100.0  # factor at an end of an interval that says nothing
 
 
 @record()
@@ -136,6 +137,14 @@ class Change:
             else format_range(low, high, show)
             for value, low, high in ends
         ]
+
+    @property
+    def interval_text(self) -> str:
+        """The interval of the change; empty where it says nothing."""
+        low, high = format_change(self.low), format_change(self.high)
+        if 1 + self.low > 1 / _WIDEST and 1 + self.high < _WIDEST:
+            return f"{low} to {high}"
+        return f"from {low}" if self.low > 0 else f"up to {high}" if self.high < 0 else ""
 
     def judged(self, p_value: float, confidence: float, note: str = "") -> Change:
         """Return the change with its adjusted p-value; significant if its interval excludes 0."""
@@ -234,20 +243,17 @@ class Comparison(Value):
         ]
 
     def _repr_html_(self) -> str:
-        rows = []
-        for row in self.changes:
-            low = format_change(row.low) if row.low > -1 else "unknown"
-            high = format_change(row.high) if math.isfinite(row.high) else "unknown"
-            rows.append(
-                (
-                    "max" if row.percentile == 100 else row.statistic,
-                    *row.sides(lambda value: format_value(value, self.unit)),
-                    format_change(row.change),
-                    "" if low == high == "unknown" else f"{low} to {high}",
-                    significance(row),
-                )
+        rows = [
+            (
+                "max" if row.percentile == 100 else row.statistic,
+                *row.sides(lambda value: format_value(value, self.unit)),
+                format_change(row.change),
+                row.interval_text,
+                significance(row),
             )
-        header = ("", "base", "new", "change", "interval", "significant")
+            for row in self.changes
+        ]
+        header = ("", "base", "new", "change", "interval", "changed")
         lines = [*self.reasons, *self.warnings]
         return listing_html(f"Comparison: {self.verdict}", header, rows, lines)
 
@@ -317,6 +323,7 @@ def parse_condition(text: str) -> Condition:
 
 _PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 _MEANS = ("mean", "tm99")
+_ENDS = ("p50", "p99")
 
 
 @record()
@@ -434,26 +441,23 @@ def compare(
                 run_noise=run_noise,
             )  # fmt: skip
         else:
-            tables = [
-                [[statistic_of(data, name, confidence) for name in names] for data in side]
-                for side in sides
-            ]
             runs: Any = inputs
-            if percentiles is None and {"p50", "p99"} <= set(names):
-                ends = names.index("p50"), names.index("p99")
-                tails = _tails(runs, [[row[k] for k in ends] for side in tables for row in side])
+            listed = itertools.chain(*sides)
+            table = np.array(
+                [[statistic_of(data, x, confidence) for x in names] for data in listed]
+            )
+            if percentiles is None and set(_ENDS) <= set(names):
+                tails = _tails([*runs[0], *runs[1]], *(table[:, names.index(x)] for x in _ENDS))
                 if tails.all():
-                    names.append(TAIL)
-                    for row, tail in zip(itertools.chain(*tables), tails.tolist(), strict=True):
-                        row.append(tail)
+                    names, table = [*names, TAIL], np.column_stack((table, tails))
             stamps = [
                 [data.run.start if (epoch := getattr(data, "epoch", None)) is None else epoch / 1e9
                  for data in side]
                 for side in runs
             ]  # fmt: skip
             result = compare_runs(
-                tables[0], tables[1], names, confidence=confidence, margin=margin,
-                stamps=stamps, run_noise=run_noise,
+                table[: numbers[0]], table[numbers[0] :], names, confidence=confidence,
+                margin=margin, stamps=stamps, run_noise=run_noise,
             )  # fmt: skip
     unfair = _unfair(sides[0][0], sides[1][0])
     warnings = _warnings(sides)
@@ -565,19 +569,17 @@ def nothing_in_common(base: Sequence[Data], new: Sequence[Data]) -> str | None:
     return f"nothing can be compared: {' and '.join(words)}; read outputs that keep the samples"
 
 
-def _tails(runs: tuple[list[Any], list[Any]], whole: Sequence[Sequence[float]]) -> Floats:
+def _tails(runs: Sequence[Any], middle: Floats, top: Floats) -> Floats:
     """p99/p50 of the typical part of each run; of whole runs where one has no times."""
-    listed = [*runs[0], *runs[1]]
-    if not any(isinstance(data, Summary) for data in listed):
-        known = [evidence_of(data) for data in listed]
-        tables = [one.jackknife for one in known if one.jackknife is not None]
-        parts = min(RUNS.parts, *(one.bins for one in tables),
+    if not any(isinstance(data, Summary) for data in runs):
+        known = [evidence_of(data) for data in runs]
+        blocks = [one.jackknife for one in known if one.jackknife is not None]
+        parts = min(RUNS.parts, *(one.bins for one in blocks),
                     *(one.whole.count // RUNS.least_part for one in known))  # fmt: skip
-        if len(tables) == len(known) and parts >= RUNS.least_parts:
-            ends = (one.of_blocks((50.0, 99.0), parts) for one in tables)
+        if len(blocks) == len(known) and parts >= RUNS.least_parts:
+            ends = (one.of_blocks((50.0, 99.0), parts) for one in blocks)
             return np.array([float(np.median(each[:, 1] / each[:, 0])) for each in ends])
-    middle, top = np.array(whole, np.float64).T
-    return np.asarray(np.where(middle > 0, top / np.where(middle > 0, middle, 1.0), 0.0))
+    return np.divide(top, middle, out=np.zeros_like(top), where=middle > 0)
 
 
 def _of_summaries(

@@ -188,7 +188,7 @@ def comparisons_text(
                     "base": base,
                     "new": new,
                     "change": format_change(row.change),
-                    "interval": _interval(row),
+                    "interval": row.interval_text,
                     "changed": significance(row),
                     **(tolerates if alone else {}),
                 }
@@ -244,21 +244,8 @@ def headline(comparison: Comparison, out_unit: str | None = None) -> str:
     return f"{text} ({runs})"
 
 
-_WIDEST = 100.0
-"""Factor at an end of an interval that says nothing."""
-
-
-def _interval(row: Change) -> str:
-    """The interval of a change; empty where it says nothing."""
-    low, high = format_change(row.low), format_change(row.high)
-    if 1 + row.low > 1 / _WIDEST and 1 + row.high < _WIDEST:
-        return f"{low} to {high}"
-    return f"from {low}" if row.low > 0 else f"up to {high}" if row.high < 0 else ""
-
-
 _NAMED = (50.0, 99.0, 99.9)
 """Percentiles that a headline names, where they changed."""
-
 
 _UNFOLDED = 2
 """Comparisons whose tables are open; of more, the verdicts are seen first."""
@@ -290,7 +277,7 @@ def _against(
             esc("max" if row.percentile == 100 else row.statistic),
             *map(esc, row.sides(lambda value: format_value(value, comparison.unit))),
             format_change(row.change),
-            _interval(row),
+            row.interval_text,
             significance(row),
         ]
         for row in comparison.changes
