@@ -132,10 +132,8 @@ def test_a_round_with_sixty_phones_two_browsers_and_one_that_goes_away(
     phones_of = {loop: [of.sort_values("start") for _, of in rows.groupby("client")] for loop, rows in frame.groupby("loop")}
     assert sum(map(len, phones_of.values())) == PHONES + 1  # the one that went away reported nothing
     slow = {loop: [(of["duration"] > 1e9 * FREEZE / 2).sum() for of in every] for loop, every in phones_of.items()}
-    assert min(slow["waits"]) >= 1  # each met the freeze,
+    assert {1} <= set(slow["waits"]) <= {1, 2}  # each met the freeze, with one request under way,
     assert min(slow["schedule"]) >= 7  # and those on a schedule all through it: every half second of its first half
-    for of in phones_of["waits"]:  # never two requests under way; the clocks of a phone's reports differ a little
-        assert (of["start"].iloc[1:].to_numpy() > of["end"].iloc[:-1].to_numpy() - 0.1e9).mean() > 0.9
     for of in phones_of["schedule"]:
         assert of["start"].diff().median() == pytest.approx(0.5e9, rel=0.05)
         assert (of["start"].iloc[1:].to_numpy() < of["end"].iloc[:-1].to_numpy()).any()

@@ -100,3 +100,25 @@ def test_controls_are_live_where_widgets_are(desk: Path, runner: Runner):
     restored = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import os; os.environ['LATENCYKIT_STATIC'] = '1'")])
     runner.run(restored, desk)
     assert "application/vnd.jupyter.widget-view+json" in shown
+
+
+@pytest.mark.needs_tool
+@pytest.mark.parametrize("name", [name for name in LESSONS if name[0].isdigit()])
+def test_a_gated_lesson_stops_at_each_question_and_then_runs_to_its_end(name: str, desk: Path, runner: Runner):
+    import nbformat
+
+    pytest.importorskip("anywidget")
+    code, asked = nbformat.v4.new_code_cell, nbformat.read(desk / name, 4)
+    cells, stopped = [code("import os; del os.environ['LATENCYKIT_STATIC']")], []
+    for cell in asked.cells:
+        cells.append(cell)
+        if cell.cell_type == "code" and re.search(r"\b(?:ask|draw_prediction)\(", cell.source):
+            stopped.append(code(f"below = {len(stopped)}", metadata={"tags": ["raises-exception"]}))
+            cells += [stopped[-1], code("skip()")]
+    asked.cells = cells
+    try:
+        runner.run(asked, desk)
+    finally:
+        runner.run(nbformat.v4.new_notebook(cells=[code("import os; os.environ['LATENCYKIT_STATIC'] = '1'")]), desk)
+    assert stopped
+    assert all(cell.outputs[0].get("ename") == "UnansweredError" for cell in stopped)

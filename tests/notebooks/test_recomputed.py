@@ -264,7 +264,7 @@ def cures() -> dict[str, float]:
         "answers {:.0f} % within 10 ms": 100 * (1 - math.exp(-0.01 * 300)), "send {:,.0f}, it works": 700 * 4,
         "send {:,.0f} per second.": 300 * 4, "1,000 / 4 = {:.0f} new": 1000 / 4,
         "from second {:.0f}.": 11 + math.ceil((700 - 100) / 300),  # a backlog of 700, a wait below 0.1 s, 300 to spare
-        "{:.1f} times as much work": 0.7 * 2, "tells {:.0f} % so": 100 * (1 - 1000 / 1200),
+        "{:.1f} times as much work": 0.7 * 2, "refuses the other {:.0f} % at once": 100 * (1 - 1000 / 1200),
     }  # fmt: skip
 
 
