@@ -120,7 +120,9 @@ def _with_all(series: dict[str, Data], run: Run) -> dict[str, Data]:
 
 def read_verbose(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read every cycle, one series per thread."""
-    rows = np.array(_CYCLE.findall(source.text()), dtype=np.int64)
+    rows = np.array(_CYCLE.findall(source.text()), np.int64)
+    if not rows.size:
+        return {}
     run = _run(options)
     bad = rows[:, 2] < 0
     if bad.any():

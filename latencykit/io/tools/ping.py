@@ -244,6 +244,8 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
         elif line.strip():
             seen = "not a line of ioping -p"
             options.reject(source.corrupt(number, seen, "ten whole numbers"))
+    if not rows:
+        return {}
     table = np.array(rows, np.float64)
     count, total = int(table[:, 0].sum()), float(table[:, 1].sum())
     low, high = float(table[:, 4].min()), float(table[:, 6].max())

@@ -208,6 +208,9 @@ def read_go_tpc_text(source: Source, options: ReadOptions) -> Series:  # noqa: A
     lines = list(_GO_TPC_LINE.finditer(text))
     if not lines:
         cells = [line.strip(" |").split("|") for line in text.splitlines() if "|" in line]
+        if not cells:
+            seen = "it has no line of statistics"
+            raise source.corrupt(None, seen, "what the tool prints at its end", "did the run end?")
         names, *rows = [[cell.strip() for cell in line] for line in cells]
         found = [dict(zip(names, row, strict=False)) for row in rows if row != names]
         return _go_tpc_series(found, Run(tool="go-ycsb", loop="closed"))
