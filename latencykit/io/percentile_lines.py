@@ -367,10 +367,14 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
         for key, item in value.items()
     )
     inner = list(filter(None, below))
+    of_it = [group for some in inner for group in some]
+    if len(groups) == len(of_it) == 1 and not groups[0].percentiles and _is_inside(of_it[0]):
+        of_it[0].stats = groups[0].stats | of_it[0].stats
+        groups = []
     if not groups and len(inner) == 1 and len(inner[0]) == 1:
         for key, item in value.items():  # ``avg`` and ``max`` beside ``percentiles``
             name = _SPELLINGS.get(key.lower(), key.lower())
-            beside = name in ("mean", "min", "max") and "percentile" in inner[0][0].heading
+            beside = name in ("mean", "min", "max") and _is_inside(inner[0][0])
             if beside and isinstance(item, int | float) and not isinstance(item, bool):
                 inner[0][0].stats.setdefault(name, (float(item), unit))
     if not groups and len(inner) == 1 and len(inner[0]) == 1 and inner[0][0].count is None:
@@ -380,6 +384,11 @@ def _json_groups(value: object, path: str = "", depth: int = 0, unit: str = "") 
         yield from _counted([group], facts)
     for some in inner:
         yield from some
+
+
+def _is_inside(group: _Group) -> bool:
+    """True if it is of an object ``percentiles``, whose neighbours are of the same requests."""
+    return "percentile" in group.heading.lower()
 
 
 def _all_groups(text: str) -> list[_Group]:

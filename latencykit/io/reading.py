@@ -106,6 +106,7 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         return named
     if not source.is_dir:
         _check_text(source)
+        source.clean()
     broken: list[tuple[Format, Exception]] = []
     asked: list[tuple[Confidence, Format]] = []
     for entry in registry.candidates(source.head):
@@ -127,7 +128,9 @@ def detect(source: Source, name: str | Format | None = None) -> Format:
         asked += [(_sniffed(entry, source, broken), entry) for entry in others]
     if all(confidence is Confidence.NO for confidence, _ in asked) and not broken:
         asked += [(_sniffed(entry, source, broken), entry) for entry in registry.last_resort()]
-        if not any(level for level, _ in asked) and _unquoted(source, set(), Confidence.GENERIC):
+        if not any(level for level, _ in asked) and (
+            _unquoted(source, set(), Confidence.GENERIC) or source.clean(commands=True)
+        ):
             return detect(source)
     best = max(confidence for confidence, _ in asked)
     claims = {entry.name: confidence for confidence, entry in asked if confidence}

@@ -56,7 +56,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"fio version"', ";fio-", "(groupid=", " clat (", "sync (", "clat percentiles (",
         r"^\d+, \d+, \d",
     ),
-    "tools.flotilla": ("|", "│", "║", "p99", "99%", "p95", "95%"),
+    "tools.flotilla": ("|", "│", "║", "p99", "99%", "99th", "p95", "95%"),
     "tools.fortio": (
         '"durationhistogram"', " queries per second", "aggregated function time : count ",
         "all done ",
@@ -130,9 +130,10 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"machine_info"', '"benchmarks"', "mean +- std dev: ", "name (time in ",
     ),
     "tools.rally": ("percentile latency", "percentile service time"),
-    "tools.mtr": ("loss%",),
-    "tools.statistics": ("_ms: p0(", "histogram (unit: ", " lat hist "),
-    "tools.redis_cli": (" samples)", " total runs (avg", r"^\d+ \d+ \d+\.\d\d \d+$"),
+    "tools.mtr": ("loss%", "owping statistics"),
+    "tools.statistics": (": p0(", "histogram (unit: ", " lat hist "),
+    "tools.redis_cli": (
+        " samples)", " total runs (avg", "max latency so far", r"^\d+ \d+ \d+\.\d\d \d+$"),
     "tools.redis": (
         '"run information"', "all stats", "aggregated average results", "requests completed in",
         "latency summary", "requests per second", "rps=", '","',

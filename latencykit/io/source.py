@@ -511,6 +511,8 @@ class Source:
         Whether a compressed stream was found to end early.
     prefix : str
         Pattern of what stands before every line and is left out.
+    pasted : tuple of (Pattern, bytes)
+        What terminals, editors and pages add to a text, and what is read instead, see `clean`.
     json : bool
         Whether JSON or the like was read of it, where a value of any type may stand anywhere.
     highest : ndarray of float64, or None
@@ -521,6 +523,7 @@ class Source:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.shown = without_secrets(str(path))
         self.cut = self.json = False
+        self.pasted: tuple[tuple[re.Pattern[bytes], bytes], ...] = ()
         self.prefix = ""
         self.highest: Floats | None = None
         self.path = Path(path)
@@ -551,8 +554,9 @@ class Source:
             stream: Any = raw
             if kind is not None:
                 stream = io.BufferedReader(Unpacked(raw, kind, self), 1 << 17)
-            if self.prefix:
-                stream = io.BufferedReader(_Unprefixed(stream, self.prefix), 1 << 17)
+            if self.prefix or self.pasted:
+                lines = _BareLines(stream, self.prefix, self.pasted)
+                stream = io.BufferedReader(lines, 1 << 17)
             return cast("IO[bytes]", stream)
         except (CorruptInputError, MissingPackageError):
             raw.close()
@@ -591,6 +595,20 @@ class Source:
             return Head(self.path.resolve().name, b"", self.path)
         with self.open() as stream:
             return Head(self.name, stream.read(HEAD_SIZE), self.file)
+
+    def clean(self, *, commands: bool = False) -> bool:
+        """Leave out what is not part of a text, or the commands in it; False if it has none.
+
+        Lines keep their numbers.
+        """
+        head, added = self.head, (_COMMAND,) if commands else _PASTED
+        if head.is_dir or added[0] in self.pasted or b"\0" in head.data or "\ufffd" in head.text:
+            return False
+        if not any(pattern.search(head.data) for pattern, _ in added):
+            return False
+        self.pasted += added
+        del vars(self)["head"]
+        return True
 
     def afford(self, size: int, what: str = "its content", *, whole: bool = False) -> None:
         """Raise where what is to be decoded takes more memory than a file of this size may.
@@ -655,18 +673,40 @@ class _File(io.FileIO):
             raise self._source.corrupt(None, seen) from None
 
 
-class _Unprefixed(_Pieces):
-    """A stream of lines without what stands before each of them."""
+_PROMPT = rb"^(?:\[[\w.-]{1,80}@[^\]\n]{1,80}\]|[\w.-]{1,80}@[\w.-]{1,80}[^\s$#%>]{0,80})[$#%>]"
+_PASTED = (
+    (re.compile(rb"\A\xef\xbb\xbf"), b""),
+    # colours and links; what clears a line or the screen parts one report from the next
+    (re.compile(rb"\x1b(?:\[[\d;]{0,30}m|\]8;[^\x07\x1b]*+(?:\x07|\x1b\\))"), b""),
+    (re.compile(rb"(?<!\d)\xc2\xa0|\xc2\xa0(?!\d)"), b" "),  # not of a number of French
+    (re.compile(rb"(?m)(?<![ ]) ++(?=\r?$)"), b""),
+    (re.compile(rb"(?m)^ {0,8}(?:```|~~~)[\w-]{0,20}(?=\r?$)"), b""),
+    (re.compile(rb"(?m)" + _PROMPT + rb"(?=\r?$)"), b""),
+    (re.compile(rb"(?m)^\[[\w.-]{1,80}@[^\]\n]{1,80}\][$#%>] (?=\S)"), b"$ "),
+)
+"""A byte order mark, colours, fixed blanks, blanks at ends of lines, fences, prompts."""
+_COMMAND = (re.compile(rb"(?m)(?:^[$\xe2\x9d\xaf]{1,3}|" + _PROMPT + rb") [^\n]*"), b"")
 
-    def __init__(self, stream: IO[bytes], prefix: str) -> None:
+
+class _BareLines(_Pieces):
+    """A stream of lines without what stands before each of them, and what was pasted with them."""
+
+    def __init__(
+        self, stream: IO[bytes], prefix: str, pasted: tuple[tuple[re.Pattern[bytes], bytes], ...]
+    ) -> None:
         self._stream, self._rest = stream, b""
-        self._prefix = re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE)
+        self._left_out = pasted
+        if prefix:
+            pattern = re.compile(rf"^(?:{prefix})".encode(), re.MULTILINE)
+            self._left_out = (*pasted, (pattern, b""))
 
     def _more(self) -> bool:
         """Read on, whole lines at a time; False at the end."""
         piece = self._stream.read(_PIECE)
         lines, end, rest = (self._rest + piece).rpartition(b"\n")
-        self._ready = self._prefix.sub(b"", lines + end if piece else rest)
+        self._ready = lines + end if piece else rest
+        for pattern, instead in self._left_out:
+            self._ready = pattern.sub(instead, self._ready)
         self._rest = rest if piece else b""
         if len(self._rest) > in_force().line:  # the splitting into lines refuses it
             self._ready, self._rest = self._ready + self._rest, b""

@@ -26,13 +26,15 @@ _LATE = re.compile(r"timed?_?out|ETIMEDOUT|ESOCKETTIMEDOUT", re.IGNORECASE)
 
 def read(source: Source, options: ReadOptions) -> dict[str, Data]:
     """Read the response times of the whole run; other histograms where they are asked for."""
-    return _series(json_text.entry(json_text.load(source), "aggregate", source), options)
+    record = json_text.load(source)
+    cut = "aggregate" not in record and {"summaries", "latency"} & set(record)
+    return _series(record if cut else json_text.entry(record, "aggregate", source), options)
 
 
 def _series(report: JSONObject, options: ReadOptions) -> dict[str, Data]:
     """The main histogram of a report, those of endpoints, and others that are asked for."""
     counters: dict[str, Any] = report.get("counters") or {}
-    kept: dict[str, JSONObject] = report.get("histograms") or {}
+    kept: dict[str, JSONObject] = report.get("histograms") or report.get("summaries") or {}
     errors = {k[7:]: int(v) for k, v in counters.items() if k.startswith("errors.")}
     codes: dict[str, Any] = {
         k.rpartition(".")[2]: v for k, v in counters.items() if re.fullmatch(_CODE, k)
@@ -147,6 +149,8 @@ FORMATS = (
         "artillery", "Artillery (JSON)", "histogram", (".json",),
         has_json_keys(
             ("aggregate", "counters", "firstCounterAt"),
+            ("summaries", "http.response_time"),  # parts were cut out
+            ("latency", "scenariosCreated", "requestsCompleted"),
             ("aggregate", "scenariosCreated", "requestsCompleted"),
         ),
         read, unit="ms", example="artillery run --output out.json script.yml",

@@ -33,7 +33,8 @@ _LINE = re.compile(r"(?<=%) line$", re.IGNORECASE)
 _TIME = re.compile(r"time|date|ts$|start|end$|second|interval|epoch", re.IGNORECASE)
 _NUMBER = re.compile(r"-?[\d.,]+ ?[%x×]?")
 _VALUE = re.compile(r"[\d.,]+ ?(?:[nuµμm]?s)?|[-–]?|N/A|NaN")
-_TIMED = re.compile(r"[\d.,]+[nuµμm]?s|[-–]")  # of columns that only blanks separate
+_APART = (r"\t+| {2,}", r"\s+")  # what separates columns without bars
+_TIMED = re.compile(r"[\d.,]+ ?[nuµμm]?s|[-–]")  # of such columns
 _NOTHING = ("", "-", "–", "N/A", "NaN")
 _FLOTILLA = {"consumer", "node", "q1", "q2", "q3"}
 _SKEW = "a latency is the difference of two machines' clocks, in whole milliseconds"
@@ -111,7 +112,7 @@ def _tables(text: str) -> Iterator[_Table]:
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of each line but rules; no cells where it is none of a table."""
-    width = 0  # of a table whose columns only blanks separate
+    width, apart = 0, r"\s+"  # of a table whose columns only blanks separate
     first = text.lstrip("\ufeff\n").partition("\n")[0]
     mark = max(",;\t", key=first.count)
     names = first.replace('"', "").split(mark)
@@ -127,13 +128,22 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
         elif len(bare) <= 2000 and _BARS.search(bare):
             inner = re.sub(r"^[|│┃║]|[|│┃║]$", "", bare)
             cells = [cell.strip(" *`\t") for cell in _BARS.split(inner)]
-        elif len(words := bare[:2000].split()) > 2:
-            kinds = [_column(word).kind for word in words]
-            if kinds[0] is None and None not in kinds[1:]:
-                cells, width = words, len(words)
-            elif len(words) == width and all(map(_TIMED.fullmatch, words[1:])):
-                cells = words
+        else:
+            heading = next(filter(None, (_heading(bare[:2000], by) for by in _APART)), None)
+            words = re.split(apart, bare[:2000])
+            if heading is not None:
+                cells, apart = heading
+                width = len(cells)
+            elif 2 < width <= len(words) and all(map(_TIMED.fullmatch, words[1 - width :])):
+                cells = [" ".join(words[: 1 - width]), *words[1 - width :]]
         yield number, cells
+
+
+def _heading(line: str, apart: str) -> tuple[list[str], str] | None:
+    """The cells of a heading whose first names the rows, and all others statistics."""
+    words = re.split(apart, line)
+    kinds = [_column(word).kind for word in words] if 2 < len(words) < 100 else [0.0]
+    return (words, apart) if kinds[0] is None and None not in kinds[1:] else None
 
 
 def _turned(rows: list[tuple[int, list[str]]]) -> Iterator[_Table]:

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 
 
 _RUN = Run(tool="hey", loop="closed", measure="service", corrected="none", unit="s")
-_BEGIN = r"^[ \t]*[Ss]ummary:[ \t]*$|\A\s*Total:[ \t]+[\d.]+ secs"  # the first line may be missing
+_BEGIN = (  # the first line may be missing
+    r"^[ \t]*[Ss]ummary:[ \t]*$"
+    r"|\A\s*+(?:(?![Ss]ummary:)[^\n]{0,400}\n\s*+){0,3}?Total:[ \t]+[\d.]+ secs"
+)
 _FLAG = r" -{}[ =]?(\d+(?:\.\d+)?)"
 _UNFINISHED = re.compile(r"aborted due to deadline", re.IGNORECASE)
 _HEADER = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read"
@@ -174,6 +177,8 @@ def finish_oha_json(report: Report, record: Any) -> Report:
             run = run.replace(**_SERVICE)
         elif top <= _APART * in_ns(slowest, "s"):
             run = run.replace(**_SCHEDULE).with_notes(_FROM_SCHEDULE)
+    if report.count is None:  # parts were cut out
+        return replace(report, run=run)
     return evenly(replace(report, run=run, timeout=0.0))
 
 
@@ -362,6 +367,7 @@ FORMATS = (
         has_json_keys(
             ("summary", "responseTimeHistogram", "latencyPercentiles"),
             ("summary", "latencyPercentiles", "statusCodeDistribution"),  # parts were cut out
+            ("summary", "latencyPercentiles", "successRate"),
         ),
         read_json,
         unit="s", example=f"{_COMMAND} --output-format json http://127.0.0.1:8080/ > oha.json",

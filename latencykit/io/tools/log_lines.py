@@ -110,7 +110,7 @@ class Log:
         for name, cells in zip(pattern.groupindex, zip(*rows, strict=True), strict=True):
             words = Words.of([cell or "" for cell in cells])
             if name in ("start", "end"):  # Java's and Python's 10:15:02,114
-                names = [text.replace(",", ".") for text in words.names.tolist()]
+                names = [" ".join(text.replace(",", ".").split()) for text in words.names.tolist()]
                 words = Words(words.codes, np.array(names, object))
             if name in ("status", "outcome"):
                 outcomes = [self._outcome(text) for text in words.names.tolist()]
@@ -292,7 +292,7 @@ def _w3c(head: Head) -> Log | None:
     columns = [own.get(name, re.sub(r"\W+", "_", name).strip("_")) for name in names]
     cells = [f"(?P<{name}>[^ \\t\\n]+)" for name in columns]
     text = r"[ \t]+".join(cells).replace(
-        r"(?P<date>[^ \t\n]+)[ \t]+(?P<time>[^ \t\n]+)", r"(?P<end>\d{4}-\d\d-\d\d[ \t][\d:]+)"
+        r"(?P<date>[^ \t\n]+)[ \t]+(?P<time>[^ \t\n]+)", r"(?P<end>\d{4}-\d\d-\d\d[ \t]+[\d:]+)"
     )
     return Log(
         f"^(?!#){text}",

@@ -1,21 +1,66 @@
-"""mtr: its report, one series per hop (ms). What no router answered is lost: a timeout."""
+"""mtr's report and owping's: one series per hop, or per direction. What was lost is a timeout."""
 
 from __future__ import annotations
 
-from latencykit.core.run import Run
-from latencykit.io.declared import Lines
-from latencykit.io.source import Format
-from latencykit.io.text_reports import has_match
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from latencykit.core.run import Run
+from latencykit.io import json_text
+from latencykit.io.build import distinct
+from latencykit.io.declared import Lines, as_it_is, in_ns, report_of
+from latencykit.io.source import Format
+from latencykit.io.text_reports import has_json_keys, has_match
+
+if TYPE_CHECKING:
+    from latencykit.io.declared import Report
+    from latencykit.io.source import Data, ReadOptions, Source
+
+_RUN = Run(tool="mtr", unit="ms", measure="service", corrected="none")
 _ROW = (
-    r"^ *\d+\.\|-- (?P<name>\S.{0,200}?) +(?P<lost>[\d.]+)% +(?P<count>\d+) +[\d.]+"
+    r"^ *\d+\.(?:\|--)? (?P<name>\S.{0,200}?) +(?P<lost>[\d.]+)%? +(?P<count>\d+) +[\d.]+"
     r" +(?P<mean>[\d.]+) +(?P<min>[\d.]+) +(?P<max>[\d.]+) +(?P<std>[\d.]+)"
 )
+_OWPING = (
+    r"^--- owping statistics from (?P<name>\S{1,80} to \S{1,80}) ---\n(?:[\w(][^\n]*\n){0,4}?"
+    r"(?P<count>\d+) sent, \d+ lost \((?P<lost>[\d.]+)%\)[^\n]*\n"
+    r"one-way delay min/median/max = (?P<min>-?[\d.]+)/(?P<median>-?[\d.]+)/(?P<max>-?[\d.]+) ms"
+)
+_KEYS = {"mean": "Avg", "min": "Best", "max": "Wrst", "std": "StDev"}
+
+
+def _median(report: Report) -> Report:
+    stats = dict(report.stats)
+    return replace(report, points={50.0: stats.pop("median")}, stats=stats)
+
+
+def read_json(source: Source, options: ReadOptions) -> dict[str, Data]:  # noqa: ARG001
+    """Read every hop."""
+    series: dict[str, Data] = {}
+    for hop in json_text.entry(json_text.load(source), "report", source).get("hubs", ()):
+        count = int(hop["Snt"])
+        late = round(count * float(hop["Loss%"]) / 100)
+        facts = {name: in_ns(float(hop[key]), "ms") for name, key in _KEYS.items() if key in hop}
+        series[distinct(str(hop.get("host", "")), series)] = report_of(
+            facts | {"count": count - late, "timeouts": late}, _RUN, as_it_is
+        )
+    return series
+
+
 FORMATS = (
     Format(
         "mtr", "mtr (report)", "summary", (".txt",),
-        has_match(r"^HOST: \S+ {1,80}Loss% {1,9}Snt "),
-        Lines(run=Run(tool="mtr", unit="ms"), row=_ROW, unit="ms"), unit="ms",
+        has_match(r"^[^\n]{0,200} Loss% {1,9}Snt {1,9}Last "),
+        Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms",
         example="mtr --report-wide -c 100 HOST > mtr.txt",
+    ),
+    Format(
+        "mtr-json", "mtr (JSON)", "summary", (".json",), has_json_keys(("hubs", "Loss%", "Snt")),
+        read_json, unit="ms", example="mtr --json -c 100 HOST > mtr.json",
+    ),
+    Format(
+        "owping", "owping (text)", "summary", (".txt",), has_match(_OWPING),
+        Lines(run=_RUN.replace(tool="owping"), row=_OWPING, unit="ms", finish=_median), unit="ms",
+        example="owping -c 100 HOST > owping.txt",
     ),
 )  # fmt: skip

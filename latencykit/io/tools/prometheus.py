@@ -260,6 +260,7 @@ def _families_of(source: Source, options: ReadOptions) -> _Families:
     stated: dict[str, dict[str, str]] = {"TYPE": {}, "UNIT": {}, "HELP": {}}
     types = stated["TYPE"]
     families: dict[str, dict[Labels, _Metric]] = {}
+    source.clean(commands=True)
     lines = source.text().split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):

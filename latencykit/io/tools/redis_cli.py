@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from latencykit.core.run import Run
-from latencykit.io.declared import Lines, Text
+from latencykit.io.declared import TRUNCATED, Lines, Text
 from latencykit.io.source import Format
 from latencykit.io.text_reports import has_match
 
@@ -28,6 +28,14 @@ FORMATS = (
             r"|\A\d+ \d+ \d+\.\d\d \d+\n?\Z"
         ),
         Lines(run=_RUN, row=_ROW, unit="ms"), unit="ms", example="redis-cli --latency > out.txt",
+    ),
+    Format(
+        "redis-cli-intrinsic-cut", "redis-cli --intrinsic-latency, cut", "summary", (".txt",),
+        has_match(r"^Max latency so far: \d+ microseconds", without=r"^\d+ total runs \(avg"),
+        Lines(
+            run=_RUN.replace(unit="us", notes=(TRUNCATED,)), unit="us",
+            row=r"^Max latency so far: (?P<max>\d{1,12}) microseconds",
+        ), unit="us", example="redis-cli --intrinsic-latency 60 > out.txt   # and Ctrl-C",
     ),
     Format(
         "redis-cli-intrinsic", "redis-cli --intrinsic-latency", "summary", (".txt",),

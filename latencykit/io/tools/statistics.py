@@ -14,7 +14,7 @@ from latencykit.io.text_reports import has_match, plain
 
 # Percentiles of the last interval, and of the time since the start, which are taken.
 _ENVOY = (
-    r"^(?P<name>\S{1,400}_ms): P0\([^,\n]{1,30},(?P<min>[\d.]+)\)(?P<points>(?: P[\d.]+"
+    r"^(?P<name>\S{1,400}_(?:ms|time)): P0\([^,\n]{1,30},(?P<min>[\d.]+)\)(?P<points>(?: P[\d.]+"
     r"\([^,\n]{1,30},[\d.]+\))*?) P100\([^,\n]{1,30},(?P<max>[\d.]+)\)"
 )
 _GRPC = re.compile(
