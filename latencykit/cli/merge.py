@@ -12,7 +12,7 @@ from latencykit._text import without_secrets
 from latencykit.cli.inputs import load, time_bins_of_all, warn_duplicate_files, without_aggregates
 from latencykit.cli.options import OUTPUT_FILE, Command, Inputs, format_option, inputs, note
 from latencykit.cli.output import atomic, print_assumed_units, print_written
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import IncompatibleDataError, InvalidArgumentError
 from latencykit.units import interval_seconds
 
 
@@ -33,12 +33,19 @@ from latencykit.units import interval_seconds
     help="Align by clock time, or by the time since each log began.",
 )
 @click.option("--interval", metavar="D", help="Merge intervals up to this length, such as 10s.")
+@click.option("--force", is_flag=True, help="Merge files whose assumed units seem to differ.")
 @click.option(
     "--tag-by-file", is_flag=True, help="Tag every line with its file's name (or NAME= label)."
 )
 @format_option
 def command(
-    given: Inputs, out: Path, align: str, interval: str | None, tag_by_file: bool, style: str
+    given: Inputs,
+    out: Path,
+    align: str,
+    interval: str | None,
+    force: bool,
+    tag_by_file: bool,
+    style: str,
 ) -> None:
     """Merge logs, requests and histograms into one log, sorted by time; tags are kept.
 
@@ -95,6 +102,8 @@ def command(
             totals = [entry.data.histogram() for entry in loaded]
             medians = [total.percentile(50) if total.count else math.nan for total in totals]
             for text in unit_doubts([entry.data.run for entry in loaded], medians):
+                if not force:
+                    raise IncompatibleDataError(f"{text}, or merge them with --force")
                 note(text)
         merged = merge(parts, align)
         merged = merged if interval is None else merged.resample(interval)

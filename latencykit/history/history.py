@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import platform
 import time as clock
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from latencykit._records import record
 from latencykit.analysis.judge import RunVerdict, Verdict, judged
+from latencykit.core.run import Run, require_data
 from latencykit.core.trimmed import statistic_name
 from latencykit.errors import (
     CorruptInputError,
     DataNotAvailableError,
     IncompatibleDataError,
     InvalidArgumentError,
+    require,
 )
 from latencykit.history.origin import origin
 from latencykit.history.run_file import (
@@ -31,7 +34,7 @@ from latencykit.history.store import Store
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -159,7 +162,7 @@ class History:
         runs, left_out = [], []
         for name, content in zip(names, self._store.read(names), strict=True):
             if isinstance(content, Exception):
-                left_out.append(f"{name}.parquet: cannot be read: {content}")
+                left_out.append(f"{name}.jsonl: cannot be read: {content}")
                 continue
             try:
                 run = decode(name, content, self._rename)
@@ -271,7 +274,7 @@ class History:
         """
         content = self._store.read([run.name])[0]
         if isinstance(content, Exception):
-            raise CorruptInputError(f"{run.name}.parquet", None, f"cannot be read: {content}", "")
+            raise CorruptInputError(f"{run.name}.jsonl", None, f"cannot be read: {content}", "")
         found = distributions(run.name, content)
         return {self._rename.get(name, name): data for name, data in found.items()}
 
@@ -413,12 +416,14 @@ def _label_text(labels: Mapping[str, str]) -> str:
 
 def _series_of(data: Data | Mapping[str, Data]) -> dict[str, Data]:
     """Series by name; one alone is named after its source, else ``run``."""
-    if hasattr(data, "run"):
-        run = data.run
+    if isinstance(run := getattr(data, "run", None), Run):
         return {run.series or "run": data}  # type: ignore[dict-item]
-    series = dict(data)
+    require(data, Mapping, "data from lk.read, or data by name: {'checkout': data}")
+    series: dict[str, Data] = dict(data)  # type: ignore[arg-type]
     if not series:
         raise InvalidArgumentError("no series is given; expected at least one")
+    for entry in series.values():
+        require_data(entry, "a history")
     return series
 
 

@@ -1,34 +1,29 @@
-"""One run as one Parquet file: a table for SQL, and a record at its end that is read without it.
+"""One run as a file of JSON lines: one line per series, and in each the facts of the run.
 
-============  ============  ====================================================================
-column        type          meaning
-============  ============  ====================================================================
-run           string        name of the run: that of its file, without ``.parquet``
-time          timestamp     of the commit, or of the measurement: the order of runs
-measured      timestamp     when the run was measured
-commit        string        null outside of a repository
-branch        string
-host          string        where it was added
-machine       string        the label ``machine``: runs of different machines are judged apart
-labels        map           all labels
-series        string
-unit          string        ``ns``, or ``none`` for bare numbers
-count         int64         requests without failures
-statistic     string        ``p50``, ``p90``, ``p99``, ``p99.9``, ``mean``, ``max``, or a tool's own
-value         double        null where the run is too short for it
-low, high     double        95 % confidence interval within the run
-distribution  binary        in the first row of a series: JSON of its histogram, deflated
-============  ============  ====================================================================
-
-The rows are for other programs. latencykit reads the JSON under ``latencykit.history`` in the
-file's metadata, which takes a tenth of the time where there are thousands of files.
+============  ==================================================================================
+key           meaning
+============  ==================================================================================
+time          seconds since the epoch: of the commit, or of the measurement; the order of runs
+measured      when the run was measured
+commit        null outside of a repository
+branch
+host          where it was added
+labels        runs whose labels differ are judged apart, such as those of another ``machine``
+digest        of all distributions of the run
+series
+unit          ``ns``, or ``none`` for bare numbers
+count         requests without failures
+statistics    ``p50``, ``p90``, ``p99``, ``p99.9``, ``mean``, ``max``, or a tool's own: value, and
+              95 % confidence interval within the run; null where the run is too short for it
+distribution  the series' histogram as JSON, deflated, in base64
+============  ==================================================================================
 """
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import hashlib
-import io
 import json
 import math
 import zlib
@@ -38,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit._records import record
 from latencykit.core.histogram import Histogram, histogram_of, statistic_of
 from latencykit.core.summary import Summary
-from latencykit.errors import CorruptInputError, MissingPackageError
+from latencykit.errors import CorruptInputError
 from latencykit.io.native_json import data_of, record_of
 from latencykit.units import NANOSECONDS, format_percentile
 
@@ -47,11 +42,7 @@ if TYPE_CHECKING:
 
     from latencykit.core import Data
 
-_KEY = "latencykit.history"
-_MARK = b'{"latencykit_history":1,'
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_DECODER = json.JSONDecoder()
-_MAGIC = b"PAR1"
 _UNKNOWN: list[float | None] = [None, None, None]
 
 
@@ -86,7 +77,7 @@ class StoredRun:
     Attributes
     ----------
     name : str
-        Name of its file, without ``.parquet``.
+        Name of its file, without ``.jsonl``.
     time, measured : float
         Seconds since the epoch: of the commit, else of the measurement; and of the measurement.
     commit, branch, host : str or None
@@ -157,57 +148,20 @@ def digest_of(series: Mapping[str, Data]) -> str:
 
 def encode(series: Mapping[str, Data], facts: Mapping[str, Any]) -> tuple[StoredRun, bytes]:
     """Return a run and the bytes of its file; `facts` are the fields of the run but its content."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as missing:
-        raise MissingPackageError("pyarrow", "A history", "arrow") from missing
     data = {name: counted(entry) for name, entry in series.items()}
     packed = _packed(data)
-    digest = _digest(packed)
+    common = {**facts, "digest": _digest(packed)}
     stamp = dt.datetime.fromtimestamp(facts["time"], dt.UTC).strftime("%Y%m%dT%H%M%SZ")
-    own = hashlib.sha256(json.dumps([digest, dict(facts)], sort_keys=True).encode()).hexdigest()[
-        :16
-    ]
+    own = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:16]
     commit = "".join(c for c in (facts["commit"] or "run")[:10] if c.isalnum()) or "run"
-    run = StoredRun(
-        name=f"{stamp}-{commit}-{own}", digest=digest,
-        series={name: stored_series(entry) for name, entry in data.items()}, **facts,
-    )  # fmt: skip
-    common = {
-        "run": run.name, "time": round(run.time * 1e6), "measured": round(run.measured * 1e6),
-        "commit": run.commit, "branch": run.branch, "host": run.host,
-        "machine": run.labels.get("machine"), "labels": list(run.labels.items()),
-    }  # fmt: skip
-    rows = []
-    for name, entry in run.series.items():
-        for number, (statistic, known) in enumerate(entry.statistics.items()):
-            ends = dict(zip(("value", "low", "high"), known, strict=True))
-            rows.append(
-                common | ends | {"series": name, "unit": entry.unit, "count": entry.count}
-                | {"statistic": statistic, "distribution": None if number else packed[name]}
-            )  # fmt: skip
-    string, stamp_type = pa.string(), pa.timestamp("us", "UTC")
-    schema = pa.schema(
-        {
-            "run": string, "time": stamp_type, "measured": stamp_type, "commit": string,
-            "branch": string, "host": string, "machine": string, "labels": pa.map_(string, string),
-            "series": string, "unit": string, "count": pa.int64(), "statistic": string,
-            "value": pa.float64(), "low": pa.float64(), "high": pa.float64(),
-            "distribution": pa.binary(),
-        }.items()
-    )  # fmt: skip
-    kept = {key: value for key, value in vars(run).items() if key not in ("name", "series")}
-    kept["series"] = {name: [*vars(entry).values()] for name, entry in run.series.items()}
-    text = json.dumps({"latencykit_history": 1, **kept}, separators=(",", ":"))
-    assert text.encode().startswith(_MARK)
-    out = io.BytesIO()
-    with pq.ParquetWriter(
-        out, schema, compression="zstd", write_statistics=False, store_schema=False
-    ) as writer:
-        writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        writer.add_key_value_metadata({_KEY: text})
-    return run, out.getvalue()
+    stored = {name: stored_series(entry) for name, entry in data.items()}
+    lines = [
+        common | {"series": name} | vars(entry)
+        | {"distribution": base64.b64encode(packed[name]).decode()}
+        for name, entry in stored.items()
+    ]  # fmt: skip
+    content = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
+    return StoredRun(name=f"{stamp}-{commit}-{own}", series=stored, **common), content
 
 
 def _finite(value: float) -> float | None:
@@ -219,58 +173,39 @@ def _digest(packed: Mapping[str, bytes]) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
-def decode(name: str, content: bytes, rename: Mapping[str, str] | None = None) -> StoredRun:
-    """Return the run of a file's bytes, from the record at its end."""
-    size = int.from_bytes(content[-8:-4], "little")
-    begin = content.rfind(_MARK, max(len(content) - size - 8, 0)) if size else -1
-    if content[:4] != _MAGIC or content[-4:] != _MAGIC or begin < 0:
-        raise CorruptInputError(
-            f"{name}.parquet", None, "not a complete file of a history", "", "add the run again"
-        )
+def _parsed(name: str, content: bytes) -> list[tuple[dict[str, Any], bytes]]:
+    """The lines of a file, and their distributions, if it is as it was written."""
     try:
-        # The record is ASCII; what follows it is the rest of the file's metadata.
-        facts, _ = _DECODER.raw_decode(content[begin:-8].decode("latin-1"))
-        del facts["latencykit_history"]
-        series = {
-            key: StoredSeries(unit, count, known)
-            for key, (unit, count, known) in facts.pop("series").items()
-        }
-        if rename:
-            series = {rename.get(key, key): entry for key, entry in series.items()}
+        lines = [json.loads(line) for line in content.splitlines()]
+        parsed = [(line, base64.b64decode(line.pop("distribution"))) for line in lines]
+        intact = _digest({line["series"]: packed for line, packed in parsed}) == lines[0]["digest"]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        seen = f"not a complete file of a history ({type(error).__name__})"
+        raise CorruptInputError(f"{name}.jsonl", None, seen, "", "add the run again") from None
+    if not intact:
+        seen = "the run's distributions were changed"
+        raise CorruptInputError(f"{name}.jsonl", None, seen, "", "add the run again")
+    return parsed
+
+
+def decode(name: str, content: bytes, rename: Mapping[str, str] | None = None) -> StoredRun:
+    """Return the run of a file's bytes."""
+    series, facts = {}, dict[str, Any]()
+    try:
+        for facts, _ in _parsed(name, content):
+            key = facts.pop("series")
+            own = {field: facts.pop(field) for field in StoredSeries.__dataclass_fields__}
+            series[(rename or {}).get(key, key)] = StoredSeries(**own)
         return StoredRun(name=name, series=series, **facts)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CorruptInputError(
-            f"{name}.parquet", None, f"the run's record is corrupt ({type(error).__name__})", "",
-            "add the run again",
-        ) from None  # fmt: skip
+    except (TypeError, KeyError) as error:
+        seen = f"the run's record is corrupt ({type(error).__name__})"
+        raise CorruptInputError(f"{name}.jsonl", None, seen, "", "add the run again") from None
 
 
 def distributions(name: str, content: bytes) -> dict[str, Histogram | Summary]:
     """Return the distribution of every series of a run's file."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as missing:
-        raise MissingPackageError("pyarrow", "A history", "arrow") from missing
-    try:
-        table = pq.read_table(io.BytesIO(content), columns=["series", "distribution"])
-        packed = {
-            row["series"]: row["distribution"] for row in table.to_pylist() if row["distribution"]
-        }
-        intact = _digest(packed) == decode(name, content).digest
-        series: dict[str, Any] = {
-            key: data_of(json.loads(zlib.decompress(data)))
-            for key, data in packed.items()
-            if intact
-        }
-    except (pa.ArrowException, zlib.error, ValueError, KeyError, TypeError, OSError) as error:
-        raise CorruptInputError(
-            f"{name}.parquet", None,
-            f"the distributions are corrupt ({type(error).__name__})", "", "add the run again",
-        ) from None  # fmt: skip
-    if not intact:
-        raise CorruptInputError(
-            f"{name}.parquet", None, "the run's distributions were changed", "",
-            "add the run again",
-        )  # fmt: skip
+    series: dict[str, Any] = {
+        line["series"]: data_of(json.loads(zlib.decompress(packed)))
+        for line, packed in _parsed(name, content)
+    }
     return series

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from latencykit._files import naming
 from latencykit._text import without_secrets
 from latencykit._threads import THREADS
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InvalidArgumentError, require_path
 from latencykit.io.files import is_url, opening, storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SUFFIX = ".parquet"
+_SUFFIX = ".jsonl"
 _AT_ONCE = 32  # requests to a bucket
 
 
@@ -30,6 +30,7 @@ class Store:
     """
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
+        require_path(place)
         self.place = os.fspath(place)
         self._remote = is_url(self.place)
         if self.place.startswith("file://"):

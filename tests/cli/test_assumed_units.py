@@ -203,16 +203,19 @@ def test_one_guess_makes_a_sum_a_guess(run, tmp_path, log):
 
 
 @pytest.mark.slow
-def test_guesses_a_thousandfold_apart_are_warned_of(run, tmp_path, log):
+def test_guesses_a_thousandfold_apart_are_warned_of_and_not_merged(run, tmp_path, log):
     other = bare(tmp_path / "b.hlog", 1000.0)
     _, _, err = run("compare", log, other)
     assert "the medians differ by a factor of" in err
     warnings = json.loads(run("compare", log, other, "--format", "json")[1])["warnings"]
     assert any("a unit is only assumed" in text for text in warnings)
-    assert (
-        "the medians differ by a factor of"
-        in run("merge", log, other, "-o", tmp_path / "m.hlog")[2]
-    )
+    merged = tmp_path / "m.hlog"
+    status, _, err = run("merge", log, other, "-o", merged)
+    assert status == 2
+    assert "the medians differ by a factor of" in err
+    assert not merged.exists()
+    assert run("merge", log, other, "-o", merged, "--force")[0] == 0
+    assert lk.read(merged).count == lk.read(log).count + lk.read(other).count
     near = bare(tmp_path / "c.hlog", 1.5)
     assert "factor" not in run("compare", log, near)[2]
     assert "assuming nanoseconds" in " ".join(lk.compare(lk.read(log), lk.read(near)).warnings)

@@ -84,10 +84,10 @@ def test_markdown_is_a_comment_of_one_screen(run: Run, tmp_path: Path) -> None:
 
 
 def test_corrupt_files_are_named_on_standard_error(run: Run, store: Path, values: Any) -> None:
-    (store / "20240101T000000Z-x-y.parquet").write_bytes(b"PAR1")
+    (store / "20240101T000000Z-x-y.jsonl").write_bytes(b"PAR1")
     status, _, notes = run("history", "check", f"checkout={values(1)}", "--store", store)
     assert status == 0
-    assert "left out: 20240101T000000Z-x-y.parquet" in notes
+    assert "left out: 20240101T000000Z-x-y.jsonl" in notes
 
 
 def test_show_in_all_forms(run: Run, store: Path, tmp_path: Path) -> None:
