@@ -94,10 +94,10 @@ def command(
 
     slo, least = slo_of(spec), None if joint is None else share(joint)
     checked: dict[str, SLOResult] = {}
+    # The requests of a file together, unless limits or options name parts of them.
+    together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
+    loaded = load(given.selecting(together=together))
     with progress("checking"):
-        # The requests of a file together, unless limits or options name parts of them.
-        together = given.selection.by is None and all(limit.series is None for limit in slo.limits)
-        loaded = load(given.selecting(together=together))
         files: list[dict[str, Input]] = []
         for entry in loaded:  # a file may be named twice
             last = files[-1] if files else {}

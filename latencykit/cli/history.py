@@ -19,6 +19,7 @@ from latencykit.cli.options import (
     inputs,
     names_in,
     note,
+    progress,
 )
 from latencykit.cli.output import atomic, print_result
 from latencykit.errors import InvalidArgumentError
@@ -81,9 +82,10 @@ def add(
 
     labels = parse_labels(label)
     series = {entry.name: entry.data for entry in load(given, totals=False)}
-    place = History(store).add(
-        series, commit=commit, branch=branch, time=_seconds(time), labels=labels
-    )
+    with progress(f"adding to {store}"):
+        place = History(store).add(
+            series, commit=commit, branch=branch, time=_seconds(time), labels=labels
+        )
     click.echo(place)
     return 0
 
@@ -136,7 +138,8 @@ def check(
     runs = [{entry.name: entry.data for entry in load(given, totals=False)}]
 
     def judged() -> HistoryVerdict:
-        return history.judge(runs[0], *runs[1:], labels=labels, statistics=chosen)
+        with progress(f"judging by {store}"):
+            return history.judge(runs[0], *runs[1:], labels=labels, statistics=chosen)
 
     verdict = judged()
     while again is not None and verdict.verdict == "confirm" and len(runs) <= _RERUNS:
@@ -185,7 +188,8 @@ def show(
     from latencykit.views.history import show_record, show_text
 
     history = History(store, branch=branch)
-    trends = trends_of(history, names_in(statistics), series, last)
+    with progress(f"reading {store}"):
+        trends = trends_of(history, names_in(statistics), series, last)
     for text in history.left_out:
         note(f"left out: {text}")
     if not trends:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from latencykit._limits import check_series, in_force
 from latencykit._records import record
 from latencykit._text import brief_list, without_secrets
-from latencykit.cli.options import is_quiet, is_terminal, note
+from latencykit.cli.options import is_quiet, is_terminal, note, progress
 from latencykit.errors import DataNotAvailableError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -255,9 +255,12 @@ def read_each(
         results, progress_bar = [], reading_bar()
         several = _Several()
         for done, path in enumerate(paths, 1):
-            result = read(FileRange(path), before=several.add)
+            alone = progress(f"reading {'standard input' if path == '-' else path}")
+            with alone if len(paths) == 1 else contextlib.nullcontext():
+                result = read(FileRange(path), before=several.add)
             results.append(result if given.selection.lenient else checked(result))
-            progress_bar(done, len(paths))
+            if len(paths) > 1:
+                progress_bar(done, len(paths))
     for path, result in zip(paths, results, strict=True):
         for text in result.reports:
             note(text)

@@ -331,19 +331,23 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+_EVERY = 1.0
+"""Seconds between two lines of progress."""
+
+
 @contextlib.contextmanager
 def progress(task: str) -> Iterator[None]:
     """Report on a terminal a task that takes longer than a second."""
     import threading
 
-    if not is_terminal(sys.stderr):
+    if is_quiet() or not is_terminal(sys.stderr):  # a thread does not know the command's options
         yield
         return
     done = threading.Event()
 
     def report() -> None:
         began = time.monotonic()
-        while not done.wait(1.0):
+        while not done.wait(_EVERY):
             note(f"{task} … {time.monotonic() - began:.0f} s")
 
     thread = threading.Thread(target=report, daemon=True)
