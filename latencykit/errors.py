@@ -8,6 +8,7 @@ with status 2.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 
 class LatencyKitError(Exception):
@@ -110,6 +111,17 @@ class CorruptInputError(InputError):
 
     def __reduce__(self) -> tuple[type[CorruptInputError], tuple[str, int | None, str, str, str]]:
         return type(self), (self.path, self.line, self.seen, self.expected, self.hint)
+
+
+def require(value: object, kinds: Any, expected: str) -> None:
+    """Raise InvalidArgumentError unless a value is of a type, or of one of several."""
+    if not isinstance(value, kinds):
+        raise InvalidArgumentError(f"expected {expected}, not {type(value).__name__}")
+
+
+def require_path(value: object) -> None:
+    """Raise InvalidArgumentError unless a value is the path or the URL of a file."""
+    require(value, (str, os.PathLike), "a path or a URL as text")
 
 
 class MissingInputError(CorruptInputError, FileNotFoundError):

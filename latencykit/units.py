@@ -6,10 +6,11 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from latencykit._text import printable
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,7 @@ def unit_factor(source: str, target: str) -> float:
     >>> unit_factor("ms", "ns")
     1000000.0
     """
+    require(target, str, "a unit: 'ns', 'us', 'ms' or 's'")
     if source == target:
         return 1.0
     if source not in NANOSECONDS or target not in NANOSECONDS:
@@ -268,6 +270,7 @@ def format_share(share: float) -> str:
 
 def in_unit(value: str | float, unit: str) -> float:
     """Return a number in `unit` as it is, and a duration such as ``"5ms"`` in that unit."""
+    require(value, (str, Real), "a number, or a duration such as '5ms'")
     return parse_duration(value) / unit_factor(unit, "ns") if isinstance(value, str) else value
 
 

@@ -7,6 +7,7 @@ least* the highest.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,14 @@ from latencykit.core.evidence import Evidence
 from latencykit.core.histogram import Histogram, histogram_of
 from latencykit.core.quantiles import normal_quantile, values_at_ranks
 from latencykit.core.repr_html import listing_html
+from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InvalidArgumentError, require
 from latencykit.units import NANOSECONDS, format_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -417,6 +419,7 @@ def load_curve(
     >>> round(curve.capacity.rate), curve.capacity.low, curve.capacity.high
     (950, 0.0, 990.0)
     """
+    require(runs, Mapping, "runs by name: {'500': lk.read(…), '1000': lk.read(…)}")
     if not runs:
         raise InvalidArgumentError("a load curve needs runs at different loads")
     measured = (
@@ -546,6 +549,7 @@ def _throughout(row: LoadRow, check: SLORow, percentile: float | None) -> SLORow
 
 def load_row(name: str, data: Any, confidence: float = 0.95) -> LoadRow:
     """Return a run with its rates, as a row of a load curve; see `load_curve`."""
+    require_data(data, "a load curve")
     known = hasattr(data, "unit") and data.unit in NANOSECONDS
     counted: Any = data.to_unit("ns") if known else data
     if known and counted.run.unfinished and counted.run.duration:

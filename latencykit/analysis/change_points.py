@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -16,11 +17,16 @@ from latencykit.core.histogram import histogram_of, statistic_of
 from latencykit.core.repr_html import listing_html
 from latencykit.core.summary import Summary
 from latencykit.core.trimmed import statistic_name
-from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
+from latencykit.errors import (
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    require,
+)
 from latencykit.units import format_change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -315,7 +321,9 @@ def change_points(
     >>> [(c.position, round(c.change, 2)) for c in change_points(p99)]
     [(18, 0.4)]
     """
-    listed = list(runs.values()) if hasattr(runs, "values") else list(runs)
+    given = runs.values() if isinstance(runs, Mapping) else runs
+    require(given, Iterable, "runs or numbers, oldest first: [run, run, …]")
+    listed = list(given)
     name, values = statistic_name(str(statistic)), []
     for position, run in enumerate(listed):
         if isinstance(run, int | float | np.number):

@@ -40,7 +40,12 @@ from latencykit.core.quantiles import (
 from latencykit.core.repr_html import listing_html
 from latencykit.core.samples import Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
+from latencykit.errors import (
+    DataNotAvailableError,
+    InputTooLargeError,
+    InvalidArgumentError,
+    require,
+)
 from latencykit.units import (
     NANOSECONDS,
     format_duration,
@@ -162,6 +167,7 @@ def _log_below(above: ArrayLike) -> Floats:
 
 
 def _check(n: int, k: int | None = None) -> None:
+    require(n, (int, float, np.number), "a number of calls")
     if n < 1:
         raise InvalidArgumentError(f"a fan-out must be at least 1, not {n}")
     if k is not None and not 1 <= k <= n:
@@ -671,6 +677,7 @@ def fan_out(
     (0.634, True, False)
     """
     numbers = [n] if isinstance(n, int | np.integer) else n
+    require(numbers, (list, tuple, range, np.ndarray), "a number of calls, or several")
     if not len(numbers):
         raise InvalidArgumentError("a fan-out needs a number of calls, such as 100")
     for number in numbers:

@@ -9,12 +9,14 @@ import numpy as np
 from latencykit._arrays import ragged
 from latencykit._records import record
 from latencykit._text import option
+from latencykit.core.run import require_data
 from latencykit.core.samples import Samples
 from latencykit.errors import (
     AlreadyCorrectedError,
     DataNotAvailableError,
     InputTooLargeError,
     InvalidArgumentError,
+    require,
 )
 from latencykit.units import format_count, format_duration
 
@@ -78,6 +80,7 @@ def retime(
     >>> [round(h.percentile(90) / 1e6) for h in (raw, timed)]
     [1, 1201]
     """
+    require_data(samples, "retime")
     run = samples.run
     name = run.source or run.tool or "these samples"
     if run.corrected in ("us", "tool", "schedule") and not force:
@@ -85,6 +88,7 @@ def retime(
             f"{name}: already timed from a schedule or "
             "corrected; in Python, force=True re-times them"
         )
+    require(samples, Samples, "samples: a histogram does not have the start of each request")
     if samples.start is None:
         raise DataNotAvailableError(
             "re-timing needs the start of each request, which these samples do not have"

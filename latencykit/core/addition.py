@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from latencykit.core import is_summary
@@ -11,7 +12,7 @@ from latencykit.core.run import require_data
 from latencykit.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from latencykit.core import Data
     from latencykit.core.histogram import Histogram
@@ -47,7 +48,7 @@ def merge(
     >>> merge([Histogram.of([1, 2]), Histogram.of([900])]).max
     900.0
     """
-    given = series.values() if hasattr(series, "values") else series
+    given = series.values() if isinstance(series, Mapping) else series
     parts: list[Any] = list(given) if hasattr(given, "__iter__") else [given]
     if not parts:
         raise InvalidArgumentError("there is nothing to merge")

@@ -11,6 +11,7 @@ after the other, too, finer than the layout, and brought into it in the end.
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from latencykit.core import kernel
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.quantiles import occupied
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InvalidArgumentError, require
 from latencykit.units import NANOSECONDS
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def _chunks(values: Any) -> Iterator[AnyArray]:
         values = values if len(values) and np.ndim(values[0]) else (values,)
     elif np.isscalar(values) or hasattr(values, "__array__"):
         values = (values,)
+    require(values, Iterable, "latencies: an array, a Series, or an iterable of arrays")
     for chunk in values:
         yield from _pieces(_column(chunk))
 

@@ -40,12 +40,13 @@ from latencykit.core.quantiles import (
     surely_within,
     values_at,
 )
-from latencykit.core.run import Run, merge_runs, require_data
+from latencykit.core.run import Run, merge_runs
 from latencykit.errors import (
     DataNotAvailableError,
     InputTooLargeError,
     InvalidArgumentError,
     MissingPackageError,
+    require,
 )
 from latencykit.units import (
     NANOSECONDS,
@@ -139,7 +140,7 @@ class HistogramBacked:
 
         If times are known, the confidence intervals allow for requests that are slow together.
         """
-        p = np.atleast_1d(np.asarray(percentiles, np.float64)).tolist()
+        p = as_numbers(percentiles, "percentiles").ravel().tolist()
         return percentile_frame(self.evidence().rows(p, confidence)[0])
 
     def percentile_of(self, value: float | str) -> float:
@@ -339,6 +340,11 @@ class Histogram(Value):
     @classmethod
     def from_hdrh(cls, other: HdrHistogram, unit: str = "ns", run: Run | None = None) -> Histogram:
         """Take an ``hdrh.histogram.HdrHistogram`` of the hdrhistogram package."""
+        if not hasattr(other, "counts_len"):
+            kind = type(other).__name__
+            raise InvalidArgumentError(
+                f"expected a histogram of the package hdrhistogram, not {kind}"
+            )
         size: int = other.counts_len
         counts = np.fromiter((other.counts[i] for i in range(size)), np.int64, size)
         index = np.flatnonzero(counts)
@@ -499,8 +505,9 @@ class Histogram(Value):
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95
     ) -> list[PercentileRow]:
         """Return each percentile with its confidence interval, its bucket and its support."""
-        p = np.atleast_1d(np.asarray(percentiles, np.float64))
-        return self.evidence().rows(p.tolist(), confidence)[0]
+        return self.evidence().rows(
+            as_numbers(percentiles, "percentiles").ravel().tolist(), confidence
+        )[0]
 
     def evidence(self) -> Evidence:
         """Return how far the numbers can be trusted, assuming independent requests."""
@@ -568,6 +575,7 @@ class Histogram(Value):
         """
         from latencykit.core.trimmed import trimmed
 
+        require(spec, str, "text such as 'tm99.9'")
         result = trimmed(self.counted, spec, self.unit)
         if spec not in self.reported_stats:
             return result
@@ -585,11 +593,12 @@ class Histogram(Value):
     def _of_kind(self, spec: str, kind: str, name: str) -> float:
         from latencykit.core.trimmed import parse_trim
 
+        value = self.trimmed(spec).value
         if parse_trim(spec, self.unit).kind != kind:
             raise InvalidArgumentError(
                 f"{spec!r} is not a {name} mean; use trimmed({spec!r}).value"
             )
-        return self.trimmed(spec).value
+        return value
 
     def sample_limit(self, *, confidence: float = 0.95) -> float:
         """Return the highest percentile that the number of values supports, or 0."""
@@ -622,12 +631,12 @@ class Histogram(Value):
     # ------------------------------------------------------------ making others
 
     def __add__(self, other: Histogram) -> Histogram:
-        require_data(other, "+")
+        require(other, Histogram, "a histogram; lk.merge adds up others")
         return merge_histograms([self, other])
 
     def __sub__(self, other: Histogram) -> Histogram:
         """Return the values counted between two scrapes, of which `self` is the later."""
-        require_data(other, "-")
+        require(other, Histogram, "a histogram of an earlier scrape")
         merge_runs([self.run.replace(unit=self.unit), other.run.replace(unit=other.unit)])
         if self.buckets != other.buckets:
             raise InvalidArgumentError("only histograms of equal buckets can be subtracted")
@@ -671,9 +680,9 @@ class Histogram(Value):
 
     def to_unit(self, unit: str) -> Histogram:
         """Return the same histogram with its values in another unit."""
-        if unit == self.unit:
-            return self
         factor = unit_factor(self.unit, unit)
+        if factor == 1.0:
+            return self
         reported_stats = {name: value * factor for name, value in self.reported_stats.items()}
         reported_percentiles = (
             self.reported_percentiles[0],

@@ -189,7 +189,7 @@ def reporting(pass_on: Callable[[str], None]) -> Iterator[None]:
 
 def require_data(data: object, name: str) -> None:
     """Raise where an argument is not data: only a data type carries a run."""
-    if not hasattr(data, "run"):
+    if not isinstance(getattr(data, "run", None), Run):
         frame = hasattr(data, "iloc") or hasattr(data, "to_pandas")
         raise InvalidArgumentError(
             f"{name} takes data from lk.read (a log, samples, a histogram or a summary), "

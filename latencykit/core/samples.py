@@ -49,6 +49,8 @@ def sample_columns(
     frame: pd.DataFrame, columns: Mapping[str, str], unit: str
 ) -> dict[str, AnyArray]:
     """Return the arrays of `Samples` from columns of a table."""
+    if not hasattr(frame, "columns"):
+        raise InvalidArgumentError(f"expected a data frame, not {type(frame).__name__}")
     missing = [name for name in columns.values() if name not in frame.columns]
     if missing:
         raise InvalidArgumentError(

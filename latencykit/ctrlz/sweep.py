@@ -286,7 +286,11 @@ def sweep(
     if callable(load):
         generator = _Function(load, None if folder is None else Path(folder), url)
     else:
-        words = tuple(shlex.split(load) if isinstance(load, str) else load)
+        words = tuple(shlex.split(load)) if isinstance(load, str) else load
+        words = tuple(words) if isinstance(words, list) else words
+        if not (isinstance(words, tuple) and all(isinstance(word, str) for word in words)):
+            kind = type(load).__name__
+            raise InvalidArgumentError(f"expected a command or a function of the rate, not {kind}")
         path = Path(folder if folder is not None else time.strftime("sweep-%Y%m%d-%H%M%S"))
         generator = _Command(words, path, url, connections, series, format, options)
     say = progress or (lambda _: None)

@@ -20,7 +20,12 @@ import numpy as np
 from latencykit._text import printable
 from latencykit.core.events import Clock, Events
 from latencykit.core.histogram_log import HistogramLog, interval_series
-from latencykit.errors import InvalidArgumentError, LatencyKitError, UnknownFormatError
+from latencykit.errors import (
+    InvalidArgumentError,
+    LatencyKitError,
+    UnknownFormatError,
+    require_path,
+)
 from latencykit.io import json_text, registry
 from latencykit.io.build import epoch_seconds, iso_nanoseconds
 from latencykit.io.source import Confidence, Source
@@ -83,6 +88,7 @@ def read_events(path: str | os.PathLike[str], offset: float | str | None = None)
     >>> gc.kind, gc.clock, gc.start.tolist(), gc.label.tolist()
     ('jvm-gc', 'relative', [2.0], ['Pause Full (System.gc())'])
     """
+    require_path(path)
     name = str(path)
     if offset is None and not Path(name).exists() and (match := _OFFSET.fullmatch(name)):
         name, offset = match["path"], match["offset"]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from latencykit._limits import check_series
 from latencykit._records import record
@@ -16,14 +17,14 @@ from latencykit._text import without_secrets
 from latencykit.core.blocks import MemoryPart
 from latencykit.core.histogram_log import HistogramLog, blocks_of, interval_tags
 from latencykit.core.run import reporting, shown_parts
-from latencykit.errors import InvalidArgumentError, LatencyKitError
+from latencykit.errors import InvalidArgumentError, LatencyKitError, require, require_path
 from latencykit.io.files import FileRange, source_of
 from latencykit.io.reading import Selection, listed, select, series_in, unique_names
 from latencykit.units import format_duration
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from concurrent.futures import Executor
     from typing import Literal
 
@@ -222,7 +223,11 @@ def read_all(
         anywhere=True,
     )
     several = not (isinstance(paths, str) or hasattr(paths, "__fspath__"))
-    urls = list(map(str, cast("Iterable[object]", paths) if several else [paths]))
+    given: Any = paths if several else [paths]
+    require(given, Iterable, "paths or URLs as text")
+    for path in given:
+        require_path(path)
+    urls = list(map(str, given))
     results: Iterable[Iterable[tuple[str, Data]]]
     if executor is None:
         results = (series_in(url, selection) for url in urls)

@@ -22,7 +22,7 @@ from latencykit.core.histogram_log import (
 from latencykit.core.run import PROVENANCE, Run, require_data
 from latencykit.core.samples import OUTCOMES, Samples
 from latencykit.core.summary import Summary
-from latencykit.errors import InvalidArgumentError
+from latencykit.errors import InvalidArgumentError, require_path
 from latencykit.io.source import Data, level_name
 from latencykit.units import format_percentile, parse_percentile
 
@@ -298,6 +298,7 @@ def write(
     'h.hgrm'
     """
     require_data(data, "write")
+    require_path(path)
     target = Path(path)
     chosen = checked_suffix(target if format is None else Path(f"data.{format}"))
     with whole(target) as temporary, temporary_folder(".data.", target.parent) as folder:

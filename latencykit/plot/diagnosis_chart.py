@@ -8,6 +8,7 @@ import numpy as np
 
 from latencykit._text import format_items, plain
 from latencykit.core.summary import Summary
+from latencykit.errors import require
 from latencykit.plot.curves import curve_of, grid_of, nines_of, place_of
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
@@ -82,6 +83,9 @@ def diagnosis(
     >>> len(diagnosis(result, ax=Figure().add_subplot()).child_axes)
     2
     """
+    from latencykit.analysis.diagnosis import Diagnosis
+
+    require(result, Diagnosis, "a diagnosis: lk.diagnose(data)")
     page = current_axes(ax)
     page.set_axis_off()
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": ""}
@@ -201,6 +205,9 @@ def ctrlz(
     -------
     Axes
     """
+    from latencykit.ctrlz.run import Calibration
+
+    require(result, Calibration, "what latencykit.ctrlz.run.ctrlz returns")
     series = {"reported": result.reported, "truth": result.truth}
     subtitle = f"server frozen for {format_duration(result.stall * 1e9)}"
     subtitle += f"; {result.model} loop" if result.model != "unknown" else ""

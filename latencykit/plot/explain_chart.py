@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from latencykit._text import format_items, plain
 from latencykit.analysis.explain import Explanation
 from latencykit.core.samples import Samples
-from latencykit.errors import DataNotAvailableError
+from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import time_axis
 from latencykit.plot.label_layout import head
 from latencykit.plot.percentile_chart import percentiles
@@ -89,6 +89,7 @@ def explanation(
     >>> len(explanation(explain(s), ax=Figure().add_subplot()).child_axes)
     2
     """
+    require(result, Explanation, "an explanation: lk.explain(data)")
     page = current_axes(ax)
     page.set_axis_off()
     _, points = size_in_points(page)
@@ -224,6 +225,9 @@ def coincidence(
         if result.coincidence is None:
             raise DataNotAvailableError("the requests have no start times to compare events with")
         result = result.coincidence
+    from latencykit.analysis.coincidence import Coincidence
+
+    require(result, Coincidence, "an explanation: lk.explain(data, events=…)")
     if result.data is None:
         raise DataNotAvailableError("this result does not contain its run; call explain again")
     page = current_axes(ax)

@@ -11,7 +11,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from latencykit.core.summary import Summary
-from latencykit.errors import DataNotAvailableError
+from latencykit.errors import DataNotAvailableError, require
 from latencykit.plot.axes import fit_values
 from latencykit.plot.label_layout import EndLabels, LineLabels, head
 from latencykit.plot.series import slo_pairs
@@ -336,6 +336,9 @@ def sweep(
     DataNotAvailableError
         For a sweep without a verdict.
     """
+    from latencykit.ctrlz.sweep import Sweep
+
+    require(data, Sweep, "a sweep: lk.sweep(command, slo)")
     curve = data.curve
     if curve is None:
         raise DataNotAvailableError("no run of the sweep has a verdict: there is nothing to draw")

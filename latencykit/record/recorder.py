@@ -22,6 +22,7 @@ from latencykit.errors import (
     InputTooLargeError,
     InvalidArgumentError,
     LatencyKitError,
+    require_path,
 )
 from latencykit.record.intervals import MOST_TAGS, IntervalCounter, interval_width
 from latencykit.units import format_count, parse_duration
@@ -241,6 +242,8 @@ class Recorder:
         tag: str | None = None,
         keep: int = 1_000_000,
     ) -> None:
+        if path is not None:
+            require_path(path)
         self.path = None if path is None else Path(path)
         self._rate, self._keep = rate, keep
         width = interval_width(interval)

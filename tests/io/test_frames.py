@@ -51,6 +51,21 @@ def test_a_series_takes_its_unit_from_its_name_or_the_argument():
     assert np.array_equal(lk.read(pd.to_timedelta(values, "ms")).duration, named)
 
 
+def test_the_accessor_of_series_offers_what_samples_do():
+
+    values = frame()["latency_ms"]
+    assert values.latency.percentile(99) == lk.read(values).percentile(99)
+    assert values.rename("rtt").latency(unit="us").max == pytest.approx(values.max() * 1e3)
+    assert pd.to_timedelta(values, "ms").latency.count == values.convert_dtypes().latency.count
+    assert not hasattr(values.latency, "_repr_html_")
+    with pytest.raises(InvalidArgumentError, match="states no unit"):
+        _ = values.rename("rtt").latency.max
+    for cells in (["a", "b"], [True, False], pd.to_datetime(["2026-01-31"])):
+        with pytest.raises(AttributeError, match=r"can only use \.latency with numbers"):
+            _ = pd.Series(cells).latency
+    assert not hasattr(pd.Series(["a"]), "latency")
+
+
 def test_charts_take_frames():
     ax = lk.plot.percentiles({"calls": frame(), "same": frame()["latency_ms"]})
     assert len(ax.lines) >= 2
@@ -82,7 +97,7 @@ def test_what_takes_data_says_how_a_frame_becomes_some(call):
 
 def test_arguments_of_another_type():
     data = lk.Histogram.of([1, 2, 3])
-    with pytest.raises(InvalidArgumentError, match=r"text such as .tm99\.9., not 1"):
+    with pytest.raises(InvalidArgumentError, match=r"text such as .tm99\.9., not int"):
         data.trimmed_mean(1)
     with pytest.raises(InvalidArgumentError, match="the gate takes numbers, oldest first, such as"):
         lk.judge(data, data)
