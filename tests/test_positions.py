@@ -70,3 +70,78 @@ def test_the_rule_finds_what_it_is_for():
     right = "def f(a, n):\n    n = as_positions(n)\n    return a.repeat(n), np.repeat(a, len(n))"
     assert _flaws(ast.parse(wrong)) == [2]
     assert _flaws(ast.parse(right)) == []
+
+
+# ------------------------------------------------------------
+# Products of positions: in a browser they have 32 bits, and so has a product with a Python number.
+
+DEFAULT = {
+    "arange", "argsort", "argwhere", "bincount", "digitize", "flatnonzero", "indices", "nonzero",
+    "searchsorted",
+}  # fmt: skip
+"""Functions whose integers have numpy's default type, unless a dtype or weights are given.
+
+Sums of int64 are int64 everywhere; those of flags are numbers of values in memory.
+"""
+FLOATS = {
+    ("analysis/compare.py", "holm"): "times p-values",
+    ("analysis/explain.py", "explains"): "weights",
+    ("analysis/fan_out.py", "sequential"): "times a step in the unit",
+    ("analysis/incident.py", "find_incident"): "times a lift",
+    ("analysis/stalls.py", "full_speed"): "times seconds",
+}
+"""Where the other factor, or the sum, is a floating-point number."""
+
+
+def _is_default(value: ast.AST, names: set[str]) -> bool:
+    if isinstance(value, ast.Subscript):
+        return _is_default(value.value, names)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+        return _is_default(value.left, names) or _is_default(value.right, names)
+    if isinstance(value, ast.Name):
+        return value.id in names
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
+        return False
+    given = {word.arg for word in value.keywords} & {"dtype", "weights"}
+    return value.func.attr in DEFAULT and not given and "." not in _constants(value)
+
+
+def _constants(value: ast.AST) -> str:
+    """The numbers of an expression; a floating-point one, and a division, have a point."""
+    numbers = [ast.unparse(one) for one in ast.walk(value) if isinstance(one, ast.Constant)]
+    divided = any(isinstance(one, ast.Div) for one in ast.walk(value))
+    return " ".join(numbers) + ". int64" * ("int64" in ast.unparse(value) or divided)
+
+
+def _products(tree: ast.Module) -> list[tuple[str, int]]:
+    """Functions, and lines in them, that multiply default integers by what may be one."""
+    flaws = set()
+    for function in (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)):
+        names: set[str] = set()
+        for one in ast.walk(function):
+            if isinstance(one, ast.Assign) and _is_default(one.value, names):
+                names |= {target.id for target in one.targets if isinstance(target, ast.Name)}
+        for one in ast.walk(function):
+            if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult | ast.Pow | ast.LShift):
+                factors = [_is_default(side, names) for side in (one.left, one.right)]
+                if any(factors) and "." not in _constants(one):
+                    flaws.add((function.name, one.lineno))
+    return sorted(flaws)
+
+
+def test_no_product_of_default_integers():
+    found = {
+        (str(path.relative_to(ROOT)), name): line
+        for package in ("core", "analysis", "hdr")
+        for path in (ROOT / package).glob("*.py")
+        for name, line in _products(ast.parse(path.read_text("utf-8")))
+    }
+    assert found.keys() == FLOATS.keys(), f"state dtype=np.int64, or why it is a float: {found}"
+
+
+def test_the_rule_on_products_finds_what_it_is_for():
+    wrong = "def f(n, step):\n    place = np.arange(n)\n    return place[1:] * step"
+    right = "def f(n, step):\n    place = np.arange(n, dtype=np.int64)\n    return place * step"
+    assert _products(ast.parse(wrong)) == [("f", 3)]
+    assert _products(ast.parse(right)) == []
+    assert _products(ast.parse("def f(n, step):\n    return np.arange(n) * np.int64(step)")) == []

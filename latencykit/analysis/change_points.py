@@ -272,7 +272,7 @@ def _energies(distance: Floats, min_runs: int) -> Floats:
     upper = np.triu(distance, 1)
     left = np.cumsum(upper.sum(axis=1), axis=1)  # pairs within the first k + 1
     right = np.cumsum(upper.sum(axis=2)[:, ::-1], axis=1)[:, ::-1]  # pairs within those from k on
-    at = np.arange(min_runs, n - min_runs + 1)
+    at = np.arange(min_runs, n - min_runs + 1, dtype=np.int64)
     within, beyond = left[:, at - 1], right[:, at]
     between = left[:, -1:] - within - beyond
     rest = n - at

@@ -879,7 +879,7 @@ def _own_times(when: Floats, look: _Look, attributes: Sequence[Attribute]) -> li
             if inside.mean() < RULES.own_share or last - first > RULES.own_share * codes.size:
                 continue
             at = np.flatnonzero(late[first : last + 1] & inside)
-            if np.unique(at * 20 // (last - first + 1)).size < RULES.own_parts:
+            if np.unique(at * np.int64(20) // (last - first + 1)).size < RULES.own_parts:
                 continue
             share = _percent(float(hits[code] / late.sum()))
             begin = format_duration(1e9 * float(when[order][places[0]] - when[order][0]))

@@ -318,8 +318,8 @@ def blocks_by_layout(
 def block_of_rows(row_of_value: Ints, index: Ints, rows: int, buckets: Buckets) -> Block:
     """Count values (their interval and bucket index) into one block of `rows` intervals."""
     width = int(index.max(initial=0)) + 1
-    keys, counts = np.unique(row_of_value * width + index, return_counts=True)
-    indptr = np.searchsorted(keys, np.arange(rows + 1) * width)
+    keys, counts = np.unique(row_of_value * np.int64(width) + index, return_counts=True)
+    indptr = np.searchsorted(keys, np.arange(rows + 1, dtype=np.int64) * width)
     return Block(
         np.arange(rows), indptr.astype(np.int64), keys % width, counts.astype(np.int64), buckets
     )

@@ -157,7 +157,7 @@ def tail_counts(
     """Return how many requests of each interval lie above each percentile."""
     cut, part = np.asarray(position, np.int64), np.asarray(shares, np.float64)
     size = 1 + max(int(index.max(initial=0)), int(cut.max(initial=0)))
-    begins = np.arange(indptr.size - 1) * size
+    begins = np.arange(indptr.size - 1, dtype=np.int64) * size
     places = np.repeat(begins, as_positions(np.diff(indptr))) + index  # ascends throughout
     edges = begins[:, None] + cut
     running = running_sums(counts)

@@ -871,7 +871,9 @@ class SlotPart:
         turns = 1
         if len(self._log._parts) > 1:
             turns = max(1, min(chosen.size // _TURN, rows.size))
-        bounds = np.searchsorted(slot[chosen], (np.arange(turns + 1) * rows.size) // turns)
+        bounds = np.searchsorted(
+            slot[chosen], (np.arange(turns + 1, dtype=np.int64) * rows.size) // turns
+        )
         for first, end in pairwise(bounds.tolist()):
             mine = np.sort(chosen[first:end])
             if not mine.size:

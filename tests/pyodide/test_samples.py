@@ -1,4 +1,4 @@
-"""All sample files in Pyodide: the same refusals as natively, and the same numbers to 1e-12."""
+"""All sample files in Pyodide: the same refusals, numbers and verdicts as natively, to 1e-9."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import LatencyKitError, MissingPackageError
+from latencykit.views.diagnosis import diagnosis_record
 from tests.conftest import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,11 @@ def facts(data: Any) -> dict[str, Any]:
     for name in ("count", "mean"):
         said[name] = attempt(getattr, data, name)
     said["percentiles"] = [attempt(data.percentile, p) for p in PERCENTILES]
+    said["diagnosis"] = attempt(lambda: diagnosis_record("", lk.diagnose(data)))
+    wait = attempt(lambda: f"{data.percentile(50):.0f}{'ns' if data.unit == 'none' else data.unit}")
+    filled = attempt(lambda: lk.correct(data, wait))
+    if not isinstance(filled, str):
+        said["corrected"] = [attempt(filled.percentile, p) for p in PERCENTILES]
     if isinstance(data, lk.Samples):
         for name in ("start", "duration", "intended", "outcome", "connection"):
             column = getattr(data, name)
@@ -70,7 +76,9 @@ def same(here: Any, there: Any) -> bool:
     if isinstance(here, list) and isinstance(there, list):
         return len(here) == len(there) and all(map(same, here, there))
     if isinstance(here, float) and isinstance(there, float):
-        return math.isclose(here, there, rel_tol=1e-12) or (here != here and there != there)
+        return math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12) or (
+            here != here and there != there
+        )
     return here == there
 
 
