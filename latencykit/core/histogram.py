@@ -40,7 +40,7 @@ from latencykit.core.quantiles import (
     surely_within,
     values_at,
 )
-from latencykit.core.run import Run, merge_runs
+from latencykit.core.run import Run, merge_runs, require_data
 from latencykit.errors import (
     DataNotAvailableError,
     InputTooLargeError,
@@ -631,11 +631,13 @@ class Histogram(Value):
     # ------------------------------------------------------------ making others
 
     def __add__(self, other: Histogram) -> Histogram:
+        require_data(other, "+")
         require(other, Histogram, "a histogram; lk.merge adds up others")
         return merge_histograms([self, other])
 
     def __sub__(self, other: Histogram) -> Histogram:
         """Return the values counted between two scrapes, of which `self` is the later."""
+        require_data(other, "-")
         require(other, Histogram, "a histogram of an earlier scrape")
         merge_runs([self.run.replace(unit=self.unit), other.run.replace(unit=other.unit)])
         if self.buckets != other.buckets:
