@@ -98,7 +98,8 @@ class Facts:
         trace = self.trace
         if trace is None or not trace.span > 0:
             return False
-        return trace.step > FACTS.coarse_gaps * trace.span / trace.due.size
+        coarsest = max(trace.step, trace.stamp)
+        return coarsest > FACTS.coarse_gaps * trace.span / trace.due.size
 
     @cached_property
     def connections(self) -> int | None:

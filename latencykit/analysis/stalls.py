@@ -616,7 +616,8 @@ def _partial_stalls(trace: Trace, begin: Floats, end: Floats) -> tuple[Floats, F
     number = np.diff(np.append(first, slow.size))
     spread = np.maximum.reduceat(sent, first) - np.minimum.reduceat(sent, first)
     longest, left = np.maximum.reduceat(took, first), ended[first]
-    width = np.maximum.reduceat(ended, first) - left
+    # what a coarse clock stamps alike ended up to a step apart
+    width = np.maximum.reduceat(ended, first) - left + trace.stamp
     others = slow.size / max(trace.span, TINY) * np.maximum(width, trace.grain)
     together = slow.size * poisson_at_least(number - 1, others) < TRACE.max_probability
     stopped = (number >= TRACE.min_partial_requests) & together

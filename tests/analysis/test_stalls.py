@@ -174,3 +174,28 @@ def test_stalls_are_found_beside_intervals_without_length(tmp_path: Path) -> Non
     log = lk.read(path, unit="ns")
     assert log.lengths.min() == 0
     assert lk.find_stalls(log)["start"].tolist() == pytest.approx([3, 12.25], abs=1)
+
+
+def _whole_seconds(seed: int, stall: float = 0.0, spread: float = 1.2) -> lk.Samples:
+    """An access log of 200 requests per second for five minutes: ends are stamped in seconds."""
+    rng = np.random.default_rng(seed)
+    start = np.sort(rng.uniform(0, 300, rng.poisson(60_000)))
+    took = rng.lognormal(np.log(0.02), spread, start.size)
+    stalled = (start > 100) & (start < 100 + stall)
+    took[stalled] = np.maximum(took[stalled], 100 + stall - start[stalled])
+    begin = np.floor(start + took) - took
+    return lk.Samples(start=(begin * 1e9).astype(np.int64), duration=(took * 1e9).astype(np.int64))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_stamps_of_whole_seconds_make_no_stalls(seed):
+    data = _whole_seconds(seed, spread=0.6 + 0.1 * seed)
+    assert lk.find_stalls(data).empty
+    assert lk.diagnose(data).verdict != "omits"
+
+
+@pytest.mark.slow
+def test_a_stall_of_many_stamps_is_found():
+    found = lk.find_stalls(_whole_seconds(1, stall=8.0, spread=0.3))
+    assert found["duration"].max() == pytest.approx(8.0, abs=1.5)
