@@ -203,18 +203,12 @@ _CORRECTIONS = {
 
 
 def time_text(seconds: float) -> str:
-    """Return a time from the start: 45 s, 20 min, 2 d, or as hours, minutes and seconds."""
-    (text,) = time_texts(
-        [round(seconds, 0 if seconds > _SECONDS else 1) if seconds > 60 else seconds]
-    )
-    return text
+    """Return a length of time to three digits: 45 s, 591 s, 20 min, 2 d."""
+    return time_texts([float(f"{seconds:.3g}")])[0]
 
 
 def time_texts(moments: Sequence[float]) -> list[str]:
-    """Return times from the start, all in the unit of which all are multiples.
-
-    Where that takes large numbers, as hours, minutes and seconds: 1:30:00.
-    """
+    """Return times from the start, all in the unit of which all are multiples."""
     largest, whole = max(map(abs, moments), default=0.0), [round(moment) for moment in moments]
     if largest < 60:
         return [format_duration(moment * 1e9) for moment in moments]
@@ -224,13 +218,11 @@ def time_texts(moments: Sequence[float]) -> list[str]:
             and length * (1 + (unit == "d")) <= largest < _LARGE * length
         ):
             return [f"{second // length} {unit}" if second else "0" for second in whole]
-    if largest <= _SECONDS or any(moment % 1 for moment in moments):
-        return [f"{moment:.12g} s" if moment else "0" for moment in moments]
-    return [f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}" if s else "0" for s in whole]
+    return [f"{moment:,.12g} s" if moment else "0" for moment in moments]
 
 
-_LARGE, _SECONDS = 200, 180
-"""Minutes, hours or days, and seconds, above which h:mm:ss is easier to read."""
+_LARGE = 200
+"""Minutes, hours or days that are few enough to be read."""
 
 
 def measured(run: Any, count: int | None) -> str:

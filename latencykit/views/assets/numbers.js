@@ -45,21 +45,19 @@ export function percentileText(p) {
   return `p${text}`;
 }
 
-// Times from the start, all in the unit of which all are multiples; large numbers as h:mm:ss (time_texts of latencykit/plot).
+// Times from the start, all in the unit of which all are multiples (time_texts of latencykit/plot).
 export function timeTexts(moments) {
   const largest = Math.max(0, ...moments.map(Math.abs));
   if (largest < 60) return moments.map((at) => valueText(Math.round(at * 1e12) / 1e3, "ns", 12));
   for (const [size, name] of [[86400, "d"], [3600, "h"], [60, "min"]])
     if (moments.every((at) => at % size === 0) && largest >= (size === 86400 ? 2 * size : size) && largest < 200 * size)
       return moments.map((at) => (at ? `${at / size} ${name}` : "0"));
-  if (largest <= 180 || moments.some((at) => at % 1)) return moments.map((at) => (at ? `${plain(at, 12)} s` : "0"));
-  const two = (part) => String(Math.floor(part) % 60).padStart(2, "0");
-  return moments.map((at) => (at ? `${Math.floor(at / 3600)}:${two(at / 60)}:${two(at)}` : "0"));
+  return moments.map((at) => (at ? `${at.toLocaleString("en-US", { maximumSignificantDigits: 12 })} s` : "0"));
 }
 
 export function durationText(seconds) {
   if (seconds < 60) return seconds === 0 ? "0 s" : valueText(seconds * 1e9, "ns");
-  return timeTexts([seconds > 180 ? Math.round(seconds) : Math.round(10 * seconds) / 10])[0];
+  return timeTexts([Number(seconds.toPrecision(3))])[0];
 }
 
 // A moment that can be copied: all of its digits, in seconds.
