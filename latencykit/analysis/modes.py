@@ -4,7 +4,8 @@ On the logarithm of the value, bins of one width are cut at each valley in which
 counted than its lower side implies: half as many at most, by almost five standard errors of the
 difference of two Poisson counts. That is asked at four widths, for a mode may be narrow or wide,
 and the width that finds the most modes has the say. A clock's steps are not modes: each bin has at
-least six of the gaps that are usual around it, and of its buckets.
+least six of the gaps that are usual around it, and of its buckets. Where times are known, most
+parts of the run have values of each mode: a latency that drifts, or changes for good, has one.
 """
 
 from __future__ import annotations
@@ -38,17 +39,21 @@ class _Rule(NamedTuple):
     least: float = 0.01  # share of all values in a mode: fewer are outliers
     gaps: float = 6.0  # usual gaps between neighbouring values in a bin: a clock's steps
     window: int = 9  # gaps around a value, of which the third smallest is usual
+    expected: float = 4.0  # values of a mode in a part of the run
+    together: float = 0.75  # of the parts of the run, which have values of both sides of a valley
 
 
 _RULE = _Rule()
 
 
-def find_modes(histogram: Any) -> list[Mode]:
+def find_modes(histogram: Any, evidence: Any = None) -> list[Mode]:
     """Return the modes from the lowest to the highest; none where buckets are too wide to tell.
 
     Parameters
     ----------
     histogram : Histogram
+    evidence : Evidence, optional
+        Of the same data: if it has times, modes are those of most parts of the run.
 
     Returns
     -------
@@ -78,12 +83,25 @@ def find_modes(histogram: Any) -> list[Mode]:
         found = list(_split(np.diff(upto[cuts]), np.diff(np.log(edges)), total))
         if len(found) > len(best):
             best = [(int(cuts[first]), int(cuts[last])) for first, last in found]
+    if not all(_together(evidence, middle[last]) for _, last in best[:-1]):
+        best = [(best[0][0], best[-1][1])]
     modes = []
     for first, last in best:
         half = (upto[first] + upto[last]) / 2.0
         at = middle[min(int(np.searchsorted(upto, half, "right")) - 1, last - 1)]
         modes.append(Mode(float(at), float((upto[last] - upto[first]) / total)))
     return modes
+
+
+def _together(evidence: Any, valley: float) -> bool:
+    """Whether most parts of a run have values of both sides of a valley."""
+    if not hasattr(evidence, "table"):
+        return True
+    above = evidence.table[:, evidence.value >= valley].sum(axis=1)
+    sides = np.stack((above, evidence.table.sum(axis=1) - above))
+    merged = math.ceil(_RULE.expected * sides.shape[1] / max(float(sides.sum(axis=1).min()), 1.0))
+    parts = np.add.reduceat(sides, np.arange(0, sides.shape[1], merged, dtype=np.intp), axis=1)
+    return bool((parts > 0).all(axis=0).mean() >= _RULE.together)
 
 
 def _edges(values: Floats, sizes: Floats, width: float) -> Floats:

@@ -98,9 +98,10 @@ def density(
     'log'
     """
     ax = current_axes(ax)
-    series, empty = drawable(as_series(data), "density")
+    given = as_series(data)
+    series, empty = drawable(given, "density")
     stored = next(iter(series.values())).unit
-    filled = {label: _Filled(part) for label, part in series.items()}
+    filled = {label: _Filled(part, given.get(label)) for label, part in series.items()}
     low = min(part.lowest for part in filled.values())
     high = max(part.highest for part in filled.values())
     if high < low:  # nothing but zeros
@@ -143,7 +144,7 @@ def density(
 class _Filled:
     """The buckets of a series that have values: their edges, and where its values begin and end."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, origin: Any) -> None:
         model = isinstance(data, Distribution)
         weights = data.probabilities if model else data.counts
         index = data.index[weights > 0] if model else data.index
@@ -151,7 +152,8 @@ class _Filled:
         low, high = data.buckets.low(index), data.buckets.high(index)
         # Buckets with values that may lie anywhere in more than a tenth of their value.
         self.wide = bool((~is_resolved(low, high)).any())
-        self.modes = [] if model else find_modes(data)
+        evidence = origin.evidence() if hasattr(origin, "evidence") else None
+        self.modes = [] if model else find_modes(data, evidence)
         middle = np.where(low > 0, low, high / 2)
         self.lowest = float(middle[middle > 0][:1].min(initial=math.inf))
         at_zero = float(weights[data.buckets.high(data.index) <= 0].sum())

@@ -221,9 +221,9 @@ def _drift(evidence: Tails) -> list[str]:
     return []
 
 
-def _modes(histogram: Histogram) -> list[str]:
+def _modes(histogram: Histogram, evidence: Any) -> list[str]:
     """How many modes there are, if there are several: a mean or a median then describes none."""
-    modes = find_modes(histogram)
+    modes = find_modes(histogram, evidence)
     parts = [
         f"{100 * mode.share:.2g} % around {format_value(mode.value, histogram.unit, 2)}"
         for mode in modes
@@ -317,7 +317,7 @@ def series_record(
             incident = None
             if isinstance(evidence, Tails) and isinstance(data, Samples | HistogramLog):
                 incident = incident_of(data, evidence)
-            shape = _modes(counted) if incident is None else [incident.text]
+            shape = _modes(counted, evidence) if incident is None else [incident.text]
             record |= {
                 "tail_note": _tail_note(evidence, percentiles, confidence),
                 "incident": None if incident is None else _incident_record(incident),
