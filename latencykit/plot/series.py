@@ -203,8 +203,11 @@ _CORRECTIONS = {
 
 
 def time_text(seconds: float) -> str:
-    """Return a length of time to three digits: 45 s, 591 s, 20 min, 2 d."""
-    return time_texts([float(f"{seconds:.3g}")])[0]
+    """Return a length of time to three digits: 45 s, 5.9 min, 20 h, 2 d."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{float(f'{seconds / length:.3g}'):,.12g} {unit}"
+    return format_duration(seconds * 1e9)
 
 
 def time_texts(moments: Sequence[float]) -> list[str]:

@@ -87,11 +87,12 @@ def test_grey_columns_of_a_heat_map_are_explained():
     assert not any(grey in word for word in words_of(drawn(plot.heatmap, log_of(40, 50))))
 
 
-@pytest.mark.parametrize("seconds", [30 * 3600 + 12, 3 * 3600 + 1800, 7000])
-def test_large_times_are_hours_minutes_and_seconds(seconds):
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(30 * 3600 + 12, "30 h"), (3 * 3600 + 1800, "3.5 h"), (354, "5.9 min")]
+)
+def test_large_times_are_a_number_and_a_unit(seconds, text):
     rng = np.random.default_rng(1)
     start = np.sort(rng.uniform(0, seconds * 1e9, 3000)).astype(np.int64)
     start[[0, -1]] = 0, seconds * 10**9
     figure = drawn(plot.timeline, lk.Samples(start=start, duration=start % 7_000_000 + 10**6))
-    clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    assert any(f"in {clock}" in word for word in words_of(figure))
+    assert any(f"in {text}" in word for word in words_of(figure))

@@ -56,8 +56,10 @@ export function timeTexts(moments) {
 }
 
 export function durationText(seconds) {
-  if (seconds < 60) return seconds === 0 ? "0 s" : valueText(seconds * 1e9, "ns");
-  return timeTexts([Number(seconds.toPrecision(3))])[0];
+  if (seconds === 0) return "0 s";
+  for (const [size, name] of [[86400, "d"], [3600, "h"], [60, "min"]])
+    if (seconds >= 2 * size) return `${Number((seconds / size).toPrecision(3)).toLocaleString("en-US")} ${name}`;
+  return valueText(seconds * 1e9, "ns");
 }
 
 // A moment that can be copied: all of its digits, in seconds.
