@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from latencykit._arrays import as_positions
 from latencykit.core.quantiles import is_resolved
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def _together(evidence: Any, valley: float) -> bool:
     above = evidence.table[:, evidence.value >= valley].sum(axis=1)
     sides = np.stack((above, evidence.table.sum(axis=1) - above))
     merged = math.ceil(_RULE.expected * sides.shape[1] / max(float(sides.sum(axis=1).min()), 1.0))
-    parts = np.add.reduceat(sides, np.arange(0, sides.shape[1], merged, dtype=np.intp), axis=1)
+    begins = as_positions(np.arange(0, sides.shape[1], merged))
+    parts = np.add.reduceat(sides, begins, axis=1)
     return bool((parts > 0).all(axis=0).mean() >= _RULE.together)
 
 
