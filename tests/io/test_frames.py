@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,7 +54,7 @@ def test_a_series_takes_its_unit_from_its_name_or_the_argument():
 
 
 def test_the_accessor_of_series_offers_what_samples_do():
-
+    import_module("latencykit.pandas")
     values = frame()["latency_ms"]
     assert values.latency.percentile(99) == lk.read(values).percentile(99)
     assert values.rename("rtt").latency(unit="us").max == pytest.approx(values.max() * 1e3)
