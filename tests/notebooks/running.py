@@ -66,7 +66,7 @@ class Runner:
 
         fresh = nbformat.v4.new_code_cell(_FRESH.format(folder=str(folder)))
         whole = nbformat.v4.new_notebook(cells=[fresh, *notebook.cells], metadata=notebook.metadata)
-        client = NotebookClient(whole, km=self._kernel, timeout=120, store_widget_state=False)
+        client = NotebookClient(whole, km=self._kernel, timeout=120)
         try:
             client.execute()
         finally:
