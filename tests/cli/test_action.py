@@ -71,7 +71,7 @@ def test_a_run_is_judged_by_the_history_and_added(act, run, tmp_path):
     assert (status, verdict) == (0, "verdict=passed")
     assert "### Compared with the history" in summary
     assert "needs 10 more runs" in (tmp_path / "comment.md").read_text()
-    assert len(list((tmp_path / "kept").glob("*.parquet"))) == 1
+    assert len(list((tmp_path / "kept").glob("*.jsonl"))) == 1
     assert "<html" in (tmp_path / "page.html").read_text()
     for number in range(1, 12):  # the runs before: the files give enough of them
         file = f"run={tmp_path / f'fast {number % 5}.csv'}"

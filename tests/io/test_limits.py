@@ -76,7 +76,7 @@ def test_rows_intervals_and_whole_files_know_their_limits(tmp_path):
     table, array, whole = tmp_path / "a.csv", tmp_path / "a.npz", tmp_path / "a.json.gz"
     table.write_text("latency_ns,note\n1,a\n2," + "b" * (9 << 20) + "\n")
     np.savez_compressed(array, latency_ns=np.zeros(1 << 20))
-    whole.write_bytes(gzip.compress(b'{"latencykit":1,' + b" " * (1 << 20)))
+    whole.write_bytes(gzip.compress(b'{"latencykit":"' + b"1" * (1 << 20)))
     for path, changes in (
         (table, {"line": 1000}),
         (array, {"whole": "1MiB"}),
