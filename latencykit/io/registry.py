@@ -29,10 +29,7 @@ ENTRY_POINTS = "latencykit.formats"
 _MARKS: dict[str, tuple[str, ...]] = {
     "hlog": ("",),
     "hgrm": ("totalcount", "#[overall percentile distribution"),
-    "tools.http_reports": (
-        "fastest:", "response-time,dns+dialup", '"latencypercentiles"', "request-start,dns",
-        "success rate:", "availability:", '"availability":', '"spec"', "reqs/sec", "bombarding ",
-    ),
+    "tools.hey": ("fastest:", "response-time,dns+dialup"),
     "native_json": ('{"latencykit":',),
     "tools.ab": (
         "server software:", "this is apachebench", "starttime\tseconds", "percentage served,",
@@ -43,15 +40,27 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.artillery": ('"aggregate"', " report @ ", '"scenarioscreated"'),
     "tools.autocannon": ('"p99_9', "stdev"),
     "tools.benchmarkdotnet": ("method", '"hostenvironmentinfo"'),
+    "tools.bombardier": ('"spec"', "reqs/sec", "bombarding "),
     "tools.bpf": ("\n@", "\r@", "^@", '{"type":', ": count"),
+    "tools.brokers": (
+        "percentiles: 50th = ", "/75th/95th/99th", "latency: mean:", " ms max latency.",
+    ),
     "tools.cassandra": (
         "total ops,", "latency 99.9th percentile", "total ops:", "partition count:", '"workload"',
+    ),
+    "tools.circllhist": (
+        "h[", '":"a', '": "a', r"^(?:.*[^A-Za-z0-9+/=])?A[A-Za-z0-9+/]{7,}={0,2}[\"'\]},;\s]*$",
     ),
     "tools.criterion": (
         '"sampling_mode"', '"confidence_interval"', "sample_measured_value", "time: ", "time:\t",
         " ... bench: ",
     ),
     "tools.cyclictest": ("# histogram", " act:", " interval:", '"cyclictest', " irq-", " thr-"),
+    "tools.datasketches": (
+        "\x05\x01\x0f", "\x02\x01\x0f", "\x02\x02\x0f", "\x02\x01\x14", "\x01\x01\x14",
+        r"^(?:BQEP|AgEP|AgIP|AgEU|AQEU)",
+    ),
+    "tools.ddsketch": ('"gamma"', "\n\t\t", "\n\x0b\t", "\n\x12\t", "\n\x14\t"),
     "tools.fio": (
         '"fio version"', ";fio-", "(groupid=", " clat (", "sync (", "clat percentiles (",
         r"^\d+, \d+, \d",
@@ -67,6 +76,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.ghz": (
         '"endreason"', '"latencydistribution"', "duration (ms),status,error", "requests/sec:",
     ),
+    "tools.go_tpc": (" - takes(s): ", " - count: ", '"takes(s)"', "takes(s) |"),
     "tools.gobench": ("ns/op", '"action":'),
     "tools.google_benchmark": ('"real_time"', "name,iterations,real_time", " iterations"),
     "tools.h2load": (" started, ", r"^\d{15,17}\t"),
@@ -98,13 +108,13 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.log_processor": ("intervalpercentiles:", '"int_count"'),
     "tools.messaging": (
         "hdr percentiles:", " msgs/sec", "#runid,clientid", r"^\d+\.\d{6}$", "1/(1-percentile)",
-        '"workload"', "percentiles: 50th = ", "/75th/95th/99th", "latency: mean:",
-        " ms max latency.",
+        '"workload"',
     ),
     "tools.named_results": ('"unit',),
     "tools.mlperf": ("mlperf results summary",),
     "tools.nighthawk": ('"pstdev"', "nighthawk - a layer 7", "\n    statistics:"),
     "tools.nosqlbench": ("99.9% <= ", ", name=", "duration_unit", "tag,interval_start"),
+    "tools.oha": ('"latencypercentiles"', "request-start,dns", "success rate:"),
     "tools.otel": ('metrics"', "\x12", "histogramdatapoints #"),
     "tools.traces": (
         "\x12", '"resourcespans"', '"resource_spans"', '"operationname"', '"localendpoint"',
@@ -114,9 +124,8 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.perf_gauge": (
         "request rate: ", "done gauging", "perf_gauge::", "latency_tm9", "error_latency",
     ),
-    "tools.databases": (
+    "tools.pgbench": (
         "transaction type:", "scaling factor:", r"^\d+ (\d|skipped|failed|serialization|deadlock)",
-        "sysbench ", "latency histogram (values are", "threads fairness:",
     ),
     "tools.ping": (
         "ping ", "pinging ", "min/avg/max", "icmp_seq=", ": request=", "ioping statistics ---",
@@ -138,13 +147,10 @@ _MARKS: dict[str, tuple[str, ...]] = {
         '"run information"', "all stats", "aggregated average results", "requests completed in",
         "latency summary", "requests per second", "rps=", '","',
     ),
+    "tools.siege": ("availability:", '"availability":'),
     "tools.sockperf": ("sockperf: ", "packet, txtime"),
-    "tools.sketches": (
-        r"^\0\0\0[\1\2]", "^AAAAA[QTUVgjkl]", '"centroids"', "\x05\x01\x0f", "\x02\x01\x0f",
-        "\x02\x02\x0f", "\x02\x01\x14", "\x01\x01\x14", r"^(?:BQEP|AgEP|AgIP|AgEU|AQEU)", '"gamma"',
-        "\n\t\t", "\n\x0b\t", "\n\x12\t", "\n\x14\t", "h[", '":"a', '": "a',
-        r"^(?:.*[^A-Za-z0-9+/=])?A[A-Za-z0-9+/]{7,}={0,2}[\"'\]},;\s]*$",
-    ),
+    "tools.sysbench": ("sysbench ", "latency histogram (values are", "threads fairness:"),
+    "tools.tdigest": (r"^\0\0\0[\1\2]", "^AAAAA[QTUVgjkl]", '"centroids"'),
     "tools.two_columns": (
         r"^\s*\d{1,18}[ \t]+\d{1,15}\s*$",
         r"^#?\s*(?:S?TIME|END|START|TS|s?time|end|start|ts)\b|^#?\s*(?:S?TIME|s?time)[nums(]",
@@ -156,8 +162,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "tools.wrk": ("thread stats",),
     "tools.ycsb": (
         "[overall], runtime(ms),", "[overall],runtime(ms),", "latency(us)", '"measurement"',
-        ": count=", r"^[A-Za-z][\w-]*,\d{12,14},", " - takes(s): ", " - count: ", '"takes(s)"',
-        "takes(s) |",
+        ": count=", r"^[A-Za-z][\w-]*,\d{12,14},",
     ),
     # Binary formats only: any table of numbers may be text of the others, see `generic_formats`.
     "raw": ("par1", "arrow1", "fea1", "\ufffd\ufffd\ufffd\ufffd", "\ufffdnumpy", "pk\x03\x04"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import latencykit as lk
 from latencykit.io.source import Confidence, Head
-from latencykit.io.tools.http_reports import sniff_text
+from latencykit.io.tools.hey import sniff_text
 
 TEXT = """
 Summary:

@@ -88,7 +88,7 @@ HARMLESS = {
     "latencykit.io.raw.cells._GROUPED": "matches whole cells, by a table of styles",
     "latencykit.io.raw.cells._POINT": "matches whole cells, by a table of styles",
     "latencykit.io.source": "of 200 characters",
-    "latencykit.io.tools.sketches._LABEL": "of 120 characters",
+    "latencykit.io.tools.circllhist._LABEL": "of 120 characters",
     "latencykit.io.tools.hdr_base64._LABEL": "of 80 characters",
     "latencykit.units": "typed on the command line",
 }

@@ -7,11 +7,6 @@
 
 ``Intended-READ`` and the like count from the moment the operation was due. The ``.hdr`` files are
 interval logs.
-
-go-ycsb and go-tpc: a line of statistics per operation, every few seconds and at the end.
-
-Lines of go-ycsb cover the run so far; those of go-tpc, ``[Current]``, some seconds alone, and are
-left out. Both keep buckets: a percentile is the upper edge of one, and may lie above the maximum.
 """
 
 from __future__ import annotations
@@ -25,17 +20,17 @@ import numpy as np
 from latencykit.core.columns import Words
 from latencykit.core.histogram import Histogram
 from latencykit.core.run import Run
-from latencykit.io import build, json_text
+from latencykit.io import json_text
+from latencykit.io.build import data_from_points, nanoseconds, printed_rows, samples_of
 from latencykit.io.declared import Lines
 from latencykit.io.rows import line_chunks
-from latencykit.io.source import Confidence, Format, ReadOptions, Series, Source
-from latencykit.io.text_reports import either, fact, has_json_keys, has_match, plain, text_of_run
+from latencykit.io.source import Confidence, Format
+from latencykit.io.text_reports import fact, has_json_keys, has_match, text_of_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from latencykit.io.source import Data, Head, ReadOptions, Source
-
 
 _LINE = re.compile(r"^\[([^\]]+)\], ?([^,\n]+), ?(\S+) *$", re.MULTILINE)
 _RAW = re.compile(rb"^([A-Za-z][\w-]*),(\d{12,14}),(-?\d{1,18})\r?$", re.MULTILINE)
@@ -122,13 +117,13 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
     for name, kind in _STATS.items():  # releases up to 0.1.4 print milliseconds
         for spelled, unit in ((name, "us"), (name.replace("(us)", "(ms)"), "ms")):
             if spelled in facts:
-                stats.setdefault(kind, build.nanoseconds(facts[spelled], unit))
+                stats.setdefault(kind, nanoseconds(facts[spelled], unit))
     if any(name.endswith("PercentileLatency(ms)") for name in facts):
         run = run.with_notes("this version rounds percentiles down to whole milliseconds")
     if "AverageLatency(ms)" in facts:
         run = run.with_notes("its mean is that of times rounded down: up to 1 ms too low")
     points = {
-        float(match[1] or match[3]): build.nanoseconds(value, match[2] or "us")
+        float(match[1] or match[3]): nanoseconds(value, match[2] or "us")
         for name, value in facts.items()
         if (match := _PERCENTILE.fullmatch(name)) and float(value)  # 0 is less than 1
     }
@@ -150,9 +145,9 @@ def _operation(facts: Mapping[str, str], count: int, run: Run) -> Data:
         values = np.minimum(keys * 1e3, top)
         return Histogram.from_buckets(
             values, values, counts.astype(np.int64), run=run, reported_stats=stats,
-            reported_percentiles=build.printed_rows(points),
+            reported_percentiles=printed_rows(points),
         )  # fmt: skip
-    return build.data_from_points(points, count or None, stats, run.with_notes(_HINT))
+    return data_from_points(points, count or None, stats, run.with_notes(_HINT))
 
 
 def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
@@ -176,7 +171,7 @@ def read_raw(source: Source, options: ReadOptions) -> dict[str, Data]:
         tool="YCSB", loop="closed", measure="service", corrected="none", unit="us",
         unit_from="format",
     )  # fmt: skip
-    return build.samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
+    return samples_of(given, run, options, operations.names.tolist(), apart=("CLEANUP",))
 
 
 _CPP = (  # of failures, only the number
@@ -184,91 +179,6 @@ _CPP = (  # of failures, only the number
     r" Avg=(?P<mean>[\d.]+)(?P<points>(?: [\d.]+=[\d.]+)*)\]"
     r"(?=(?:[^\n]{0,4000}?\[(?P=name)-FAILED: Count=(?P<failed>\d+))?)"
 )
-
-
-# ------------------------------------------------------------
-# go-ycsb and go-tpc: a line of statistics per operation, every few seconds and at the end.
-
-_GO_TPC_LINE = re.compile(
-    r"^(?:\[(Current|Summary)\] )?(\w[\w.-]*) +- "
-    r"((?:Takes\(s\): [\d.]+, )?Count: \d+, \w+(?:\(ms\))?: .*)$",
-    re.MULTILINE,
-)
-_FIELD = re.compile(r"([^\s:,][^:,]{0,60}+): (-?[\d.]+)")
-_TABLE = re.compile(r"^\| *operation *\| *takes\(s\) *\|", re.IGNORECASE | re.MULTILINE)
-_TIME = re.compile(r"([\d.]+th|avg|min|max)\(([mu]s)\)")
-_FAILED = ("_ERR", "_ERROR")
-
-
-def read_go_tpc_text(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
-    """Read the last line of each operation."""
-    text = plain(source.text())
-    if (ended := text.rfind("\nRun finished")) >= 0:  # what a further run began is not of this one
-        text = text[:ended] + re.split(r"\n\*+ properties", text[ended:])[0]
-    lines = list(_GO_TPC_LINE.finditer(text))
-    if not lines:
-        cells = [line.strip(" |").split("|") for line in text.splitlines() if "|" in line]
-        if not cells:
-            seen = "it has no line of statistics"
-            raise source.corrupt(None, seen, "what the tool prints at its end", "did the run end?")
-        names, *rows = [[cell.strip() for cell in line] for line in cells]
-        found = [dict(zip(names, row, strict=False)) for row in rows if row != names]
-        return _go_tpc_series(found, Run(tool="go-ycsb", loop="closed"))
-    if all(line[1] == "Current" for line in lines):
-        seen = "every line is about some seconds of the run ([Current])"
-        raise source.corrupt(None, seen, "[Summary] lines at its end", "let the run finish")
-    found = [
-        {"operation": line[2], **dict(_FIELD.findall(line[3]))}
-        for line in lines
-        if line[1] != "Current"
-    ]
-    threads = fact(text, r'"threadcount"="(\d+)"', int)
-    rate = fact(text, r'"target"="(\d+)"', float) or None
-    run = Run(
-        tool="go-tpc" if lines[0][1] else "go-ycsb", connections=threads, rate=rate,
-        loop="paced" if rate else "closed",
-    )  # fmt: skip
-    return _go_tpc_series(found, run)
-
-
-def read_go_tpc_json(source: Source, options: ReadOptions) -> Series:  # noqa: ARG001
-    """Read go-ycsb's lists of operations, of which the last one counts."""
-    records = json_text.values(source.text(), source)
-    lists = [record if isinstance(record, list) else [record] for record in records]
-    rows = [row for rows in lists for row in rows if isinstance(row, dict)]
-    return _go_tpc_series(rows, Run(tool="go-ycsb", loop="closed"))
-
-
-def _go_tpc_series(rows: Iterable[Mapping[str, object]], run: Run) -> Series:
-    """One series per operation, of its last row; what failed is a number of the operation."""
-    given: dict[str, dict[str, str]] = {}
-    for row in rows:
-        facts = {name.strip().lower(): str(value) for name, value in row.items()}
-        if "count" in facts:
-            given[facts.pop("operation", "")] = facts
-    failures = {name + end for name in given for end in _FAILED if name + end in given}
-    for name, facts in given.items():
-        if name in failures:
-            continue
-        points, stats = build.statistics_in(
-            {
-                match[1]: build.nanoseconds(value, match[2])
-                for field, value in facts.items()
-                if (match := _TIME.fullmatch(field))
-            }
-        )
-        least, most = stats.get("min", 0.0), stats.get("max", float("inf"))
-        # above its last bucket, one second, go-ycsb once printed 0
-        points = {p: min(value, most) for p, value in points.items() if value >= max(least, 1.0)}
-        count, seconds = int(facts["count"]), float(facts.get("takes(s)", 0)) or None
-        own = run.replace(
-            measure="service", corrected="none", unit="us", unit_from="format", duration=seconds,
-            achieved=count / seconds if seconds else None,
-            failed=sum(int(given[name + end]["count"]) for end in _FAILED if name + end in given),
-        )  # fmt: skip
-        yield name, build.data_from_points(points, count, stats, own)
-
-
 FORMATS = (
     Format(
         "ycsb", "YCSB (text)", "histogram", (".txt",),
@@ -293,16 +203,5 @@ FORMATS = (
     Format(
         "ycsb-raw", "YCSB's raw rows", "samples", (".txt", ".csv"), sniff_raw, read_raw, unit="us",
         example="bin/ycsb run … -p measurementtype=raw -p measurement.raw.output_file=raw.txt",
-    ),
-    Format(
-        "go-ycsb", "go-ycsb and go-tpc (text)", "histogram", (".txt",),
-        either(has_match(_GO_TPC_LINE), has_match(_TABLE)), read_go_tpc_text,
-        unit="us",
-        example="go-ycsb run mysql -P workloads/workloada … > ycsb.txt",
-    ),
-    Format(
-        "go-ycsb-json", "go-ycsb (JSON)", "histogram", (".json",),
-        has_json_keys(("Operation", "Takes(s)"), within=2000), read_go_tpc_json, unit="us",
-        example="go-ycsb run mysql -P workloads/workloada -p outputstyle=json … > ycsb.json",
     ),
 )  # fmt: skip

@@ -1,0 +1,71 @@
+"""siege: its closing table as text, and as JSON (``-j``, the default of some distributions).
+
+siege prints times in seconds with two decimals and no distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from latencykit.core.run import Run
+from latencykit.io.declared import Json, Report, Text
+from latencykit.io.source import Format
+from latencykit.io.text_reports import has_match
+from latencykit.units import format_duration
+
+_RUN = Run(
+    tool="siege", loop="closed", measure="service", corrected="none", unit="s",
+    unit_from="format",
+)  # fmt: skip
+_HINT = (
+    "siege keeps no distribution; its --log and verbose lines contain single requests to 10 ms at "
+    "best: measure with a tool that prints percentiles"
+)
+_LABELS = {
+    "count": "Transactions", "failed": "Failed transactions", "duration": "Elapsed time",
+    "achieved": "Transaction rate", "connections": "Concurrency", "mean": "Response time",
+    "min": "Shortest transaction", "max": "Longest transaction",
+}  # fmt: skip
+
+
+def finish(report: Report, _: Any = None) -> Report:
+    """Work the mean out where siege printed it too coarsely; `connections` are its concurrency."""
+    run, mean = report.run, report.stats["mean"]
+    busy = (run.connections or 0.0) * (run.duration or 0.0)
+    notes = ["siege prints times to 10 ms", _HINT]
+    if mean < 1e8 and busy and report.count:
+        note = "the mean is concurrency x elapsed time / transactions"
+        notes.insert(0, f"{note}; siege printed {format_duration(mean)}")
+        mean = busy / report.count * 1e9
+    stats = {"min": 0.0} | dict(report.stats) | {"mean": round(mean, 3)}
+    return replace(report, run=run.replace(connections=None).with_notes(*notes), stats=stats)
+
+
+_CELL = r'^[ \t]*"?{}"?[ \t]*:[ \t]*([\d.]+)[ \t]*(ms\b)?'
+TEXT = Text(
+    run=_RUN,
+    begin=r"^[ \t]*Transactions:",
+    facts={name: _CELL.format(label) for name, label in _LABELS.items()},
+    needed=("count", "mean", "max"),
+    finish=finish,
+)
+JSON = Json(
+    run=_RUN,
+    facts={name: label.lower().replace(" ", "_") for name, label in _LABELS.items()},
+    needed=(),
+    begin=r'^[ \t]*\{\s*"transactions":',
+    finish=finish,
+)
+FORMATS = (
+    Format(
+        "siege", "siege (text)", "summary", (".txt",),
+        has_match("Availability:", r"Longest transaction:\s"), TEXT, unit="s",
+        example="siege -b -c 4 -t 60S URL 2> siege.txt",
+    ),
+    Format(
+        "siege-json", "siege (JSON)", "summary", (".json", ".txt"),
+        has_match('"transactions":', '"availability":', '"longest_transaction":'), JSON,
+        unit="s", example="siege -j -b -c 4 -t 60S URL > siege.json",
+    ),
+)  # fmt: skip
