@@ -147,6 +147,20 @@ def format_duration(nanoseconds: float, digits: int = 3) -> str:
     return f"{_plain(rounded / factor, digits)} {unit}"
 
 
+def format_length(seconds: float, digits: int = 3) -> str:
+    """Return a length of time, of a run or between events, as text.
+
+    Examples
+    --------
+    >>> [format_length(v) for v in (45, 119, 200, 72_000, 172_800)], format_length(298, 2)
+    (['45 s', '119 s', '3.33 min', '20 h', '2 d'], '5 min')
+    """
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{float(f'{seconds / length:.{digits}g}'):,.12g} {unit}"
+    return format_duration(seconds * 1e9, digits)
+
+
 def format_value(value: float, unit: str = "ns", digits: int = 3) -> str:
     """Return a stored value as text: a duration if the unit is one, else the bare number.
 

@@ -30,6 +30,7 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
+    format_length,
     format_percentile,
     format_range,
     format_value,
@@ -263,7 +264,7 @@ def cannot_show(seconds: float) -> str:
     if not (math.isfinite(seconds) and seconds > 0):
         return ""
     each = _length(seconds / SURE.rarest_per_run)
-    return f"a run of {_run_length(seconds)} cannot detect events rarer than one per {each}"
+    return f"a run of {format_length(seconds, 2)} cannot detect events rarer than one per {each}"
 
 
 def seconds_of(data: Any) -> float:
@@ -555,12 +556,7 @@ def _decides(row: SLORow, times: float, seconds: float) -> str:
         return f"{math.ceil(max(times, 1.5))} times as many requests would decide"
     longer = max(1.1 * times * seconds, 1.5 * seconds if seconds >= SURE.min_met_s else 0.0)
     longer = max(longer, SURE.min_met_s + 1)
-    return f"{_length(longer)} instead of {_run_length(seconds)} would decide"
-
-
-def _run_length(seconds: float) -> str:
-    """The length of a run that was measured: a long one is rarely meant to the second."""
-    return _length(round(seconds, -1 if seconds > 100 else 0) or seconds)
+    return f"{_length(longer)} of such traffic would decide"
 
 
 def _length(seconds: float) -> str:

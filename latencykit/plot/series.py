@@ -24,6 +24,7 @@ from latencykit.units import (
     NANOSECONDS,
     format_count,
     format_duration,
+    format_length,
     format_row,
     format_value,
     percentile_name,
@@ -202,14 +203,6 @@ _CORRECTIONS = {
 }
 
 
-def time_text(seconds: float) -> str:
-    """Return a length of time to three digits: 45 s, 5.9 min, 20 h, 2 d."""
-    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{float(f'{seconds / length:.3g}'):,.12g} {unit}"
-    return format_duration(seconds * 1e9)
-
-
 def time_texts(moments: Sequence[float]) -> list[str]:
     """Return times from the start, all in the unit of which all are multiples."""
     largest, whole = max(map(abs, moments), default=0.0), [round(moment) for moment in moments]
@@ -234,7 +227,7 @@ def measured(run: Any, count: int | None) -> str:
     if count is not None:
         parts.append(f"{format_count(count)} requests" if count != 1 else "1 request")
     if run.duration:
-        parts.append(f"in {time_text(run.duration)}")
+        parts.append(f"in {format_length(run.duration)}")
         rate = count / run.duration if count else None
         if rate:
             parts.append(f"({rate:,.0f}/s)" if rate >= 10 else f"({rate:.2g}/s)")

@@ -104,7 +104,7 @@ def test_a_short_run_says_what_would_break_it() -> None:
     (row,) = SLO.parse("p99=20ms").check(drifting(1))
     assert (row.outcome, row.sure) == ("met", False)
     assert row.reason == (
-        "one stall longer than 600 ms would break it; 2 min instead of 60 s would decide"
+        "one stall longer than 600 ms would break it; 2 min of such traffic would decide"
     )
     (row,) = SLO.parse("p99=2ms").check(drifting(1))  # a miss needs no five minutes
     assert (row.outcome, row.sure, row.reason) == ("missed", True, "")
