@@ -180,6 +180,9 @@ def intervals_of(
     lows = dict(zip(values, series.lows[order].T, strict=True))
     count = series.count[order].astype(np.float64)
     usual = float(np.median(count[count > 0])) if count.any() else 1.0
+    cut = count[-1] < usual / 2  # the measurement may have ended in it
+    if cut and count.size > 1 and values[100.0][-1] < values[100.0][-2]:
+        values[100.0] = np.append(values[100.0][:-1], np.nan)  # of a few requests: no leap
     for p in set(values) & {p for p in percentiles if p < 100}:
         # With less than one request above it a percentile is but another name of the maximum.
         enough, number = 1 / (1 - p / 100) * (1 - 1e-9), count
@@ -192,7 +195,7 @@ def intervals_of(
             number = wide.count[place].astype(np.float64)
             values[p], lows[p] = wide.values[place, 0], wide.lows[place, 1]
         few = number < enough
-        few[-1] |= count[-1] < usual / 2  # the measurement may have ended in it
+        few[-1] |= cut
         values[p] = np.where(few, np.nan, values[p])
     beyond = bool(series.beyond[:, 0].any())
     return Intervals(start, end, count, values, series.unit, lows, beyond)
