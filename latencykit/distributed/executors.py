@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 _FAN_IN = 64  # results that are added up at once
-_PATIENCE = 5.0  # seconds to wait for a scheduler
+_PATIENCE = 10.0  # seconds to wait for a scheduler; a busy machine takes some
 _TASK_URLS = 8  # each takes a round trip to a server
 
 
