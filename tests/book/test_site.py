@@ -304,7 +304,8 @@ def test_without_javascript_a_lesson_can_be_opened(address: str, browser: Any):
 def test_the_panels_follow_the_keyboard(address: str, browser: Any):
     page = browser.new_page()
     page.goto(f"{address}lessons/08-the-pole.html")
-    _answer(page.locator(".latencykit-live[data-kind=ask]"))
+    for question in page.locator("[data-kind=ask], [data-kind=predict]").all():
+        _answer(question)
     queue, loops = (
         page.locator(".lesson").filter(has=page.get_by_label(name))
         for name in ("arrivals per second", "connections of the closed loop")
