@@ -412,7 +412,7 @@ def constant_load(work: Floats, squares: Floats, length: Floats) -> bool:
             break
         sums, chance, lengths = (
             part[: number * width].reshape(number, width).sum(axis=1)
-            for part in (work, squares, length)
+            for part in (work, squares, np.maximum(length, TINY))
         )
         away = MAD * float(median(np.abs(sums / lengths - median(sums / lengths))))
         constant = away <= SLOW.max_load_variation * float(median(chance**0.5 / lengths))

@@ -126,13 +126,15 @@ def percentiles_in(record: Mapping[str, Any]) -> dict[float, Any]:
     return {level: value for level, value in levels.items() if level is not None}
 
 
-def statistics_in(record: Mapping[str, Any]) -> tuple[dict[float, Any], dict[str, Any]]:
+def statistics_in(record: Mapping[Any, Any]) -> tuple[dict[float, Any], dict[str, Any]]:
     """Return the percentiles and the statistics of a record, by what its keys name.
 
     The last key that names one counts; None stands for one that is not there.
     """
     found: dict[float | str, Any] = {}
     for key, value in record.items():
+        if key is None:  # the cells of a row of CSV that is longer than its header
+            continue
         level = percentile_named(key)
         kind = STATISTIC_WORDS.get(key.lower()) if level is None else level
         if kind is not None and value is not None:

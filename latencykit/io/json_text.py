@@ -151,11 +151,14 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+_DECODER = json.JSONDecoder()
+
+
 def parse_next(text: str, source: Source, at: int) -> tuple[object, int]:
     """Return the value that begins right at `at`, and its end: for consecutive objects."""
     source.json = True
     try:
-        return json.JSONDecoder().raw_decode(text, at)
+        return _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _corrupt_json(source, error, 0) from None
     except (RecursionError, ValueError) as error:

@@ -205,11 +205,14 @@ def _mean_alarm(histogram: Histogram) -> list[str]:
     ):
         return []
     show = partial(format_value, unit=histogram.unit)
-    alarm = (
-        f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
-        f"into requests that no percentile shows; the maximum is {show(histogram.max)}"
-    )
-    return [alarm]
+    least, most = histogram.bracket("max")
+    known = f"is {show(histogram.max)}" if is_resolved(least, most) else "is not reported"
+    return [
+        (
+            f"the mean ({show(histogram.mean)}) is above p99.99 ({show(p)}): most of the time went "
+            f"into requests that no percentile shows; the maximum {known}"
+        )
+    ]
 
 
 def _drift(evidence: Tails) -> list[str]:

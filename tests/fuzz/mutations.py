@@ -19,6 +19,7 @@ import numpy as np
 
 import latencykit as lk
 from latencykit import cli
+from latencykit.core.consistency import contradiction
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.key_statistics import key_statistics
 from latencykit.core.samples import Samples
@@ -397,7 +398,8 @@ def _laws(series: Any) -> None:
     if isinstance(series, Summary):
         key_statistics(series)
         values = [value for _, value in sorted(series.reported_percentiles.items())]
-        _ordered(values, series.stats.get("min"), series.stats.get("mean"), series.stats.get("max"))
+        mean = None if contradiction(series) else series.stats.get("mean")
+        _ordered(values, series.stats.get("min"), mean, series.stats.get("max"))
         assert series.count is None or series.count >= 0
         return
     if isinstance(series, Samples):
@@ -413,10 +415,12 @@ def _laws(series: Any) -> None:
     summary = histogram.summary()
     assert histogram.count == sum(histogram.counts.tolist())
     assert summary.count == histogram.requests
+    # The last percentile of a list without a maximum may lie below the mean.
+    open_end = "mean" in histogram.reported_stats and "max" not in histogram.reported_stats
     _ordered(
         np.asarray(histogram.percentile(_PERCENTILES)).tolist(),
         histogram.min,
-        histogram.mean,
+        None if contradiction(series) or open_end else histogram.mean,  # of a contradiction, a note
         histogram.max,
     )
     if isinstance(series, HistogramLog):

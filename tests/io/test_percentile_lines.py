@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import latencykit as lk
+from latencykit.cli import cli
 from latencykit.errors import LatencyKitError
 from latencykit.io.percentile_lines import FORMATS
 from latencykit.io.reading import detect
@@ -295,3 +297,20 @@ def test_counts_beside_an_object_of_percentiles_are_its(tmp_path) -> None:
         '{"requests": 9, "a": {"p50_ms": 1, "p99_ms": 2}, "b": {"p50_ms": 1, "p99_ms": 3}}'
     )
     assert all(data.count is None for data in lk.read_all(path).values())
+
+
+def test_a_list_without_its_maximum_does_not_name_one(tmp_path):
+    path = tmp_path / "run.txt"
+    path.write_text("requests: 2,400\np50: 1200 us\np90: 1.9 ms\np99: 3.86 ms\nmean: 80ms\n")
+    said = CliRunner().invoke(cli, ["summary", str(path)]).output
+    assert "the maximum is not reported" in said
+
+
+def test_empty_objects_and_rows_longer_than_their_header_break_no_reader(tmp_path):
+    empty, rows = tmp_path / "x.jsonl", tmp_path / "x.csv"
+    empty.write_text("{}\n{}\n{}")
+    with pytest.raises(LatencyKitError, match="no column is named as a latency"):
+        lk.read(empty)
+    header = "command,mean,stddev,median,user,system,min,max"
+    rows.write_text(f"{header}\nsleep 1,1.01,0.1,1.0,0.1,0.1,0.9,1.2,7,8\n")
+    assert lk.read(rows, format="hyperfine-csv").mean == pytest.approx(1.01e9)

@@ -276,7 +276,7 @@ def _latencies(
         if not fitting:
             what = "no column is named as a latency"
         hint = ""
-        if not fitting and columns[0] == "1":  # without a header: a log, perhaps
+        if not fitting and list(columns[:1]) == ["1"]:  # without a header: a log, perhaps
             hint = hint_of(source.head.lines)
             what = f"{what} in {printable(source.head.lines[0], 300)!r}; {hint}" if hint else what
         raise InvalidArgumentError(
