@@ -715,7 +715,7 @@ class _Strategy:
 def _log_of(data: object) -> HistogramLog | None:
     """The intervals of a log or of samples with start times, all tags together."""
     if isinstance(data, Samples) and data.start is not None and data.good.any():
-        data = data.to_log("1s", by_start=True)
+        data = data.to_log(by_start=True)
     if not isinstance(data, HistogramLog):
         return None
     log = data.to_unit("ns") if data.unit in NANOSECONDS else data

@@ -376,6 +376,7 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         pace = max(pace, 1e9 / facts.rate)
     if not pace > 0:
         return None
+    pace = max(pace, float(value.max()) / 2**53)  # more requests than that no number counts
     stall = _longest_possible_stall(facts, stalls)
     caused = np.minimum(value, stall * 1e9)
 

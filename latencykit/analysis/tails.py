@@ -73,10 +73,12 @@ def beyond_tail(least: float, number: int, values: Floats, counts: Floats) -> fl
     beyond = tail_decades(least, number, values, counts)
     if beyond != 0.0:
         return beyond
+    if not values[-1]:  # all others are below what the source resolves
+        return math.inf
     above = float(counts[values > values[-1] / 2].sum()) + number
     k = min(number, TAIL.max_independent)
     ways = sum(math.log10((above - i) / (i + 1)) for i in range(k))
-    return k * TAIL.far_exponent * math.log10(least / values[-1]) - ways
+    return k * TAIL.far_exponent * (math.log10(least) - math.log10(values[-1])) - ways
 
 
 def tail_decades(least: float, number: int, values: Floats, counts: Floats | Ints) -> float:
@@ -104,7 +106,7 @@ def tail_decades(least: float, number: int, values: Floats, counts: Floats | Int
     if not kept.any():
         return 0.0
     reached, x, base = above[kept], values[kept], base[kept]
-    distance = np.maximum(np.log(x / values[base]), TAIL.min_distance)
+    distance = np.maximum(np.log(x) - np.log(values[base]), TAIL.min_distance)
     exponent = np.log(above[base] / reached) / distance
     exponent = exponent * np.maximum(1 - TAIL.deviations / np.sqrt(reached), 0.0)
     far = reached > TAIL.far * number
@@ -112,12 +114,12 @@ def tail_decades(least: float, number: int, values: Floats, counts: Floats | Int
     exponent = np.clip(exponent, TAIL.min_exponent, most)
     k = min(number, TAIL.max_independent)
     ways = sum(np.log10((reached - i) / (i + 1)) for i in range(k))
-    far_off = float((k * exponent * np.log10(least / x) - ways).max())
+    far_off = float((k * exponent * (np.log10(least) - np.log10(x)) - ways).max())
     # The same from the largest of the others on, with the exponent of the values next to it.
     near = above < number + min(TAIL.hill_values, TAIL.max_share * total)
-    size, start = float(counts[near].sum()), values[near][:1]
-    logs = float(counts[near] @ np.log(values[near] / start)) if size >= TAIL.min_values else 0.0
+    size, log = float(counts[near].sum()), np.log(values[near])
+    logs = float(counts[near] @ (log - log[:1])) if size >= TAIL.min_values else 0.0
     if not logs > 0 or least <= values[-1]:
         return far_off
     hill = min((size - 1) / logs, TAIL.max_exponent)
-    return max(far_off, float(k * hill * np.log10(least / values[-1])))
+    return max(far_off, k * hill * (math.log10(least) - math.log10(values[-1])))

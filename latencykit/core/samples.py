@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _FARTHEST = 9e9  # seconds, 285 years; int64 nanoseconds reach 292 years
 _TIMES = ("duration", "start", "intended")
+_STEPS = (1, 10, 60, 600, 3600, 86400)  # seconds of an interval that nobody chose
 _COLUMNS = ("start", "duration", "intended", "outcome", "connection", "tag")
 
 
@@ -711,7 +712,7 @@ class Samples(HistogramBacked, Value):
 
     def to_log(
         self,
-        interval: str | float = "1s",
+        interval: str | float | None = None,
         digits: int = 3,
         *,
         by_start: bool = False,
@@ -721,8 +722,9 @@ class Samples(HistogramBacked, Value):
 
         Parameters
         ----------
-        interval : str or float, default "1s"
-            ``"1s"``, ``"100ms"``, or seconds.
+        interval : str or float, optional
+            ``"1s"``, ``"100ms"``, or seconds; by default 1 s, or longer where requests are so far
+            apart that nearly all intervals would be empty.
         digits : int, default 3
         by_start : bool, default False
             Count each request in the interval of its send.
@@ -733,17 +735,23 @@ class Samples(HistogramBacked, Value):
         ------
         DataNotAvailableError
             If no start times are known.
+        InputTooLargeError
+            If there were more than 100,000 intervals and more than ten a request.
         """
-        width = parse_duration(interval, "s")
         good, origin = self.good, self._zero
         assert self.start is not None
-        first = (self._origin - origin) // int(max(width, 1))
         moment = (self.start if by_start else self.start + self.duration)[good] - origin
+        span = int(moment.max(initial=0)) - (self._origin - origin)
+        most = min(max(100_000, 10 * moment.size), in_force().intervals)
+        fitting = next((s for s in _STEPS if span // (s * 10**9) < most), _STEPS[-1])
+        width = parse_duration(fitting if interval is None else interval, "s")
+        first = (self._origin - origin) // int(max(width, 1))
         slot = (moment // int(max(width, 1))).astype(np.int64) - first
         size = int(slot.max(initial=-1)) + 1
-        if size > in_force().intervals:
+        if size > most:
             raise InputTooLargeError(
-                f"intervals of {format_duration(width)} would number {size:,}; use longer ones"
+                f"intervals of {format_duration(width)} would number {size:,}, for {moment.size:,} "
+                f"requests; use longer ones, such as {format_duration(fitting * 1e9)}"
             )
         names, code = self._tags_of_good(by)
         buckets = HdrBuckets(digits)

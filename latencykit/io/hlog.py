@@ -578,11 +578,11 @@ def _one_line(text: str) -> str:
 
 
 def as_log(data: Data) -> HistogramLog:
-    """Return samples as intervals of a second, and a histogram as a single interval."""
+    """Return samples as intervals of a second or more, and a histogram as a single interval."""
     from latencykit.core.histogram import Histogram
 
     if is_samples(data):
-        data = data.to_log("1s") if data.start is not None else data.histogram()
+        data = data.to_log() if data.start is not None else data.histogram()
     if isinstance(data, Histogram):
         if not isinstance(data.buckets, HdrBuckets | CellBuckets):
             raise InvalidArgumentError(

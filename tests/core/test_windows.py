@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import latencykit as lk
 from latencykit.core.histogram_log import slot_edges, slot_numbers
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import DataNotAvailableError, InputTooLargeError, InvalidArgumentError
 from latencykit.units import parse_moment
 from tests.conftest import DATA
 
@@ -150,3 +150,12 @@ def test_a_part_of_samples_counts_time_from_where_the_whole_does():
         == [10.0]
     )
     assert tags.tagged("b").elapsed == 21.0
+
+
+def test_requests_that_are_far_apart_are_not_lost_among_empty_intervals():
+    far = samples_of([k * 86400.0 for k in range(30)])
+    log = far.to_log()
+    assert (log.histogram().count, log.lengths[0], len(log)) == (30, 60.0, 29 * 1440 + 1)
+    with pytest.raises(InputTooLargeError, match="number 2,505,601, for 30 requests; use"):
+        far.to_log("1s")
+    assert len(samples_of([0.0, 86400.0]).to_log()) == 86401
