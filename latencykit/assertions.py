@@ -251,8 +251,9 @@ class Measurement(contextlib.AbstractContextManager["Measurement"]):
         with _waiting(others=False) as waiting:
             for turn, side in itertools.product(range(5), sides):  # imports, caches, and costs
                 if turn == 0 or (self.verdict is None and clock() < end - 0.95 * self._budget):
-                    _, spent, waited = yield from _block(side, 1, waiting)
-                    cost[side] = min(cost[side], max(spent - waited, 1))
+                    # Not less its waiting, part of which may have been after its end.
+                    _, spent, _ = yield from _block(side, 1, waiting)
+                    cost[side] = min(cost[side], spent)
         calls = max(1, int(RULES.block_ns / max(cost[: len(sides)])))
         batch = RULES.batch_ns if pairs else self._budget / RULES.batches
         while self.verdict is None and (clock() < end or not self._time[0]):

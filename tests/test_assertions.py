@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -20,6 +22,7 @@ import numpy as np
 import pytest
 
 import latencykit as lk
+from latencykit import assertions
 from latencykit.assertions import (
     Latency,
     LatencyResult,
@@ -332,6 +335,16 @@ def test_waiting_for_a_processor_is_left_out():
         for process in busy:
             process.kill()
             process.wait()
+
+
+@pytest.mark.slow
+def test_waiting_after_a_call_makes_no_blocks_of_a_million_calls(monkeypatch):
+    waited = itertools.accumulate(itertools.chain([0], [10**9] * 19, itertools.repeat(0)))
+    monkeypatch.setattr(
+        assertions, "_waiting", lambda others: contextlib.nullcontext(lambda: [0, next(waited)])
+    )
+    found = lk.assert_latency(lambda: spin(2000), "p50 < 1s", budget="1s")
+    assert found.calls == found.blocks
 
 
 @pytest.mark.slow
