@@ -324,8 +324,9 @@ def _over_corrected(facts: Facts) -> bool:
 class BoundRules:
     """The most that may have been omitted; chosen on broad services and freezes."""
 
-    # fewer requests show nothing
+    # fewer requests show nothing; more no float counts
     min_requests: int = 20
+    max_requests: float = 2.0**53
     # percentile up to which a stall must leave no trace, for there to be none
     max_percentile: float = 99.9
     # of the connections: a stall reaches at least those (one of two servers)
@@ -376,7 +377,7 @@ def omission_bound(facts: Facts, stalls: Stalls) -> Bound | None:
         pace = max(pace, 1e9 / facts.rate)
     if not pace > 0:
         return None
-    pace = max(pace, float(value.max()) / 2**53)  # more requests than that no number counts
+    pace = max(pace, float(value.max()) / BOUND.max_requests)
     stall = _longest_possible_stall(facts, stalls)
     caused = np.minimum(value, stall * 1e9)
 

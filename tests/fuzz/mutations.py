@@ -398,8 +398,8 @@ def _laws(series: Any) -> None:
     if isinstance(series, Summary):
         key_statistics(series)
         values = [value for _, value in sorted(series.reported_percentiles.items())]
-        mean = None if contradiction(series) else series.stats.get("mean")
-        _ordered(values, series.stats.get("min"), mean, series.stats.get("max"))
+        stats = {} if contradiction(series) else series.stats  # a note says which cannot be
+        _ordered(values, stats.get("min"), stats.get("mean"), stats.get("max"))
         assert series.count is None or series.count >= 0
         return
     if isinstance(series, Samples):
