@@ -255,7 +255,16 @@ def main(args: Sequence[str] | None = None) -> None:
 
     with handle_signals():
         try:
-            _thaw_left()
+            # Continue the processes that a killed `ctrlz` left stopped, and say so.
+            from latencykit._files import runtime_folder
+
+            if runtime_folder().is_dir():
+                from latencykit.ctrlz.freeze import thaw_left
+
+                if left := ", ".join(map(str, thaw_left())):
+                    click.echo(
+                        f"thawed what a killed test had left frozen: {printable(left)}", err=True
+                    )
             status = _status(words)
             sys.stdout.flush()
         except (BrokenPipeError, OutputClosedError):
@@ -266,17 +275,6 @@ def main(args: Sequence[str] | None = None) -> None:
             status = _fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
             _discard_output()
     sys.exit(status)
-
-
-def _thaw_left() -> None:
-    """Continue the processes that a killed ``ctrlz`` left stopped, and say so."""
-    from latencykit._files import runtime_folder
-
-    if runtime_folder().is_dir():
-        from latencykit.ctrlz.freeze import thaw_left
-
-        if left := ", ".join(map(str, thaw_left())):
-            click.echo(f"thawed what a killed test had left frozen: {printable(left)}", err=True)
 
 
 def _status(words: Sequence[str]) -> int:

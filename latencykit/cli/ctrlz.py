@@ -95,27 +95,10 @@ def command(
     latencykit ctrlz --repeat 3 -- redis-benchmark -h {host} -p {port} -n 20000 -t get
     """
     from latencykit.ctrlz.run import ctrlz
-    from latencykit.views.ctrlz import ctrlz_text, ctrlz_words
 
-    _require_consent(test, yes=yes)
-    result = ctrlz(load_generator, format=format_in, progress=note, **test)
-    if out is not None:
-        from latencykit.plot.diagnosis_chart import ctrlz as chart
-
-        write_chart(chart, result, out, ())
-    if style == "json":
-        print_json(result.record())
-    else:
-        if style != "csv":
-            words = ctrlz_words(result, verdict=not test["check"])
-            print_text("\n".join(prose(word, style) for word in words) + "\n", style)
-        print_text(ctrlz_text(result, style), style)
-    return 0 if result.verdict in ("honest", "unknown") else 1
-
-
-def _require_consent(test: dict[str, Any], *, yes: bool) -> None:
-    """Ask before a process of the user's is frozen, or another machine gets load."""
+    # Ask before a process of the user's is frozen, or another machine gets load.
     from latencykit.errors import InvalidArgumentError
+    from latencykit.views.ctrlz import ctrlz_text, ctrlz_words
 
     if not yes and (test["pid"] is not None or test["container"] is not None):
         from latencykit.ctrlz.freeze import program
@@ -133,3 +116,16 @@ def _require_consent(test: dict[str, Any], *, yes: bool) -> None:
         if not (yes or proxy.local or click.confirm(question, err=True)):
             raise InvalidArgumentError("nothing was sent")
         test["remote"] = True
+    result = ctrlz(load_generator, format=format_in, progress=note, **test)
+    if out is not None:
+        from latencykit.plot.diagnosis_chart import ctrlz as chart
+
+        write_chart(chart, result, out, ())
+    if style == "json":
+        print_json(result.record())
+    else:
+        if style != "csv":
+            words = ctrlz_words(result, verdict=not test["check"])
+            print_text("\n".join(prose(word, style) for word in words) + "\n", style)
+        print_text(ctrlz_text(result, style), style)
+    return 0 if result.verdict in ("honest", "unknown") else 1

@@ -144,7 +144,14 @@ def check(
     verdict = judged()
     while again is not None and verdict.verdict == "confirm" and len(runs) <= _RERUNS:
         note(f"{sentence(verdict)}; running {again}")
-        _run(again)
+        # Run a command, whose output goes to standard error.
+        try:
+            words = shlex.split(again)
+            done = subprocess.run(words, stdout=2, check=False)  # noqa: S603 - the user's own command
+        except (OSError, ValueError) as error:
+            raise InvalidArgumentError(f"--confirm {again}: cannot be run: {error}") from error
+        if done.returncode:
+            raise InvalidArgumentError(f"--confirm {again}: ended with status {done.returncode}")
         runs.append({entry.name: entry.data for entry in load(given, totals=False)})
         verdict = judged()
     for text in (*(f"left out: {text}" for text in history.left_out), *verdict.notes):
@@ -250,17 +257,6 @@ def _distributions(history: History, trends: list[Any]) -> list[Any]:
             f"{series}: the history has statistics only; a heat map needs distributions"
         )
     return kept
-
-
-def _run(text: str) -> None:
-    """Run a command, whose output goes to standard error."""
-    try:
-        words = shlex.split(text)
-        done = subprocess.run(words, stdout=2, check=False)  # noqa: S603 - the user's own command
-    except (OSError, ValueError) as error:
-        raise InvalidArgumentError(f"--confirm {text}: cannot be run: {error}") from error
-    if done.returncode:
-        raise InvalidArgumentError(f"--confirm {text}: ended with status {done.returncode}")
 
 
 def _seconds(text: str | None) -> float | None:

@@ -149,7 +149,14 @@ class Block:
         filled = np.flatnonzero(np.diff(self.indptr))
         last = self.indptr[filled + 1]
         lowest = lowest_above(self.buckets, part, self.index[last - 1])
-        first = _first_from(self.index, self.indptr[filled], last, lowest)
+        # Where in each ascending row the first value stands that is not below its `least`.
+        begins = self.indptr[filled]
+        low, high = begins, last
+        for _ in range(int((last - begins).max(initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            below = (self.index.take(middle, mode="clip") < lowest) & (low < high)
+            low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+        first = low
         indptr = np.concatenate(([0], np.cumsum(last - first)))
         index, counts = (_slices(column, first, last) for column in (self.index, self.counts))
         return Block(self.rows[filled], indptr, index, counts, self.buckets)
@@ -798,16 +805,6 @@ class TopFold:
 def lowest_above(buckets: Buckets, part: float, highest: Ints) -> Ints:
     """Return the lowest bucket that `Block.top` returns of rows with these highest ones."""
     return buckets.index_of(buckets.low(highest) * part)
-
-
-def _first_from(values: Ints, begins: Ints, ends: Ints, least: Ints) -> Ints:
-    """Return where in each ascending row the first value stands that is not below its `least`."""
-    low, high = begins, ends
-    for _ in range(int((ends - begins).max(initial=0)).bit_length()):
-        middle = (low + high) >> 1
-        below = (values.take(middle, mode="clip") < least) & (low < high)
-        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
-    return low
 
 
 def _slices(values: Ints, begins: Ints, ends: Ints) -> Ints:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from latencykit._typing import AnyArray, Floats, Ints
+    from latencykit._typing import AnyArray, Ints
 
 
 _CHUNK = 1 << 16  # values per pass: the buffer and the counts stay in the second-level cache
@@ -137,15 +137,13 @@ class Counter:
             np.right_shift(bits, self._shift, out=bits)
         np.subtract(bits, self._bias, out=bits)
         if not self._counted(bits, 64 << self._half):
-            self._add_checked(np.multiply(chunk, self._factor, dtype=np.float64))
-
-    def _add_checked(self, reals: Floats) -> None:
-        """Count a chunk that holds values below 1, or such as cannot be counted."""
-        if not (reals.min() >= 0 and reals.max() < 2.0**63):
-            raise InvalidArgumentError(_REFUSED)
-        index = reals.view(np.int64) >> np.int64(self._shift)
-        index -= np.int64(self._bias)
-        self._counted(np.maximum(index, 0).view(np.uint64), 64 << self._half)
+            # Count a chunk that holds values below 1, or such as cannot be counted.
+            reals = np.multiply(chunk, self._factor, dtype=np.float64)
+            if not (reals.min() >= 0 and reals.max() < 2.0**63):
+                raise InvalidArgumentError(_REFUSED)
+            index = reals.view(np.int64) >> np.int64(self._shift)
+            index -= np.int64(self._bias)
+            self._counted(np.maximum(index, 0).view(np.uint64), 64 << self._half)
 
     def _counted(self, index: NDArray[np.uint64], end: int) -> bool:
         """Count indices if all of them lie before `end`."""

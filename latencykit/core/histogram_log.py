@@ -621,35 +621,34 @@ class HistogramLog(HistogramBacked, Value):
     def evidence(self, whole: Histogram | None = None) -> Tails:
         """Return events and confidence intervals that allow for requests that are slow together."""
         if self._tails is None:
-            self._tails = self._new_tails(whole)
+            # The log as time bins × groups of buckets, in one pass.
+            slot, slots = self._tail_bins()
+            fold = TailTable(slot, slots, *self._tags_by_name())
+            known = self._answers(Request(total=whole is None, table=True))
+            filled = None if known is None else known[0].table_at(known[1], self._factor)
+            if (
+                known is not None
+                and filled is not None
+                and np.array_equal(filled.slot[known[1]], slot)
+                and np.array_equal(filled.tag[known[1]], fold.tag)
+            ):
+                fold = filled
+                counted = whole or self.histogram()
+            elif whole is None:
+                counted = scan_with_total(self, fold)
+            else:
+                counted = whole
+                scan(self, fold)
+            start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
+            np.minimum.at(start, slot, self.starts)
+            np.maximum.at(end, slot, self.starts + self.lengths)
+            end = np.minimum(
+                end, np.append(start[1:], np.inf)
+            )  # of hosts side by side a second is one
+            table, tags, value = fold.groups()
+            seconds = fold.longest * (NANOSECONDS.get(self.unit, 0.0) / 1e9)
+            self._tails = Tails(counted, table, value, start, end - start, seconds, tags)
         return self._tails
-
-    def _new_tails(self, whole: Histogram | None) -> Tails:
-        """The log as time bins × groups of buckets, in one pass."""
-        slot, slots = self._tail_bins()
-        fold = TailTable(slot, slots, *self._tags_by_name())
-        known = self._answers(Request(total=whole is None, table=True))
-        filled = None if known is None else known[0].table_at(known[1], self._factor)
-        if (
-            known is not None
-            and filled is not None
-            and np.array_equal(filled.slot[known[1]], slot)
-            and np.array_equal(filled.tag[known[1]], fold.tag)
-        ):
-            fold = filled
-            counted = whole or self.histogram()
-        elif whole is None:
-            counted = scan_with_total(self, fold)
-        else:
-            counted = whole
-            scan(self, fold)
-        start, end = np.full(slots, np.inf), np.full(slots, -np.inf)
-        np.minimum.at(start, slot, self.starts)
-        np.maximum.at(end, slot, self.starts + self.lengths)
-        end = np.minimum(end, np.append(start[1:], np.inf))  # of hosts side by side a second is one
-        table, tags, value = fold.groups()
-        seconds = fold.longest * (NANOSECONDS.get(self.unit, 0.0) / 1e9)
-        return Tails(counted, table, value, start, end - start, seconds, tags)
 
     def percentile_rows(
         self, percentiles: ArrayLike = STANDARD_PERCENTILES, *, confidence: float = 0.95

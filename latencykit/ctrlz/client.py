@@ -285,19 +285,6 @@ def csv_lines(rows: Sequence[Row], *, intended: bool) -> list[str]:
     ]
 
 
-def _report(load: Load, rows: Sequence[Row]) -> str:
-    """Return the quality of a run: requests, missing replies, delays of the send."""
-    late = sorted(start - due for start, due, *_ in rows)
-    unanswered = sum(1 for row in rows if row[-1] == 0)
-    text = f"{load.mode} loop: {format_count(len(rows))} requests"
-    if unanswered:
-        text += f", {format_count(unanswered)} without a reply"
-    if late and load.mode != "closed":
-        p50, p99 = (format_duration(late[len(late) * p // 100]) for p in (50, 99))
-        text += f"; sent {p50} (p50), {p99} (p99) after they were due"
-    return text
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a client; return 0, or 2 after an error."""
     parser = argparse.ArgumentParser(prog="python -m latencykit.ctrlz.client", description=__doc__)
@@ -337,7 +324,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.write(text)
-    sys.stderr.write(_report(load, rows) + "\n")
+    # The quality of a run: requests, missing replies, delays of the send.
+    late = sorted(start - due for start, due, *_ in rows)
+    unanswered = sum(1 for row in rows if row[-1] == 0)
+    text = f"{load.mode} loop: {format_count(len(rows))} requests"
+    if unanswered:
+        text += f", {format_count(unanswered)} without a reply"
+    if late and load.mode != "closed":
+        p50, p99 = (format_duration(late[len(late) * p // 100]) for p in (50, 99))
+        text += f"; sent {p50} (p50), {p99} (p99) after they were due"
+    sys.stderr.write(text + "\n")
     return 0
 
 

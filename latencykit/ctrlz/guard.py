@@ -127,24 +127,6 @@ def _control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value)
 
 
-def _end_orphans() -> None:
-    """Kill the processes that have become this one's children, whatever their session (Linux)."""
-    from latencykit.ctrlz.freeze import tree
-
-    deadline = time.monotonic() + _PATIENCE
-    while sys.platform == "linux" and time.monotonic() < deadline:
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        children = tree([os.getpid()])[1:]
-        if not children:
-            return
-        for child in children:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(child, signal.SIGKILL)
-        time.sleep(0.005)
-
-
 def _say(**message: int | None) -> None:
     # A parent that is gone shows at standard input.
     with contextlib.suppress(BrokenPipeError):
@@ -183,7 +165,21 @@ def main() -> None:
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
     _end(process.pid, signal.SIGKILL)
-    _end_orphans()
+    # Kill the processes that have become this one's children, whatever their session (Linux).
+    from latencykit.ctrlz.freeze import tree
+
+    deadline = time.monotonic() + _PATIENCE
+    while sys.platform == "linux" and time.monotonic() < deadline:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        children = tree([os.getpid()])[1:]
+        if not children:
+            return
+        for child in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+        time.sleep(0.005)
 
 
 if __name__ == "__main__":

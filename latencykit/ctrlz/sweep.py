@@ -329,7 +329,30 @@ class _State:
         try:
             while True:
                 left = deadline - time.monotonic()
-                following = self.search.next(self._tried(), estimate, left)
+                # The runs as the search sees them.
+                tried = []
+                for number, run in enumerate(self.runs):
+                    result = Tried(run.rate, run.duration, run.purpose, run.verdict)
+                    before = self.runs[number - 1] if number else run
+                    again = before.rate == run.rate and before.purpose != "warm-up"
+                    stalled_again = run.verdict == before.verdict == "void" and again
+                    if run.purpose != "warm-up" and (run.data is None or stalled_again):
+                        # A load that the load generator cannot send: nothing is known from here on.
+                        result = replace(
+                            result, verdict="unknown", within=False, longer=math.inf, failed=True
+                        )
+                    elif run.verdict in ("unknown", "missed") and self.curve is not None:
+                        index = [row.name for row in self.curve.rows].index(run.name)
+                        checks = self.curve.checks[index]
+                        within = run.verdict == "unknown" and all(
+                            not check.value > check.limit for check in checks
+                        )
+                        longer = (
+                            times_longer(self.curve, run.name) if run.verdict == "unknown" else 1.0
+                        )
+                        result = replace(result, within=within, longer=longer)
+                    tried.append(result)
+                following = self.search.next(tried, estimate, left)
                 if isinstance(following, Stop):
                     stopped = following
                     break
@@ -444,30 +467,6 @@ class _State:
                 verdict, reason = curve.decided(run.name)
             judged.append(replace(run, verdict=verdict, reason=reason))
         self.runs, self.curve = judged, curve
-
-    def _tried(self) -> list[Tried]:
-        """Return the runs as the search sees them."""
-        tried = []
-        for number, run in enumerate(self.runs):
-            result = Tried(run.rate, run.duration, run.purpose, run.verdict)
-            before = self.runs[number - 1] if number else run
-            again = before.rate == run.rate and before.purpose != "warm-up"
-            stalled_again = run.verdict == before.verdict == "void" and again
-            if run.purpose != "warm-up" and (run.data is None or stalled_again):
-                # A load that the load generator cannot send: nothing is known from here on.
-                result = replace(
-                    result, verdict="unknown", within=False, longer=math.inf, failed=True
-                )
-            elif run.verdict in ("unknown", "missed") and self.curve is not None:
-                index = [row.name for row in self.curve.rows].index(run.name)
-                checks = self.curve.checks[index]
-                within = run.verdict == "unknown" and all(
-                    not check.value > check.limit for check in checks
-                )
-                longer = times_longer(self.curve, run.name) if run.verdict == "unknown" else 1.0
-                result = replace(result, within=within, longer=longer)
-            tried.append(result)
-        return tried
 
 
 def _stalled(late: Floats, row: LoadRow, checks: Sequence[SLORow], slo: SLO) -> str:

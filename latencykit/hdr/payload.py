@@ -250,11 +250,8 @@ def _plain(raw: bytes, limits: Limits) -> bytes:
         raise PayloadError(
             f"the payload announces {length} compressed bytes; {len(raw) - _ENVELOPE.size} follow"
         )
-    return _inflate_within(raw[_ENVELOPE.size :], limits)
-
-
-def _inflate_within(stream: bytes, limits: Limits) -> bytes:
-    """Inflate without ever taking more memory than allowed."""
+    # Inflate without ever taking more memory than allowed.
+    stream = raw[_ENVELOPE.size :]
     most = limits.inflated + 1
     stepwise = zlib.decompressobj() if len(stream) < SHORT else inflater()
     try:
@@ -793,7 +790,17 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     """V2 of any kind: find where each varint ends, gather the numbers, and count in numbers."""
     last = (data < 128).nonzero()[0]
     if _has_run(more):
-        last = np.sort(np.append(last, _ninth_bytes(more, rows.ends)))  # none is both
+        # Last bytes of nine-byte varints that look as if they continued: every ninth byte of a
+        # run.
+        # a run does not go on into the next row
+        begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, rows.ends)
+        starts = np.flatnonzero(begins)
+        place = np.arange(more.size) - np.repeat(
+            starts, as_positions(np.diff(starts, append=more.size))
+        )
+        last = np.sort(
+            np.append(last, more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)])
+        )  # none is both
     ends = np.searchsorted(last, rows.ends)  # in varints
     if not last.size or (last[ends - 1] != rows.ends - 1)[_lengths(rows.ends) > 0].any():
         raise PayloadError(_CUT_OFF)
@@ -804,17 +811,6 @@ def _long(rows: _Rows, data: Bytes, more: Ints) -> tuple[Ints, Ints, Ints]:
     counts = numbers.take(at, mode="clip").astype(np.int64)
     _check_sums(indptr, counts, int(counts.max(initial=0)))
     return indptr, index, counts
-
-
-def _ninth_bytes(more: Ints, ends: Ints) -> Ints:
-    """Last bytes of nine-byte varints that look as if they continued: every ninth byte of a run."""
-    # a run does not go on into the next row
-    begins = (np.diff(more, prepend=-2) != 1) | np.isin(more, ends)
-    starts = np.flatnonzero(begins)
-    place = np.arange(more.size) - np.repeat(
-        starts, as_positions(np.diff(starts, append=more.size))
-    )
-    return more[np.flatnonzero(place % (_MOST_MORE + 1) == _MOST_MORE)]
 
 
 def _gather(data: Bytes, last: Ints, more: Ints | None) -> Narrow:

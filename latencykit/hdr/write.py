@@ -69,7 +69,23 @@ def encode(
         raise InvalidArgumentError(
             f"an integer histogram has no scale, so {buckets} can only be written with double=True"
         )
-    places, numbers = _checked(buckets, index, counts)
+    # Indices and counts as arrays, those of no count left out.
+    places, numbers = np.asarray(index, np.int64), np.asarray(counts, np.int64)
+    if places.ndim != 1 or places.shape != numbers.shape:
+        raise InvalidArgumentError("index and counts must be one-dimensional and of one length")
+    if (numbers < 0).any():
+        raise InvalidArgumentError("counts must not be negative")
+    if (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFFFFFF).sum()) > _MOST:
+        raise InvalidArgumentError(
+            "the counts add up to more than 2**63 - 1, the most that a histogram can hold"
+        )
+    places, numbers = places[numbers > 0], numbers[numbers > 0]
+    if places.size and (int(places[0]) < 0 or (np.diff(places) <= 0).any()):
+        raise InvalidArgumentError("indices must be 0 or more, and ascend")
+    if places.size and int(places[-1]) >= counts_length(buckets, _MOST):
+        raise InvalidArgumentError(
+            f"index {int(places[-1])} lies above the highest that {buckets} has"
+        )
     if double and buckets.unit_magnitude:
         places = HdrBuckets(buckets.digits).index_of(buckets.high_steps(places))
         buckets = HdrBuckets(buckets.digits, 1, buckets.scale)
@@ -95,29 +111,6 @@ def encode(
     if double:
         raw = pack(">Iiq", DOUBLE_COMPRESSED, buckets.digits, dynamic_range) + raw
     return binascii.b2a_base64(raw, newline=False)
-
-
-def _checked(
-    buckets: HdrBuckets, index: ArrayLike, counts: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices and counts as arrays, those of no count left out."""
-    places, numbers = np.asarray(index, np.int64), np.asarray(counts, np.int64)
-    if places.ndim != 1 or places.shape != numbers.shape:
-        raise InvalidArgumentError("index and counts must be one-dimensional and of one length")
-    if (numbers < 0).any():
-        raise InvalidArgumentError("counts must not be negative")
-    if (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFFFFFF).sum()) > _MOST:
-        raise InvalidArgumentError(
-            "the counts add up to more than 2**63 - 1, the most that a histogram can hold"
-        )
-    places, numbers = places[numbers > 0], numbers[numbers > 0]
-    if places.size and (int(places[0]) < 0 or (np.diff(places) <= 0).any()):
-        raise InvalidArgumentError("indices must be 0 or more, and ascend")
-    if places.size and int(places[-1]) >= counts_length(buckets, _MOST):
-        raise InvalidArgumentError(
-            f"index {int(places[-1])} lies above the highest that {buckets} has"
-        )
-    return places, numbers
 
 
 def _top(buckets: HdrBuckets, last: int, highest: int | None) -> int:

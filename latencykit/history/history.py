@@ -465,16 +465,12 @@ def _row(
     error = math.log(high / low) / (2 * _Z) if low and high else 0.0
     error = min(error, _LARGEST_ERROR)
     verdict = judged(history, values, family=family, error=error)
+    # The first run at the level that the new one is compared with.
+    positions = [at for at in verdict.changes if at < len(known)]
     return HistoryRow(
         name, statistic, new.unit, verdict.verdict, verdict.missing, len(history), values[0],
-        verdict.level, verdict.low, verdict.high, _since(known, verdict),
+        verdict.level, verdict.low, verdict.high, (known[positions[-1]][0] if positions else None),
     )  # fmt: skip
-
-
-def _since(known: Sequence[tuple[StoredRun, float]], verdict: RunVerdict) -> StoredRun | None:
-    """The first run at the level that the new one is compared with."""
-    positions = [at for at in verdict.changes if at < len(known)]
-    return known[positions[-1]][0] if positions else None
 
 
 def parse_labels(texts: Sequence[str]) -> dict[str, str]:

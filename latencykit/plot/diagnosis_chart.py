@@ -91,7 +91,14 @@ def diagnosis(
     quiet: dict[str, Any] = {"unit": unit, "title": "", "subtitle": ""}
     panels = [(0.0, 0.0, 1.0, 1.0)]
     if result.timed is not None and len(result.timed):
-        panels = _two_panels(page)
+        # The places of two panels: above each other, or beside where the page is too low.
+        width, height = size_in_points(page)
+        if height < _HIGH_ENOUGH and width > 1.6 * height:
+            gap = min(100.0 / width, 0.2)  # names of lines, and ticks
+            panels = [(0.0, 0.0, 0.5 - gap / 2, 1.0), (0.5 + gap / 2, 0.0, 0.5 - gap / 2, 1.0)]
+        else:
+            gap = min(46.0 / height, 0.3)
+            panels = [(0.0, 0.5 + gap / 2, 1.0, 0.5 - gap / 2), (0.0, 0.0, 1.0, 0.5 - gap / 2)]
         upper = page.inset_axes(panels[0])
         stalls = result.detected_stalls
         order = np.sort(np.argsort(stalls.duration)[::-1][:_MOST_STALLS])
@@ -113,16 +120,6 @@ def diagnosis(
 
 _HIGH_ENOUGH = 230.0
 """Points of height from which on two panels with their axes fit above each other."""
-
-
-def _two_panels(page: Axes) -> list[tuple[float, float, float, float]]:
-    """Return the places of two panels: above each other, or beside where the page is too low."""
-    width, height = size_in_points(page)
-    if height < _HIGH_ENOUGH and width > 1.6 * height:
-        gap = min(100.0 / width, 0.2)  # names of lines, and ticks
-        return [(0.0, 0.0, 0.5 - gap / 2, 1.0), (0.5 + gap / 2, 0.0, 0.5 - gap / 2, 1.0)]
-    gap = min(46.0 / height, 0.3)
-    return [(0.0, 0.5 + gap / 2, 1.0, 0.5 - gap / 2), (0.0, 0.0, 1.0, 0.5 - gap / 2)]
 
 
 def _draw_curves(ax: Axes, result: Diagnosis, options: dict[str, Any]) -> None:

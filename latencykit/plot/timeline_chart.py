@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
     from latencykit._typing import Floats
@@ -507,7 +506,22 @@ def _lines(
                 )
             (lines[label][percentile],) = ax.plot(x, y, **marked(look, y) | line_kwargs)
     if many:
-        lines[""] = {100.0: _draw_largest(ax, timed.values(), columns, zero)}
+        # Draw the largest maximum of all series at each time.
+        start, end, value = (
+            np.concatenate(parts)
+            for parts in zip(
+                *((part.start, part.end, part.values[100.0]) for part in timed.values()),
+                strict=True,
+            )
+        )
+        order = np.argsort(start, kind="stable")
+        start, end, value = start[order], end[order], value[order]
+        typical = max(float(np.median(end - start)), 1e-9)
+        most = max(1, round(float(end.max() - start.min()) / typical))
+        largest = _merged(start, end, value, min(columns, most))
+        x, y = largest.line(np.maximum(largest.high, zero))
+        (line,) = ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")
+        lines[""] = {100.0: line}
     return lines, merged
 
 
@@ -520,24 +534,6 @@ def _fill_wide(
     ax.fill_between(x, bottom, top, color=colour, alpha=0.2, linewidth=0, zorder=2)
     for edge in (bottom, top):
         ax.plot(x, edge, zorder=2.2, label="_edge", color=colour, linewidth=0.7, alpha=0.7)
-
-
-def _draw_largest(ax: Axes, series: Iterable[Intervals], columns: int, zero: float) -> Line2D:
-    """Draw the largest maximum of all series at each time."""
-    start, end, value = (
-        np.concatenate(parts)
-        for parts in zip(
-            *((part.start, part.end, part.values[100.0]) for part in series), strict=True
-        )
-    )
-    order = np.argsort(start, kind="stable")
-    start, end, value = start[order], end[order], value[order]
-    typical = max(float(np.median(end - start)), 1e-9)
-    most = max(1, round(float(end.max() - start.min()) / typical))
-    largest = _merged(start, end, value, min(columns, most))
-    x, y = largest.line(np.maximum(largest.high, zero))
-    (line,) = ax.plot(x, y, color=MUTED, linewidth=0.9, zorder=2, label="max of all")
-    return line
 
 
 def _draw_rate(

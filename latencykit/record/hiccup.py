@@ -187,18 +187,17 @@ class _Meter:
             self._worst = max(self._worst, int(late.max()))
         self._counter.advance(self._elapsed)
         if self._elapsed >= self._next:
-            self._tell()
-
-    def _tell(self) -> None:
-        self._max = max(self._max, self._worst)
-        stopped = self._stopped if self._stopped >= _NOTED else 0
-        self.longest_stop = max(self.longest_stop, stopped)
-        if self._progress is not None:
-            self._progress(
-                HiccupProgress(self._elapsed / 1e9, self._count, self._worst, self._max, stopped)
-            )
-        self._worst, self._stopped, width = 0, 0, self._counter.width
-        self._next = (self._elapsed // width + 1) * width
+            self._max = max(self._max, self._worst)
+            stopped = self._stopped if self._stopped >= _NOTED else 0
+            self.longest_stop = max(self.longest_stop, stopped)
+            if self._progress is not None:
+                self._progress(
+                    HiccupProgress(
+                        self._elapsed / 1e9, self._count, self._worst, self._max, stopped
+                    )
+                )
+            self._worst, self._stopped, width = 0, 0, self._counter.width
+            self._next = (self._elapsed // width + 1) * width
 
 
 def _lateness(rows: Ints, step: int) -> Iterator[tuple[Ints, Ints]]:

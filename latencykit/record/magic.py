@@ -40,21 +40,6 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidArgumentError(f"%latency: {message}; %latency? shows how it is used")
 
 
-def _split(line: str) -> tuple[argparse.Namespace, str]:
-    """The options at the beginning of the line, and the rest verbatim, quotes included."""
-    parser = _Parser(prog="%latency", add_help=False, allow_abbrev=False)
-    parser.add_argument("-n", type=int)
-    parser.add_argument("--rate", type=float)
-    parser.add_argument("-o", dest="path")
-    arguments, rest = list[str](), line.strip()
-    while rest.startswith("-"):
-        option, _, rest = rest.partition(" ")
-        value, _, rest = rest.lstrip().partition(" ") if "=" not in option else ("", "", rest)
-        arguments += [option, *shlex.split(value)]
-        rest = rest.lstrip()
-    return parser.parse_args(arguments), rest
-
-
 def _measure(code: CodeType, names: dict[str, Any], options: argparse.Namespace) -> Samples:
     """Run the code as often as asked for, as a module's: looking up a name costs about 0.1 µs."""
     if options.n is not None and not 1 <= options.n <= 100 * _MOST:
@@ -79,7 +64,18 @@ def load(shell: Any) -> None:
     """Register ``%latency`` and ``%%latency`` with an IPython shell."""
 
     def latency(line: str, cell: str | None = None) -> Samples:
-        options, rest = _split(line)
+        # The options at the beginning of the line, and the rest verbatim, quotes included.
+        parser = _Parser(prog="%latency", add_help=False, allow_abbrev=False)
+        parser.add_argument("-n", type=int)
+        parser.add_argument("--rate", type=float)
+        parser.add_argument("-o", dest="path")
+        arguments, rest = list[str](), line.strip()
+        while rest.startswith("-"):
+            option, _, rest = rest.partition(" ")
+            value, _, rest = rest.lstrip().partition(" ") if "=" not in option else ("", "", rest)
+            arguments += [option, *shlex.split(value)]
+            rest = rest.lstrip()
+        options = parser.parse_args(arguments)
         if cell is not None and rest:
             exec(compile(rest, "<setup of %%latency>", "exec"), shell.user_ns)  # noqa: S102
         source = rest if cell is None else cell

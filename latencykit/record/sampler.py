@@ -40,16 +40,12 @@ def sample(resolution: int, out: int) -> None:
         if now - sent > BATCH_NS:
             unsent.append(rows.tobytes())
             rows, sent = array.array("q"), now
-            _send(unsent, out)
-
-
-def _send(unsent: collections.deque[bytes], out: int) -> None:
-    """Write what the pipe takes at once; the rest keeps its place."""
-    with contextlib.suppress(BlockingIOError):
-        while unsent:
-            unsent[0] = unsent[0][os.write(out, unsent[0]) :]
-            if not unsent[0]:
-                unsent.popleft()
+            # Write what the pipe takes at once; the rest keeps its place.
+            with contextlib.suppress(BlockingIOError):
+                while unsent:
+                    unsent[0] = unsent[0][os.write(out, unsent[0]) :]
+                    if not unsent[0]:
+                        unsent.popleft()
 
 
 if __name__ == "__main__":

@@ -173,24 +173,21 @@ def _stall_text(result: Diagnosis) -> str:
     if left.length.min() < TEXT.alike * left.length.max():
         longest = f"{_seconds_text(float(left.length.min()))} to {longest}"
     if not left.timed or not len(stalls):
-        return _slowest_text(result, int(max(np.rint(left.throughout[k]), 1)))
+        number = int(max(np.rint(left.throughout[k]), 1))
+        raw, longest = result.raw, _seconds_text(result.longest)
+        if isinstance(raw, Summary) or number >= raw.count:
+            return f"the slowest request took {longest}"
+        rest = float(raw.percentile(100 * (1 - (number + 0.5) / raw.count)))
+        took = f"the slowest request took {longest}"
+        if number > 1:
+            took = f"{format_count(number)} requests took about {longest}"
+        return f"{took}, the next slowest {format_duration(rest)}"
     if number > 1:
         return f"nothing was answered during {number} stalls of {longest}"
     if left.ended[k]:
         return f"until the end of the run, nothing was answered for {longest}"
     begin = float(stalls.start[int(stalls.duration.argmax())])
     return f"from {_moment(begin)} on, nothing was answered for {longest}"
-
-
-def _slowest_text(result: Diagnosis, number: int) -> str:
-    raw, longest = result.raw, _seconds_text(result.longest)
-    if isinstance(raw, Summary) or number >= raw.count:
-        return f"the slowest request took {longest}"
-    rest = float(raw.percentile(100 * (1 - (number + 0.5) / raw.count)))
-    took = f"the slowest request took {longest}"
-    if number > 1:
-        took = f"{format_count(number)} requests took about {longest}"
-    return f"{took}, the next slowest {format_duration(rest)}"
 
 
 def _missing_text(result: Diagnosis) -> str:

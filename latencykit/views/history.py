@@ -209,32 +209,31 @@ def show_record(trends: Sequence[Trend], runs: int, left_out: Sequence[str]) -> 
     return {
         "schema_version": 1,
         "runs": runs,
-        "trends": [_trend_record(trend) for trend in trends],
-        "left_out": list(left_out),
-    }
-
-
-def _trend_record(trend: Trend) -> HistoryTrendRecord:
-    return {
-        "series": trend.series,
-        "statistic": trend.statistic,
-        "unit": trend.unit,
-        "labels": dict(trend.labels),
-        "runs": len(trend.runs),
-        "latest": number(float(trend.values[-1])),
-        "level": number(float(trend.level[-1])),
-        "low": number(float(trend.low[-1])),
-        "high": number(float(trend.high[-1])),
-        "changes": [
+        "trends": [
             {
-                "first": run_record(trend.runs[change.first]),
-                "last": run_record(trend.runs[change.last]),
-                "before": change.before,
-                "after": change.after,
-                "change": change.after / change.before - 1,
+                "series": trend.series,
+                "statistic": trend.statistic,
+                "unit": trend.unit,
+                "labels": dict(trend.labels),
+                "runs": len(trend.runs),
+                "latest": number(float(trend.values[-1])),
+                "level": number(float(trend.level[-1])),
+                "low": number(float(trend.low[-1])),
+                "high": number(float(trend.high[-1])),
+                "changes": [
+                    {
+                        "first": run_record(trend.runs[change.first]),
+                        "last": run_record(trend.runs[change.last]),
+                        "before": change.before,
+                        "after": change.after,
+                        "change": change.after / change.before - 1,
+                    }
+                    for change in trend.changes
+                ],
             }
-            for change in trend.changes
+            for trend in trends
         ],
+        "left_out": list(left_out),
     }
 
 

@@ -65,27 +65,24 @@ def load_record(
     """Return a load curve as plain values."""
     return {
         "schema_version": 1,
-        "rows": [_run_record(curve, row, percentiles, confidence) for row in curve.rows],
+        "rows": [
+            record_from(
+                RunRecord,
+                row,
+                series=row.name,
+                verdict=None if curve.slo is None else curve.verdict(row.name)[0],
+                unit=row.data.unit,
+                count=row.data.count,
+                unit_from=row.data.run.unit_from,
+                notes=list(row.data.run.notes),
+                percentiles=_percentiles_of(row, percentiles, confidence),
+            )
+            for row in curve.rows
+        ],
         "capacity": None
         if curve.capacity is None
         else record_from(CapacityRecord, curve.capacity, limited_by=curve.limited_by),
     }
-
-
-def _run_record(
-    curve: LoadCurve, row: LoadRow, percentiles: Sequence[float], confidence: float
-) -> RunRecord:
-    return record_from(
-        RunRecord,
-        row,
-        series=row.name,
-        verdict=None if curve.slo is None else curve.verdict(row.name)[0],
-        unit=row.data.unit,
-        count=row.data.count,
-        unit_from=row.data.run.unit_from,
-        notes=list(row.data.run.notes),
-        percentiles=_percentiles_of(row, percentiles, confidence),
-    )
 
 
 def _percentiles_of(

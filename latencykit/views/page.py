@@ -36,7 +36,6 @@ from latencykit.views.page_results import (
 )
 from latencykit.views.page_series import (
     PAGE_SIZE,
-    PageSeries,
     finer,
     fitted,
     page_series,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
     from latencykit._typing import JSONObject
     from latencykit.views.page_results import DiagnosedSeries
-    from latencykit.views.page_series import PageSeries
     from latencykit.views.provenance import InputFile
 
 
@@ -76,7 +74,24 @@ def page_html(
     offers; otherwise they name the file that the data themselves name.
     """
     named = as_series(data)
-    series, diagnosed, details = _diagnosed_series(named, byte_count(page_size), diagnosis)
+    # All series, corrected ones last, their diagnoses, and close-ups, within a limit in bytes.
+    limit = byte_count(page_size)
+    diagnosed = as_raw(diagnose_series(page_series(named, limit), diagnosis))
+    series = with_short_names(
+        [*(entry.series for entry in diagnosed), *corrected_series(diagnosed, limit)]
+    )
+    # Close-ups of the spans, the first ones, as far as they take a quarter of the page.
+    details, spare = [], limit / 4
+    for start, end in stall_spans(diagnosed):
+        detail = finer({entry.name: entry.over_time or entry.data for entry in series}, start, end)
+        spare -= len(script_json(detail))
+        if spare < 0:
+            break
+        details.append(detail)
+    fixed = [{"curve": entry.curve_record} for entry in series], details
+    engine = len(asset("page.css")) + len(script_of("page"))
+    series = fitted(series, limit - len(script_json(fixed)) - engine - _BODY)
+    diagnosed = [replace(entry, series=own) for entry, own in zip(diagnosed, series, strict=False)]
     measured_series = series[: len(diagnosed)]
     checked, percentiles = checked_limits(slo, series), shown_percentiles(series)
     model = page_model(series, diagnosed, percentiles, origins or {})
@@ -104,22 +119,6 @@ def page_html(
     return document(heading, "".join(parts), model)
 
 
-def _diagnosed_series(
-    named: Mapping[str, object], limit: int, how: dict[str, object]
-) -> tuple[list[PageSeries], list[DiagnosedSeries], list[dict[str, object]]]:
-    """All series, corrected ones last, their diagnoses, and close-ups, within a limit in bytes."""
-    diagnosed = as_raw(diagnose_series(page_series(named, limit), how))
-    series = with_short_names(
-        [*(entry.series for entry in diagnosed), *corrected_series(diagnosed, limit)]
-    )
-    details = _details(series, stall_spans(diagnosed), limit)
-    fixed = [{"curve": entry.curve_record} for entry in series], details
-    engine = len(asset("page.css")) + len(script_of("page"))
-    series = fitted(series, limit - len(script_json(fixed)) - engine - _BODY)
-    diagnosed = [replace(entry, series=own) for entry, own in zip(diagnosed, series, strict=False)]
-    return series, diagnosed, details
-
-
 def _reliability(diagnosed: Sequence[DiagnosedSeries]) -> list[str]:
     """What limits the numbers, beneath the names of the series of which the same is said."""
     texts: dict[str, list[str]] = {}
@@ -143,20 +142,6 @@ def byte_count(size: int | str) -> int:
         raise InvalidArgumentError(f"{text!r} is not a size; expected one such as 500kB or 2MB")
     power = 1024 if "ib" in text.lower() else 1000
     return int(float(parts[1]) * power ** " kmg".index(parts[2].lower() or " "))
-
-
-def _details(
-    series: Sequence[PageSeries], spans: Sequence[tuple[float, float]], limit: int
-) -> list[dict[str, object]]:
-    """Close-ups of the spans, the first ones, as far as they take a quarter of the page."""
-    details, spare = [], limit / 4
-    for start, end in spans:
-        detail = finer({entry.name: entry.over_time or entry.data for entry in series}, start, end)
-        spare -= len(script_json(detail))
-        if spare < 0:
-            break
-        details.append(detail)
-    return details
 
 
 def explorer_parts(data: object) -> tuple[str, str, JSONObject]:

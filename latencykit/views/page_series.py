@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from latencykit._typing import Floats, Ints
     from latencykit.core import Data
     from latencykit.core.quantiles import Doubt
-    from latencykit.plot.style import Look
 
 PAGE_SIZE = 2_000_000
 """Usual limit of a page in bytes: slots grow wider where it would be longer."""
@@ -237,23 +236,19 @@ class PageSeries:
             curve_record["top_low"] = number(counted.bracket("max")[0])
         record["curve"] = curve_record
         if counted.run.corrected not in ("us", "tool"):
-            record["band"] = _band(evidence, counted.sample_limit())
+            # Confidence intervals along the curve, as far as the sample bounds it.
+            last = -np.log10(max(1 - counted.sample_limit() / 100, 1e-12))
+            percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
+            rows, _ = evidence.rows(percentiles.tolist(), 0.95)
+            record["band"] = [
+                [row.percentile, number(row.low), number(row.high)]
+                for row in rows
+                if math.isfinite(row.low) and math.isfinite(row.high)
+            ]
         causes = dict.fromkeys(
             cause_text(one.cause) for one in doubts if one.cause != "few requests"
         )
         return record | {"uncertain": ", ".join(causes)}
-
-
-def _band(evidence: Any, limit: float) -> list[list[float | int | None]]:
-    """Confidence intervals along the curve, as far as the sample bounds it."""
-    last = -np.log10(max(1 - limit / 100, 1e-12))
-    percentiles = 100 * (1 - 10 ** -np.linspace(0, last * (1 - 1e-9), _BAND))
-    rows, _ = evidence.rows(percentiles.tolist(), 0.95)
-    return [
-        [row.percentile, number(row.low), number(row.high)]
-        for row in rows
-        if math.isfinite(row.low) and math.isfinite(row.high)
-    ]
 
 
 def most_slots(series: int, page_size: int) -> tuple[int, int]:
@@ -274,10 +269,19 @@ def page_series(named: Mapping[str, Any], page_size: int = PAGE_SIZE) -> list[Pa
             counted = data.histogram()
             if data.start is not None and len(data) and len(log := started(data, most)):
                 slots = replace(page_bins(log, most, fine)[0], width=float(log.lengths[0]))
-                slots = replace(slots, max=_maxima(data, slots))
+                # The maxima of the requests of each slot, in place of those of their buckets.
+                largest = np.full(slots.start.size, -np.inf)
+                values = data.values[data.good].astype(np.float64)
+                np.maximum.at(largest, _slot_at(slots, data.offsets[data.good]), values)
+                slots = replace(slots, max=np.where(np.isfinite(largest), largest, np.nan))
         elif isinstance(data, HistogramLog):
             slots, counted = page_bins(data, most, fine) if len(data) else (None, data.histogram())
-        look = _look(styles[label])
+        # Classes of the style sheet for a chart's colour and marker.
+        style = styles[label]
+        colour, marker = style["color"], MARKERS.index(style["marker"])
+        place = COLOURS.index(colour) if colour in COLOURS else 0
+        name = {RED: "raw", BLUE: "c0"}.get(colour, f"c{place}")
+        look = name, f"mark{marker}" if marker else ""
         series.append(PageSeries(label or "all requests", data, counted, slots, look))
     return series
 
@@ -441,14 +445,6 @@ def _written(starts: Floats, near: float) -> Floats:
     return decimals
 
 
-def _look(style: Look) -> tuple[str, str]:
-    """Classes of the style sheet for a chart's colour and marker."""
-    colour, marker = style["color"], MARKERS.index(style["marker"])
-    place = COLOURS.index(colour) if colour in COLOURS else 0
-    name = {RED: "raw", BLUE: "c0"}.get(colour, f"c{place}")
-    return name, f"mark{marker}" if marker else ""
-
-
 def _curve(counted: Histogram) -> dict[str, object]:
     """The exact curve of the whole run: the value up to each percentile, and its lower edge."""
     total = counted.count + counted.censored
@@ -493,11 +489,3 @@ def _points(percentile: Floats, value: Floats, low: Floats) -> dict[str, object]
 def _slot_at(slots: PageBins, moments: Floats) -> Ints:
     """The slot of each moment; the first and the last reach to the ends."""
     return np.clip(np.searchsorted(slots.start, moments, "right") - 1, 0, slots.start.size - 1)
-
-
-def _maxima(samples: Samples, slots: PageBins) -> Floats:
-    """The maxima of the requests of each slot, in place of those of their buckets."""
-    largest = np.full(slots.start.size, -np.inf)
-    values = samples.values[samples.good].astype(np.float64)
-    np.maximum.at(largest, _slot_at(slots, samples.offsets[samples.good]), values)
-    return np.where(np.isfinite(largest), largest, np.nan)

@@ -53,9 +53,12 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
         facts = [esc(fact or "not known") for fact in (run.source, run.format, tool)]
         code = f"<code>{esc(run.command, 1000)}</code>" if run.command else ""
         sources.setdefault((*facts, code), []).append(esc(name or "all requests", 80))
+    # Now, or the time that a reproducible build states.
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    made = datetime.fromtimestamp(int(stated), UTC) if stated.isdigit() else datetime.now(UTC)
     page = [
         ["made by", f"latencykit {__version__}"],
-        ["made at", f"{_today():%Y-%m-%d %H:%M:%S} UTC"],
+        ["made at", f"{made:%Y-%m-%d %H:%M:%S} UTC"],
     ]
     if command:
         page.append(["command", f"<code>{esc(without_secrets(command), 2000)}</code>"])
@@ -65,9 +68,3 @@ def provenance(series: Mapping[str, Any], files: Sequence[InputFile], command: s
     parts.append(table(header, rows, words=True))
     parts.append(table(["this page", ""], page, words=True))
     return "".join(parts)
-
-
-def _today() -> datetime:
-    """Now, or the time that a reproducible build states."""
-    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(stated), UTC) if stated.isdigit() else datetime.now(UTC)

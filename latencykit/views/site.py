@@ -106,7 +106,14 @@ def write_site(folder: Path, runtime: str | None = None) -> Path:
     files = {f"pyodide/{name}": fetched[name] for name in _ENGINE}
     python, needed = _python(fetched)
     files |= {f"python/{name}": content for name, content in python.items()}
-    examples = _examples()
+    # Label → name and content of the sample files that are here.
+    package = Path(__file__).resolve().parents[1]
+    folders = (package / "_lessons" / "data", package.parent / "data")
+    places = {
+        label: next((f / name for f in folders if (f / name).is_file()), None)
+        for label, name in _EXAMPLES.items()
+    }
+    examples = {label: (one.name, one.read_bytes()) for label, one in places.items() if one}
     files |= {f"examples/{name}": data for name, data in examples.values()}
     links = ", ".join(
         f'<button type="button" data-file="examples/{esc(name)}">{esc(label)}</button>'
@@ -220,7 +227,14 @@ def _python(fetched: Mapping[str, bytes]) -> tuple[dict[str, bytes], set[str]]:
     whole_lock = json.loads(fetched["pyodide-lock.json"])
     first, later = (_names(whole_lock["packages"], names) for names in RUNTIME.packages)
     start = {name: _members(fetched[name]) for name in (_LIBRARY, *sorted(first))}
-    start["latencykit.zip"] = _package()
+    # Files of latencykit, without lessons and without what was compiled for this machine.
+    root = Path(__file__).resolve().parents[1]
+    files = {
+        path.relative_to(root.parent).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.suffix in _SUFFIXES and "_lessons" not in path.parts
+    }
+    start["latencykit.zip"] = files | kernel_for_page()
     archives = _compiled(start, later - first, fetched)
     packages = {
         name: entry | {"sha256": hashlib.sha256(archives[entry["file_name"]]).hexdigest()}
@@ -254,17 +268,6 @@ def _members(archive: bytes) -> dict[str, bytes]:
         }
         left_out = "numpy/f2py/__init__.py"  # "from numpy import *", as scipy has it, imports it
         return files | ({left_out: b""} if left_out in opened.namelist() else {})
-
-
-def _package() -> dict[str, bytes]:
-    """Files of latencykit, without lessons and without what was compiled for this machine."""
-    root = Path(__file__).resolve().parents[1]
-    files = {
-        path.relative_to(root.parent).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.suffix in _SUFFIXES and "_lessons" not in path.parts
-    }
-    return files | kernel_for_page()
 
 
 def kernel_for_page() -> dict[str, bytes]:
@@ -325,14 +328,3 @@ def _archive(folder: Path) -> bytes:
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         _keep(folder / name, content)
-
-
-def _examples() -> dict[str, tuple[str, bytes]]:
-    """Label → name and content of the sample files that are here."""
-    package = Path(__file__).resolve().parents[1]
-    folders = (package / "_lessons" / "data", package.parent / "data")
-    places = {
-        label: next((f / name for f in folders if (f / name).is_file()), None)
-        for label, name in _EXAMPLES.items()
-    }
-    return {label: (one.name, one.read_bytes()) for label, one in places.items() if one}

@@ -532,11 +532,7 @@ class IntervalRecords(Sequence[IntervalRecord]):
     @overload
     def __getitem__(self, which: slice) -> list[IntervalRecord]: ...
     def __getitem__(self, which: int | slice) -> IntervalRecord | list[IntervalRecord]:
-        rows = np.arange(len(self))[which]
-        records = self._records(np.atleast_1d(rows))
-        return records if isinstance(which, slice) else records[0]
-
-    def _records(self, rows: NDArray[np.int64]) -> list[IntervalRecord]:
+        rows = np.atleast_1d(np.arange(len(self))[which])
         series = self._series
         names = [format_percentile(p) for p in series.percentiles]
         percentiles = series.values[rows]
@@ -557,7 +553,7 @@ class IntervalRecords(Sequence[IntervalRecord]):
             self._limits[rows].tolist(),
             ranges,
         )
-        return [
+        records: list[IntervalRecord] = [
             {
                 "start": start,
                 "length": length,
@@ -569,6 +565,7 @@ class IntervalRecords(Sequence[IntervalRecord]):
             }
             for start, length, count, (largest, *row), limit, known in zip(*columns, strict=True)
         ]
+        return records if isinstance(which, slice) else records[0]
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | int | None]:

@@ -106,7 +106,15 @@ class Table:
         `causes`, a line below it names those of the brackets.
         """
         if self._style == "csv":
-            return _csv_text(self._header, self._rows)
+            # Rows as CSV (RFC 4180 quoting, line feeds).
+            out = io.StringIO()
+            writer = csv.writer(out, lineterminator="\n")
+            writer.writerow(self._header)
+            writer.writerows(
+                [guarded(cell) if isinstance(cell, str) else cell for cell in row]
+                for row in self._rows
+            )
+            return out.getvalue().rstrip("\n")
         cells = [["" if cell is None else str(cell) for cell in row] for row in self._rows]
         if self._style == "markdown":
             return _markdown(self._header, cells, left, code=self._code)
@@ -135,17 +143,6 @@ def _markdown(
 
     rule = "|" + "|".join("---" if k < left else "--:" for k in range(len(header))) + "|"
     return "\n".join([line(header), rule, *(line(row) for row in rows)])
-
-
-def _csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Rows as CSV (RFC 4180 quoting, line feeds)."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(
-        [guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
-    )
-    return out.getvalue().rstrip("\n")
 
 
 # ------------------------------------------------------------

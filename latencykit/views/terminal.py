@@ -58,7 +58,29 @@ def terminal_chart(
         if len(data)
     }
     if timed:
-        parts.append(_timeline(plotext, timed, (width, max(12, height - 4)), colour))
+        size = (width, max(12, height - 4))
+        courses = {
+            name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()
+        }
+        lines: list[Line] = []
+        for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
+            drawn = _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
+            for percentile, label, look in drawn:
+                line = envelope(course, course.values[percentile], 2 * size[0])
+                gap = line.start[1:] - line.end[:-1] > 0.05 * course.typical + 2e-3
+                lines.append((*steps(line.start, line.end, line.high, gap), label, look))
+        begin = min(float(course.start.min()) for course in courses.values())
+        end = max(float(course.end.max()) for course in courses.values())
+        unit, word = 1.0, "seconds"
+        if end - begin > 14_400:
+            unit, word = 3600.0, "hours"
+        elif end - begin > 240:
+            unit, word = 60.0, "minutes"
+        step = nice_width((end - begin) / max(3, size[0] / 12))
+        places = step * np.arange(math.ceil(begin / step), end / step + 1e-9)
+        ticks = [(at, f"{at / unit:.6g}") for at in places.tolist()]
+        axis, values = f"{word} from the start", next(iter(courses.values())).unit
+        parts.append(_figure(plotext, "", lines, ticks, axis, values, size, colour))
     notes = {note: None for data in named.values() if (note := data.run.unit_note) is not None}
     return "\n".join([*parts, *notes])
 
@@ -102,31 +124,6 @@ def _looks(named: Mapping[str, object]) -> list[tuple[int, int, int]]:
     styles = [style["color"] for style in series_styles(named).values()]
     roles = {RED: _RAW, BLUE: _HONEST} if RED in styles else {}
     return [roles.get(style) or _PALETTE[k % len(_PALETTE)] for k, style in enumerate(styles)]
-
-
-def _timeline(
-    plotext: object, timed: Mapping[str, object], size: tuple[int, int], colour: bool
-) -> str:
-    courses = {name: intervals_of(as_log(name, data), (99.0, 50.0)) for name, data in timed.items()}
-    lines: list[Line] = []
-    for (name, course), own in zip(courses.items(), _looks(timed), strict=True):
-        drawn = _ONE if len(courses) == 1 else ((99.0, f"{printable(name, 40)} p99", own),)
-        for percentile, label, look in drawn:
-            line = envelope(course, course.values[percentile], 2 * size[0])
-            gap = line.start[1:] - line.end[:-1] > 0.05 * course.typical + 2e-3
-            lines.append((*steps(line.start, line.end, line.high, gap), label, look))
-    begin = min(float(course.start.min()) for course in courses.values())
-    end = max(float(course.end.max()) for course in courses.values())
-    unit, word = 1.0, "seconds"
-    if end - begin > 14_400:
-        unit, word = 3600.0, "hours"
-    elif end - begin > 240:
-        unit, word = 60.0, "minutes"
-    step = nice_width((end - begin) / max(3, size[0] / 12))
-    places = step * np.arange(math.ceil(begin / step), end / step + 1e-9)
-    ticks = [(at, f"{at / unit:.6g}") for at in places.tolist()]
-    axis, values = f"{word} from the start", next(iter(courses.values())).unit
-    return _figure(plotext, "", lines, ticks, axis, values, size, colour)
 
 
 def _drawn(plotext: Any, lines: Sequence[Line], lowest: float, colour: bool) -> list[str]:
