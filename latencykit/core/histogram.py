@@ -217,7 +217,8 @@ class Histogram(Value):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_unit(self.unit)
-        if float(np.sum(self.counts, dtype=np.float64)) >= 2.0**63 or (self.counts < 0).any():
+        total = self.censored + float(np.sum(self.counts, dtype=np.float64))
+        if total >= 2.0**63 or (self.counts < 0).any():
             raise InputTooLargeError(
                 "the counts add up to 2^63 or more, or are negative; such counts are corrupt"
             )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit.core.buckets import EdgeBuckets, HdrBuckets, coarser
 from latencykit.core.run import Run
-from latencykit.errors import DataNotAvailableError, IncompatibleDataError
+from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InputTooLargeError
 
 VALUES = st.lists(st.integers(0, 2**62), min_size=1, max_size=60)
 PERCENTILES = [0, 1, 25, 50, 75, 90, 99, 99.9, 99.99, 100]
@@ -152,6 +152,8 @@ def test_what_is_censored_reads_at_least():
     row = h.percentile_rows([95])[0]
     assert (row.high, row.supported) == (float("inf"), False)
     assert h.percentile_of(1e12) == 92.0
+    with pytest.raises(InputTooLargeError, match="corrupt"):
+        replace(lk.Histogram.of([1, 2, 3]), censored=2**64 - 1, censored_at=4.0)
 
 
 def test_a_rebuilt_histogram_without_a_maximum_is_open_above():
