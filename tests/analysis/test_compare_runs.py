@@ -151,14 +151,6 @@ def test_copies_of_a_run_are_not_further_runs():
     assert lk.compare(reported_percentiles, reported_percentiles).warnings == ()
 
 
-def test_run_noise_decides_between_corrected_counts():
-    found = lk.compare(
-        run_of(1, corrected="tool"), run_of(2, 1.5, corrected="tool"), run_noise=0.01
-    )
-    assert found.verdict == "worse"
-    assert any("corrected" in text for text in found.reasons)
-
-
 def test_units_meet_or_not():
     micro = lk.Histogram.of(np.arange(1000, 3000), unit="us")
     nano = lk.Histogram.of(np.arange(1000, 3000) * 1000, unit="ns")

@@ -11,8 +11,6 @@ import latencykit as lk
 from latencykit.analysis.fan_out import fan_out
 from latencykit.analysis.slo import SLO
 from latencykit.analysis.timeouts import suspected_timeout
-from latencykit.core.histogram_log import in_succession
-from latencykit.core.quantiles import repeats_of
 from latencykit.views.summary import series_record
 
 EPOCH = 1_770_000_000.0
@@ -61,13 +59,6 @@ def test_the_rate_of_hosts_side_by_side_is_that_of_all(hosts: lk.HistogramLog) -
     assert hosts.histogram().count == found.raw.count
 
 
-def test_one_host_after_the_other_stays_as_it_is() -> None:
-    rng = np.random.default_rng(1)
-    start = arrivals(rng, 50, 60.0)
-    log = samples(start, usual(rng, start.size)).to_log("1s")
-    assert in_succession(log) is log
-
-
 # ---------------------------------------------------------------- requests counted again
 
 
@@ -89,12 +80,6 @@ def test_requests_that_were_counted_again_make_nothing_surer() -> None:
     ):
         assert (ours.low, ours.high) == (theirs.low, theirs.high)
     assert often.highest_supported_percentile() == once.highest_supported_percentile()
-
-
-def test_counts_share_a_divisor_by_chance_only_where_they_are_few() -> None:
-    assert repeats_of(np.array([10, 20, 30])) == 1
-    assert repeats_of(np.full(40, 6), 9) == 3
-    assert repeats_of(np.append(np.full(40, 6), 7)) == 1
 
 
 @pytest.mark.parametrize("together", [False, True])

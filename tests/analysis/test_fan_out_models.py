@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy
 
-import latencykit as lk
 from latencykit.analysis import fan_out as fanout
 from latencykit.errors import InvalidArgumentError
 
-LOGS = Path(__file__).parents[1] / "data" / "hlog"
-
 # Tene, "MOST page loads will experience the 99%'ile server response": requests per page, share that
 # sees worse
-
-
-def test_sixty_nine_requests_make_p99_the_majority() -> None:
-    assert fanout.probability_of_slow(99, 68) < 0.5 < fanout.probability_of_slow(99, 69)
-    assert 1 - fanout.probability_of_slow(99.9, 690) == pytest.approx(0.50, abs=0.002)
 
 
 def test_hundred_calls_with_one_bad_in_a_thousand() -> None:
@@ -80,15 +70,6 @@ def test_quorum_is_the_binomial_tail() -> None:
     )
 
 
-def test_tails_keep_their_precision() -> None:
-    assert fanout.slowest([1e-18], 100) == pytest.approx([1e-16], rel=1e-12)
-
-
-def test_probabilities_add_up_to_one() -> None:
-    _, above = sample()
-    assert fanout.probabilities(above).sum() == pytest.approx(1)
-
-
 def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None:
     rng = np.random.default_rng(9)
     row = rng.multinomial(900, [0.7, 0.2, 0.1])
@@ -101,17 +82,6 @@ def test_intervals_alike_are_independent_calls_and_one_interval_is_too() -> None
     assert within.mixed(20, 3, k=15) == pytest.approx(
         fanout.probabilities(fanout.quorum(fanout.survival(row), 15, 20))
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("hdrhistogram-java-ctrlz-a/scheduled", 0.30), ("jhiccup-gc-serial/hiccup", 0.31)],
-)
-def test_stalls_hit_fewer_users_than_independence_says(name: str, expected: float) -> None:
-    log = lk.read(LOGS / f"{name}.hlog")
-    users = lk.fan_out(log, 100)
-    assert users.above[99.0] == pytest.approx(expected, abs=0.01)
-    assert fanout.probability_of_slow(99, 100) == pytest.approx(0.634, abs=1e-3)
 
 
 def test_refuses_what_means_nothing() -> None:

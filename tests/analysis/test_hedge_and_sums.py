@@ -40,14 +40,6 @@ def test_a_hedge_agrees_with_drawing(leaf: tuple[np.ndarray, np.ndarray]) -> Non
         )
 
 
-def test_a_hedge_never_makes_it_slower(leaf: tuple[np.ndarray, np.ndarray]) -> None:
-    values, above = leaf
-    for delay in (0.0, 1.0, 1e9):
-        found = hedged(values, above, delay)
-        plain = np.concatenate(([1.0], above))[np.searchsorted(values, found.values, "right")]
-        assert (found.survival <= plain + 1e-15).all()
-
-
 def test_sums_are_bracketed_by_n_steps() -> None:
     values = np.sort(np.random.default_rng(3).lognormal(size=5000))
     leg = Leg(values, values, np.full(values.size, 1 / values.size), times=20)

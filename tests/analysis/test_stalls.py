@@ -158,24 +158,6 @@ def test_stalls_are_found_in_intervals_of_every_length() -> None:
     assert not found.attrs["notes"]
 
 
-def test_stalls_of_neighbouring_intervals_are_not_called_slow_requests() -> None:
-    found = lk.find_stalls(of_three_lengths(100.0, (104.5, 113.1)))
-    assert 3 <= len(found) <= 6
-    assert not found.attrs["notes"]
-
-
-def test_stalls_are_found_beside_intervals_without_length(tmp_path: Path) -> None:
-    path = tmp_path / "run.hlog"
-    lk.write(open_loop(TWO, fixed(200, 20)).to_log("1s"), path)
-    lines = path.read_text().split("\n")
-    place = next(at for at, line in enumerate(lines) if line.startswith("8.000,"))
-    stamp, _, rest = lines[place].split(",", 2)
-    path.write_text("\n".join([*lines[:place], f"{stamp},0.000,{rest}", *lines[place + 1 :]]))
-    log = lk.read(path, unit="ns")
-    assert log.lengths.min() == 0
-    assert lk.find_stalls(log)["start"].tolist() == pytest.approx([3, 12.25], abs=1)
-
-
 def _whole_seconds(seed: int, stall: float = 0.0, spread: float = 1.2) -> lk.Samples:
     """An access log of 200 requests per second for five minutes: ends are stamped in seconds."""
     rng = np.random.default_rng(seed)

@@ -170,23 +170,6 @@ def test_bare_numbers_stay_bare(run, log, tmp_path):
     assert (again.unit, again.run.unit_from) == ("none", "file")
 
 
-def test_a_distribution_without_any_sign_of_its_unit_is_assumed(tmp_path, log):
-    write({"x": lk.read(log, unit="ns")}, tmp_path / "x.hgrm")
-    text = (tmp_path / "x.hgrm").read_text()
-    assert lk.read(tmp_path / "x.hgrm").run.unit_from == "file"
-    (tmp_path / "x.hgrm").write_text(
-        "".join(line + "\n" for line in text.splitlines() if "latencykit" not in line)
-    )
-    assert lk.read(tmp_path / "x.hgrm").run.unit_from == "assumed"
-    (tmp_path / "x.hgrm").write_text(
-        re.sub(r"#\[latencykit .*\]", "", text.replace("Value ", "Value(us) ", 1))
-    )
-    assert (lk.read(tmp_path / "x.hgrm").run.unit, lk.read(tmp_path / "x.hgrm").run.unit_from) == (
-        "us",
-        "file",
-    )
-
-
 # ---------------------------------------------------------------- together
 
 
@@ -291,13 +274,6 @@ def test_it_is_said_once_for_both_sides_and_for_the_one_that_does_not_state_it(r
     stated = tmp_path / "c.hlog"
     write({"c": lk.read(log, unit="ns")}, stated)
     assert run("compare", log, stated)[1].startswith("base: unit: ns (assumed")
-
-
-@pytest.mark.parametrize("words", [["chart", "-o", "x.png"], ["convert", "x.csv"]])
-def test_what_only_writes_says_it_in_a_note(run, log, tmp_path, words):
-    words = [str(tmp_path / word) if word.startswith("x.") else word for word in words]
-    status, out, err = run(words[0], log, *words[1:])
-    assert (status, out, err.count("unit: ns (assumed")) == (0, "", 1)
 
 
 @pytest.mark.parametrize(

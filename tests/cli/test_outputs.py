@@ -262,17 +262,6 @@ def test_a_signal_waits_until_a_compiled_package_is_imported():
     assert (done.returncode, done.stdout) == (0, "True\n-1 True\n"), done.stderr
 
 
-def test_handlers_of_others_are_left_alone(run):
-    usual = signal.getsignal(signal.SIGINT)
-    ours = lambda number, frame: None  # noqa: E731 - a handler
-    signal.signal(signal.SIGTERM, ours)
-    try:
-        assert run("formats")[0] == 0
-        assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == (usual, ours)
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
 # ---------------------------------------------------------------- files that are replaced
 
 

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import latencykit as lk
-from latencykit._text import natural_key, text_width
+from latencykit._text import text_width
 from latencykit.cli import cli
 from latencykit.errors import LatencyKitError
 from latencykit.views.ctrlz import ctrlz_text
-from latencykit.views.fit import fitted, shortened
+from latencykit.views.fit import fitted
 from latencykit.views.sweep import sweep_text
 from tests.conftest import DATA, LOGS
 from tests.ctrlz.test_commands import result as calibration
@@ -89,20 +89,6 @@ def test_percentiles_that_were_asked_for_are_never_left_out(monkeypatch):
     assert len(printed(monkeypatch, "summary", hundred)) < 6
     every = printed(monkeypatch, "summary", hundred, ["--percentiles", "all"])
     assert sum(line.startswith("p") for line in every) > 95
-
-
-def test_one_footnote_unless_all_are_wanted(monkeypatch):
-    path = SAMPLES["k6-summary"][0]
-    brief = printed(monkeypatch, "summary", path)
-    every = printed(monkeypatch, "summary", path, ["--notes"])
-    assert "\n".join(every).startswith("\n".join(brief[:2]))
-    assert len(every) > len(brief)
-    record = json.loads(CliRunner().invoke(cli, ["summary", str(path), "--format", "json"]).stdout)
-    text = " ".join(" ".join(every).split())
-    first, *_ = record["series"][0]["notes"]
-    assert first in text
-    assert "the source gives only bounds" in text
-    assert "the source gives only bounds" not in " ".join(brief)
 
 
 def test_many_series_are_counted_and_csv_has_them_all(monkeypatch, tmp_path):
@@ -201,16 +187,3 @@ def test_a_table_fits_whatever_the_width():
         for row in cells:  # numbers are never cut
             for k in range(4, columns):
                 assert row[k] in text
-
-
-def test_names_keep_their_ends_and_sort_by_their_numbers():
-    assert shortened("a-long-name-of-a-host-17.hlog", 13) == "a-long…7.hlog"
-    assert shortened("延迟延迟延迟", 6) == "延…迟"
-    assert sorted(["b", "s10", "s2", "a", "s1"], key=natural_key) == ["a", "b", "s1", "s2", "s10"]
-
-
-def test_without_a_terminal_a_sentence_stays_one_line(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    result = CliRunner().invoke(cli, ["summary", str(SAMPLES["ab-csv"][0])])
-    lines = result.stdout.splitlines()
-    assert max(map(len, lines[:2])) <= 80 < max(map(len, lines))

@@ -69,35 +69,11 @@ def test_comparisons_of_totals_come_first(run, requests):
     assert "series" not in one
 
 
-def test_intervals_of_a_total_keep_no_tags_apart(run):
-    text = run("summary", TAGGED, "--interval", "1s", "--format", "json")[1]
-    total, *parts = json.loads(text)["series"]
-    begins = [row["start"] for row in total["intervals"]]
-    assert begins == sorted(set(begins))
-    assert sum(row["count"] for row in total["intervals"]) == total["count"]
-    assert total["count"] == sum(part["count"] for part in parts)
-
-
-def test_a_log_has_no_columns_to_split_by(run):
-    status, _, err = run("summary", TAGGED, "--by", "host")
-    assert (status, "--by tag" in err, err.count("\n")) == (2, True, 1)
-
-
 def test_charts_of_one_series_draw_the_total_and_say_so(run, tmp_path):
     out = tmp_path / "x.svg"
     assert run("chart", TAGGED, "--kind", "heatmap", "-o", out)[0] == 0
     assert "total of 2 series" in re.sub(r"\s+", " ", out.read_text())
     assert list(lk.plot.series.as_series(lk.read(TAGGED))) == ["total", "get", "set"]
-
-
-def test_a_heat_map_of_several_files_counts_each_request_once(run, requests, tmp_path):
-    plain = tmp_path / "plain.csv"
-    rows = [f"{5 * k},{value}" for k, value in enumerate([2.5, 3.5] * 500)]
-    plain.write_text("\n".join(["start_ms,latency_ms", *rows, ""]))
-    out = tmp_path / "x.svg"
-    status, _, err = run("chart", requests, plain, "--kind", "heatmap", "-o", out)
-    assert status == 0, err
-    assert "total of 4 series · 4,000 requests" in re.sub(r"\s+", " ", out.read_text())
 
 
 def test_a_total_is_not_counted_again_beside_its_parts(run, requests, tmp_path):

@@ -96,12 +96,6 @@ def test_views_keep_it(change):
     assert content(change(log).histogram()) == content(log.histogram())
 
 
-def test_a_unit_changes_the_bound():
-    log = log_of(5)[0].to_unit("ms")
-    assert log.histogram().censored_at == 1000.0
-    assert next(one for one in log if one.censored).censored_at == 1000.0
-
-
 @pytest.mark.parametrize("other", [BOUNDS * 3, BOUNDS[:2], None], ids=["far", "near", "HDR"])
 def test_sums_of_unlike_layouts_keep_all_and_the_lowest_bound(other):
     log, _, rows = log_of(6)

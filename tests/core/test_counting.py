@@ -50,15 +50,6 @@ def test_every_type_of_number_is_counted_alike(kind):
     assert (h.index.tolist(), h.count) == (values.tolist(), 200)
 
 
-def test_a_chunk_with_small_values_among_large_ones_and_the_next_without():
-    rng = np.random.default_rng(1)
-    large = rng.integers(10_000, 10**9, 100_000)
-    mixed = np.concatenate([large, [0, 5, 1023, 1024, 2047, 2048], large]).astype(np.float64)
-    h = lk.Histogram.of(mixed)
-    index, counts = np.unique(HdrBuckets(3).index_of(mixed), return_counts=True)
-    assert (h.index.tolist(), h.counts.tolist()) == (index.tolist(), counts.tolist())
-
-
 @pytest.mark.slow
 @given(st.integers(0, 5), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
@@ -117,14 +108,6 @@ def test_other_refusals_say_why():
         lk.Histogram.of(np.array([5, -1]))
     with pytest.raises(InvalidArgumentError, match="mixed"):
         lk.Histogram.of([np.array([5]), np.array([0.5])], unit="ms")
-
-
-def test_no_values_are_an_empty_histogram():
-    assert [
-        lk.Histogram.of(nothing).count
-        for nothing in ([], np.zeros(0), iter([]), (c for c in [np.zeros(0, int)]))
-    ] == [0] * 4
-    assert lk.Histogram.of([np.zeros(0, int), np.array([0.5])], unit="ms").max == 0.500223
 
 
 def test_arrow_arrays_and_parquet_batches(tmp_path):

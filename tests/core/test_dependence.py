@@ -10,7 +10,6 @@ import pytest
 import latencykit as lk
 from latencykit.analysis.slo import SLO
 from latencykit.core.dependence import levels_in_company
-from latencykit.core.evidence import tail_groups
 from tests.benchmarks import worlds
 from tests.benchmarks.truth import log_of, queue, samples_of
 from tests.benchmarks.worlds import Drift, Modes, Stalls, World
@@ -130,12 +129,6 @@ def test_no_row_beyond_the_headline_is_supported() -> None:
         assert not [row.percentile for row in rows if row.supported and row.percentile > limit]
 
 
-def test_a_log_is_counted_once_for_all_its_questions() -> None:
-    log = log_of(World(), np.random.default_rng(1), 60.0)
-    assert log.evidence() is log.evidence()
-    assert log.evidence(log.histogram()).whole is log.histogram()
-
-
 def test_a_drift_as_slow_as_the_run_leaves_nothing() -> None:
     row, tail = (
         log_of(Drift(time=30.0, rate=40.0), np.random.default_rng(2), 120.0)
@@ -170,17 +163,6 @@ def test_a_timeout_counts_as_slower_than_anything() -> None:
     row = evidence.rows([95])[0][0]
     assert row.low < row.value < row.high < math.inf
     assert evidence.rows([98])[0][0].high == math.inf
-
-
-def test_without_time_ranks_decide() -> None:
-    plain = lk.Histogram.of(range(1, 1501))
-    evidence = plain.evidence()
-    assert evidence.rows([50, 99])[0] == plain.percentile_rows([50, 99])
-    assert round(evidence.highest_supported_percentile(), 3) == 99.333
-    assert (
-        lk.Samples(duration=range(1, 1501)).evidence().highest_supported_percentile()
-        == plain.highest_supported_percentile()
-    )
 
 
 @pytest.mark.slow
@@ -237,24 +219,6 @@ def test_company_widens_what_ranks_say() -> None:
     )
     assert together[0] < alone[0] < 0.99 < alone[1] < together[1]
     assert (together[1] - together[0]) == pytest.approx(5 * (alone[1] - alone[0]), rel=0.15)
-
-
-def test_both_ends_of_a_tail_are_as_far_as_its_groups_vary() -> None:
-    """The share of the others varies as that of the tail does, not by itself."""
-    (low, high), company = levels_in_company([99], [-1.96, 1.96], 130_000, 56)[0], 56
-    spread = 1.96 * np.sqrt(company * 0.99 * 0.01 / 130_000)
-    assert 0.99 - low == pytest.approx(spread, rel=0.4)
-    assert high - 0.99 == pytest.approx(spread, rel=0.4)
-
-
-def test_groups_are_fine_in_the_tail() -> None:
-    rng = np.random.default_rng(8)
-    counts = np.bincount(np.minimum(rng.lognormal(5, 1, 10_000).astype(int), 2999), minlength=3000)
-    group = tail_groups(counts, 300)
-    assert group[0] == 0
-    assert set(np.diff(group)) <= {0, 1}
-    assert group[-1] < 300
-    assert np.bincount(group)[-1] < np.bincount(group).max() or counts[-1] > 0
 
 
 @pytest.mark.slow

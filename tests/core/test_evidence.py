@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import latencykit as lk
-from latencykit.core.blocks import Block, MemoryPart
 from latencykit.core.evidence import TailEvents, TimeBins, tail_counts, tail_shares
 from latencykit.views.summary import series_record
-
-DATA = Path(__file__).parents[2] / "data"
-CTRLZ = Path(__file__).parents[1] / "data/hlog/hdrhistogram-java-ctrlz-a/uncorrected.hlog"
 
 
 def test_a_tail_is_exactly_its_share() -> None:
@@ -86,15 +81,6 @@ def test_stalls_that_overlap_in_time_are_one() -> None:
     assert (apart.stalls, of(tail, longest).stalls) == (2, 1)
 
 
-def test_empty_intervals_between_bursts_do_not_part_them() -> None:
-    tail, n = np.zeros(100), np.full(100, 1000)
-    tail[[50, 53]] = 300
-    n[51:53] = 0
-    found = above(99, tail, n, np.arange(100.0), np.ones(100))
-    assert found.stalls == 1
-    assert found.of_intervals == 100
-
-
 def test_a_slow_minute_is_one_stall_at_every_percentile() -> None:
     """Its slowest requests are too few to touch; the slow ones between them join them."""
     rng = np.random.default_rng(2)
@@ -104,39 +90,10 @@ def test_a_slow_minute_is_one_stall_at_every_percentile() -> None:
     assert [event.stalls for event in log.events([98.0, 99.0, 99.9])] == [1, 1, 1]
 
 
-def test_tags_are_counted() -> None:
-    k = np.arange(40_000)
-    slow = np.where(k % 400 == 1, 100e6, 1e6)
-    samples = lk.Samples(start=k * 5e6, duration=slow, tag=np.array(["get", "set"])[k % 2])
-    (events,) = samples.to_log("1s").events([99.9])
-    assert events.tags == 1
-    assert events.words.endswith(" and 1 tag")
-
-
 def test_nothing_above_the_maximum() -> None:
     found = of(np.zeros(10))
     assert found.count == 0
     assert found.words == "nothing lies above p99.9"
-
-
-def test_other_intervals_than_seconds() -> None:
-    tail = np.zeros(10)
-    tail[3] = 8
-    found = above(99, tail, np.full(10, 100), np.arange(10) * 0.1, np.full(10, 0.1))
-    assert (
-        found.words
-        == "p99 is based on 1 stall; 100 % of the tail comes from 1 of 10 intervals of 100 ms"
-    )
-
-
-def test_a_backlog_worked_off_in_one_second_is_one_stall() -> None:
-    # a third of all requests end in the interval after the stall, so that its share of any tail is
-    # large, too
-    count, tail = np.full(21, 475), np.zeros(21)
-    count[10:15], count[15] = 0, 3000
-    tail[15] = 10
-    found = above(99.9, tail, count, np.arange(21.0), np.ones(21))
-    assert found.words == "p99.9 is based on 1 stall; 100 % of the tail comes from 1 of 21 s"
 
 
 def test_a_daily_rhythm_is_not_a_stall() -> None:
@@ -156,20 +113,6 @@ def test_a_percentile_above_an_uncertain_one_may_be_known() -> None:
     assert run.evidence().supported([95.0, 98.0, 99.0]).tolist() == [True, False, True]
     assert run.percentiles([95, 98, 99])["supported"].tolist() == [True, False, True]
     assert run.highest_supported_percentile() == pytest.approx(99.95)
-
-
-def test_a_log_of_edges_has_evidence() -> None:
-    """Layouts with a last bucket, as metrics have, beside those of HdrHistogram, which have none."""
-    edges = np.geomspace(1e5, 1e10, 94)
-    buckets = lk.EdgeBuckets(edges[:-1], edges[1:])
-    rng = np.random.default_rng(2)
-    index = np.tile(np.arange(93), 60)
-    counts = rng.poisson(np.tile(200 * 0.9 ** np.arange(93), 60)) + 1
-    block = Block(np.arange(60), np.arange(0, 5581, 93), index, counts, buckets)
-    log = lk.HistogramLog(np.arange(60.0), np.ones(60), [MemoryPart([block])])
-    rows = log.percentiles([50, 99], confidence=0.95)
-    assert rows["supported"].all()
-    assert (rows["low"] <= rows["value"]).all()
 
 
 def test_forms_of_one_run_support_one_percentile(tmp_path) -> None:
@@ -197,13 +140,6 @@ def test_forms_of_one_run_support_one_percentile(tmp_path) -> None:
     alone = samples.histogram()
     assert alone.highest_supported_percentile() == samples.highest_supported_percentile()
     assert pickle.loads(pickle.dumps(alone)).highest_supported_percentile() < 99
-
-
-def test_a_quiet_span_of_a_few_intervals_supports_its_median() -> None:
-    span = lk.read(CTRLZ).between(15, 18.5)
-    assert len(span) == 4
-    assert span.evidence().supported([50.0, 90.0]).all()
-    assert 90 < span.evidence().supported_up_to() < 99.5
 
 
 @pytest.mark.parametrize("intervals", [1, 2, 3, 11])

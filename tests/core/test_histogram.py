@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latencykit as lk
-from latencykit.core.buckets import EdgeBuckets, HdrBuckets, coarser
+from latencykit.core.buckets import HdrBuckets
 from latencykit.core.run import Run
 from latencykit.errors import DataNotAvailableError, IncompatibleDataError, InputTooLargeError
 
@@ -93,14 +93,6 @@ def test_agrees_with_the_hdrhistogram_package():
     assert back.get_value_at_percentile(99) == theirs.get_value_at_percentile(99)
 
 
-def test_unlike_digits_are_added_in_the_fewest_and_the_sum_says_so():
-    fine, coarse = lk.Histogram.of([1_234_567], digits=3), lk.Histogram.of([7_654_321], digits=2)
-    both = fine + coarse
-    assert both.buckets == coarser(HdrBuckets(3), HdrBuckets(2))
-    assert both.count == 2
-    assert any("% wide" in note for note in both.run.notes)
-
-
 @pytest.mark.parametrize(
     ("a", "b"),
     [
@@ -154,33 +146,6 @@ def test_what_is_censored_reads_at_least():
     assert h.percentile_of(1e12) == 92.0
     with pytest.raises(InputTooLargeError, match="corrupt"):
         replace(lk.Histogram.of([1, 2, 3]), censored=2**64 - 1, censored_at=4.0)
-
-
-def test_a_rebuilt_histogram_without_a_maximum_is_open_above():
-    h = lk.Histogram.from_percentiles([50, 99], [1.0, 2.0], 1000)
-    assert (h.count, h.censored, h.censored_at) == (990, 10, 2.0)
-
-
-def test_confidence_intervals_equal_scipys():
-    from scipy.stats import quantile_test
-
-    values = np.sort(np.random.default_rng(1).integers(1, 1000, 1500))
-    h = lk.Histogram.of(values)
-    for p in (50, 90, 99):
-        want = quantile_test(values, p=p / 100).confidence_interval(0.95)
-        row = h.percentile_rows([p])[0]
-        assert (row.low, row.high) == (want.low, want.high)
-    assert h.percentile_rows([99.9])[0].high == float("inf")
-    assert h.highest_supported_percentile() == pytest.approx(99.333, abs=5e-4)
-
-
-def test_buckets_of_listed_edges_merge_side_by_side():
-    a = lk.Histogram.from_buckets([0, 10], [10, 20], [5, 5])
-    b = lk.Histogram.from_buckets([0, 15], [15, 20], [3, 2])
-    both = a + b
-    assert both.count == 15
-    assert both.percentile(100) == 20
-    assert isinstance(both.buckets, EdgeBuckets)
 
 
 def test_a_summary_answers_only_what_it_holds():

@@ -136,12 +136,3 @@ def test_times_further_apart_than_an_int64_holds_are_refused(columns):
     assert Samples(duration=[1, 1], start=[0, (1 << 63) - 2]).elapsed == pytest.approx(
         9.22e9, rel=1e-3
     )
-
-
-def test_a_tag_that_is_not_utf8_has_its_place_in_a_frame():
-    tags = ["get", b"\xe4".decode("utf-8", "surrogateescape"), "put"]
-    samples = Samples(start=[0, 1, 2], duration=[5, 6, 7], tag=tags)
-    frame = samples.to_frame()
-    assert frame["tag"].tolist() == tags
-    assert Samples.from_frame(frame).tags == samples.tags
-    assert Samples(duration=[], tag=[]).to_frame()["tag"].tolist() == []

@@ -18,13 +18,6 @@ def test_binomial_quantiles(n):
     assert (special.bdtr(np.maximum(ours - 1, 0), n, inside) < p * (1 + 1e-9))[ours > 0].all()
 
 
-def test_long_sums_are_left_to_scipy(monkeypatch):
-    q = 1 - 10.0 ** -np.linspace(0.1, 5, 30)
-    summed = chances.binomial_quantiles([0.025, 0.975], 50_000, q)
-    monkeypatch.setattr(chances, "_LONG", 0)
-    assert chances.binomial_quantiles([0.025, 0.975], 50_000, q).tolist() == summed.tolist()
-
-
 def test_poisson_at_least():
     rng = np.random.default_rng(0)
     k = 10 ** rng.uniform(0, 4, 5000)

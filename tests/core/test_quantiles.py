@@ -114,24 +114,6 @@ def test_values_above_the_limit_keep_their_bounds() -> None:
     assert interval_ends(mixed, np.array([51.0, 60.0]))[1][1] == 20
 
 
-def test_only_censored_values() -> None:
-    table = columns(Counted.of([], censored=5, limit=3.0), [50])
-    assert table.value.tolist() == [3]
-    assert np.isinf(table.high).all()
-
-
-def test_a_corrected_histogram_has_no_rank_intervals() -> None:
-    table = columns(Counted.of(np.arange(1000.0)), [50, 99], corrected="tool")
-    assert np.isnan(table.low).all()
-    assert np.isnan(table.high).all()
-
-
-def test_no_lower_bound_is_nan() -> None:
-    table = columns(Counted.of(np.arange(100.0)), [0.1, 0])
-    assert np.isnan(table.low).all()
-    assert table.value.tolist() == [0, 0]
-
-
 def test_nothing_counted_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="no values were counted"):
         interval_ends(Counted.of([]), np.array([50.0]))

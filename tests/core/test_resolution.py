@@ -88,16 +88,6 @@ def test_the_true_percentile_lies_in_the_range(world, reported_percentiles, meth
 
 
 @worlds
-@pytest.mark.parametrize("size", [3, 10, 37, 99, 160])
-def test_a_few_values_whatever_the_convention(world, size):
-    values = sample(world, size)
-    for method in ("inverted_cdf", "linear", "higher"):
-        rows = of_tool(values, (50.0, 90.0, 99.0, 99.9), method).percentile_rows(ASKED)
-        for row, true in zip(rows, np.percentile(values, ASKED, method=method), strict=True):
-            assert row.bucket_low * (1 - 1e-12) <= true <= row.bucket_high * (1 + 1e-12)
-
-
-@worlds
 @pytest.mark.parametrize("factor", [1.05, 1.5, 2.0, 10.0])
 def test_buckets_of_any_width_hold_the_truth(world, factor):
     values = sample(world)
@@ -285,27 +275,6 @@ def test_the_highest_supported_percentile_is_one_that_is_known():
     fine = lk.Histogram.of(values)
     assert fine.highest_supported_percentile() == fine.sample_limit()
     assert all(row.resolved for row in fine.percentile_rows(ASKED))
-
-
-def test_overlapping_buckets_are_bounded_rank_by_rank():
-    rng = np.random.default_rng(3)
-    one, two = np.sort(rng.lognormal(14, 1, 3000)), np.sort(rng.lognormal(15, 1, 2000))
-    both = in_buckets(one, 2.0) + lk.Histogram.from_buckets(*shifted_buckets(two))
-    values = np.sort(np.concatenate((one, two)))
-    for row, true in zip(
-        both.percentile_rows(ASKED),
-        np.percentile(values, ASKED, method="inverted_cdf"),
-        strict=True,
-    ):
-        assert row.bucket_low <= true <= row.bucket_high
-    for name, share in (("tm95", 0.05), ("tm99", 0.01)):
-        found = both.trimmed(name)
-        assert found.low <= trimmed_mean(values, share) <= found.high
-
-
-def shifted_buckets(values):
-    edges = np.concatenate(([0.0], 1.7e5 * 3.0 ** np.arange(12)))
-    return edges[:-1], edges[1:], np.histogram(values, np.nextafter(edges, np.inf))[0]
 
 
 # ---------------------------------------------------------------- what people see

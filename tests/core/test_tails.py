@@ -12,28 +12,11 @@ from hypothesis import strategies as st
 import latencykit as lk
 from latencykit.core import evidence
 from latencykit.views.summary import series_record
-from tests.conftest import DATA, log_of_values
-
-SCHEDULED = DATA / "hlog/hdrhistogram-java-ctrlz-a/scheduled.hlog"
+from tests.conftest import log_of_values
 
 
 def calm(intervals: int, size: int = 100, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).lognormal(13, 0.5, (intervals, size))
-
-
-def test_a_stall_is_one_event():
-    rows = lk.read(SCHEDULED).percentile_rows([75, 90, 99, 99.9])
-    assert [row.events for row in rows] == [1, 1, 1, 1]
-    words = lk.read(SCHEDULED).events([99.9])[0].words
-    assert words.startswith("p99.9 is based on 1 stall; ")
-    assert words.endswith("of 21 s")
-
-
-def test_independent_requests_are_events_of_their_own():
-    row, top = log_of_values(calm(100)).percentile_rows([99, 100])
-    assert 80 <= row.events <= 100  # of 100 requests above it
-    assert top.events is None
-    assert row.low < row.value < row.high
 
 
 def test_intervals_are_not_narrower_than_of_independent_requests():
@@ -60,13 +43,6 @@ def test_short_logs_have_none_and_say_so():
     record = series_record("a", log_of_values(calm(11)))
     assert record["percentiles"][0]["low"] is None
     assert any("too few" in note for note in record["notes"])
-
-
-def test_corrected_counts_have_blocks_alone():
-    log = log_of_values(calm(100), run=lk.Run(corrected="tool"))
-    (row,) = log.percentile_rows([90])
-    assert row.low <= row.value <= row.high
-    assert math.isnan(log.histogram().percentile_rows([90])[0].high)
 
 
 def test_tags_of_the_tail():

@@ -12,7 +12,7 @@ from latencykit.core import kernel
 from latencykit.core.blocks import Block, SeriesFold, SlidingSums, TotalsFold
 from latencykit.core.buckets import HdrBuckets
 from latencykit.core.histogram_log import interval_series
-from latencykit.errors import CorruptInputError, InputTooLargeError
+from latencykit.errors import CorruptInputError
 from latencykit.hdr.encoded import EncodedBlock
 from latencykit.hdr.payload import Payload, Payloads, open_payloads
 from latencykit.hdr.write import encode
@@ -95,22 +95,6 @@ def test_parts_rows_and_pickles_are_of_the_same_counts():
     ):
         for name in ("rows", "indptr", "index", "counts"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
-def test_sums_beyond_63_bits_are_refused_in_one_walk_too():
-    text = encode(HdrBuckets(2), [5], [(1 << 37) + 1])
-    block = EncodedBlock(np.arange(8), open_payloads([text] * 8), never)
-    fold = TotalsFold()
-    fold.count((1 << 63) - (1 << 39))
-    with pytest.raises(InputTooLargeError):
-        fold.add(block)
-
-
-def test_payloads_that_fill_a_block_are_decoded_one_by_one():
-    text = encode(HdrBuckets(5), np.arange(300_000), np.ones(300_000, np.int64))
-    blocks = list(blocks_of_payloads(np.arange(4), open_payloads([text] * 4), never))
-    assert [block.rows.tolist() for block in blocks] == [[0], [1], [2], [3]]
-    assert [int(block.folded(P)[0][0]) for block in blocks] == [300_000] * 4
 
 
 def test_a_corrupt_row_counts_as_empty_where_it_is_let_pass():

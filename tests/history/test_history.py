@@ -112,13 +112,6 @@ def test_two_writers_keep_both_runs_and_the_same_run_once(tmp_path: Path) -> Non
     assert len(set(places)) == len(lk.History(tmp_path).runs) == 4
 
 
-def test_what_a_killed_writer_leaves_is_ignored(store: Path) -> None:
-    whole = next(store.glob("*.jsonl")).read_bytes()
-    (store / ".19700101T000000Z-abc-0.123.part").write_bytes(whole[: len(whole) // 2])
-    history = lk.History(store)
-    assert (len(history.runs), history.left_out) == (20, ())
-
-
 @pytest.mark.parametrize("fault", ["cut", "empty", "noise", "record", "line", "distribution"])
 def test_a_corrupt_file_is_named_and_left_out(store: Path, fault: str) -> None:
     path = sorted(store.glob("*.jsonl"))[3]
@@ -146,11 +139,6 @@ def test_a_history_is_a_table_of_runs_and_statistics(store: Path) -> None:
     assert frame["run"].nunique() == len(history.runs)
     p99 = frame[frame["statistic"] == "p99"]["value"].tolist()
     assert p99 == [run.series["checkout"].value("p99") for run in history.runs]
-
-
-def test_a_distribution_comes_back(store: Path) -> None:
-    history = lk.History(store)
-    assert history.distribution(history.runs[7])["checkout"] == run_of(7)
 
 
 def test_a_clock_set_back_keeps_the_order(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,13 +174,6 @@ def test_a_summary_is_judged_by_its_mean(tmp_path: Path) -> None:
     assert (row.statistic, row.unit, row.value, row.verdict) == ("mean", "ns", 101_000, "same")
 
 
-def test_run_noise_is_what_runs_differ_by(store: Path) -> None:
-    fill(store, 20, 20)
-    noise = lk.History(store).latest("checkout", "p50").noise
-    assert noise == pytest.approx(0.03, rel=0.5)
-    assert lk.History(store).latest("cart", "p50") is None
-
-
 def test_a_trend_has_bands_and_the_runs_between_which_it_changed(store: Path) -> None:
     fill(store, 20, 20, 1.5)
     (trend,) = trends_of(lk.History(store), ("p50",))
@@ -201,21 +182,6 @@ def test_a_trend_has_bands_and_the_runs_between_which_it_changed(store: Path) ->
     assert 20 <= change.last <= 21
     assert change.after / change.before == pytest.approx(1.5, rel=0.1)
     assert (trend.low[15:] <= trend.level[15:]).all()
-
-
-def test_a_trend_is_judged_as_one_of_the_rows_of_its_run(tmp_path: Path) -> None:
-    means = 100 * np.exp(0.03 * np.random.default_rng(3).standard_normal(40))[:36]
-    means[30:] *= 1.11  # ten runs would show, in any family, that it lasts
-    for number, mean in enumerate(means):
-        for store, series in (("alone", 1), ("many", 300)):
-            data = {f"s{k}": lk.Summary({"mean": float(mean)}) for k in range(series)}
-            facts = {"time": number * DAY, "measured": number * DAY, "commit": "a", "branch": "b"}
-            lk.History(tmp_path / store).add(data, **facts)  # type: ignore[arg-type]
-    found = [
-        len(trends_of(lk.History(tmp_path / store), ("mean",), ("s0",))[0].changes)
-        for store in ("alone", "many")
-    ]
-    assert found == [1, 0]
 
 
 def test_ci_variables_come_before_git() -> None:

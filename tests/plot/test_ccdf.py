@@ -22,18 +22,6 @@ def test_what_is_above_a_value_is_above_every_one_up_to_the_next(ax):
         assert min(y[k - 1], y[k]) == pytest.approx(share)
 
 
-def test_supported_down_to_the_limit_and_dotted_below(ax, raw):
-    plot.ccdf(raw, ax=ax)
-    solid, uncertain, dotted = ax.get_lines()[:3]
-    limit = raw.histogram().sample_limit()
-    assert not solid.is_dashed()
-    assert min(solid.get_ydata()) == max(uncertain.get_ydata())
-    assert min(uncertain.get_ydata()) == pytest.approx(1 - limit / 100)
-    assert uncertain.is_dashed()
-    assert dotted.is_dashed()
-    assert max(dotted.get_xdata()) == raw.histogram().max
-
-
 @pytest.mark.slow
 def test_the_band_is_that_of_the_percentiles(ax, raw):
     plot.ccdf(raw.histogram(), ax=ax, confidence=0.95)

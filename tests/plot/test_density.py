@@ -31,12 +31,6 @@ def test_a_wide_bucket_is_flat_on_the_axis():
     assert part[0] > part[20]
 
 
-def test_the_line_holds_the_shares(ax, raw):
-    plot.density(raw, ax=ax, bins=80)
-    (line,) = [one for one in ax.get_lines() if one.get_drawstyle() == "steps-post"]
-    assert np.asarray(line.get_ydata()).sum() == pytest.approx(1.0, abs=1e-3)
-
-
 def test_both_modes_are_named_with_their_shares():
     random = np.random.default_rng(1)
     values = [random.lognormal(13.8, 0.2, 9000), random.lognormal(17.5, 0.2, 3000)]

@@ -24,16 +24,6 @@ def test_every_request_is_counted_once(raw):
     assert np.nanmax(cells.top) == raw.histogram().max
 
 
-def test_counts_are_those_of_each_interval_and_row():
-    log = log_of(40, 200)
-    cells = grid(log)
-    assert np.nansum(cells.counts, axis=0).tolist() == pytest.approx([200.0] * 40)
-    for column in (0, 39):
-        values = log.between(column, column + 0.5).histogram()
-        below = values.counts[values.buckets.high(values.index) < cells.values[5]].sum()
-        assert abs(cells.counts[:5, column].sum() - below) <= 5  # of the buckets on the edge
-
-
 def test_many_intervals_share_columns_without_losing_any():
     log = log_of(3000, 5, gap=(1000, 1100))
     cells = grid(log, columns=100)

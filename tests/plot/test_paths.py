@@ -36,8 +36,3 @@ def test_the_explorer_reads_a_file():
     explorer = lk.explore(str(CTRLZ))
     explorer.selection = (1.0, 5.0)
     assert explorer.selected == lk.read(CTRLZ).between(1.0, 5.0)
-
-
-def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(lk.InputError, match=r"gone\.hlog: cannot be read"):
-        lk.plot.percentiles("gone.hlog", ax=Figure().add_subplot())

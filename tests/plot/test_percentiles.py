@@ -12,7 +12,6 @@ from matplotlib.colors import same_color
 import latencykit as lk
 from latencykit import plot
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.curves import nines_of
 from latencykit.plot.style import BLUE, INK, RED
 from tests.plot.conftest import CTRLZ, assert_tidy, drawn, legend_words, words_of
 
@@ -38,38 +37,6 @@ def test_the_maximum_and_the_limit_of_trust_are_said(raw):
     assert any(word.startswith("above p99.85") and "too small" in word for word in words)
     assert any(word.startswith("uncorrected.hlog: p50 ") for word in words)
     assert any(word.startswith("6,852 requests in 21 s") for word in words)
-
-
-def test_labels_stand_inside_the_axes_and_on_no_curve(pair):
-    from latencykit.plot.label_layout import LineLabels, points_of
-
-    figure = drawn(plot.percentiles, pair)
-    (ax,) = figure.axes
-    (labels,) = [artist for artist in ax.artists if isinstance(artist, LineLabels)]
-    frame = ax.get_window_extent()
-    lines = [
-        points_of(line.get_transform().transform(line.get_path().vertices))
-        for line in ax.get_lines()
-    ]
-    seen = [text for text in labels.texts if text.get_visible()]
-    assert {text.get_text() for text in seen} >= {
-        "as measured (raw)  n = 6,852",
-        "from the schedule  n = 9,852",
-    }
-    for text in seen:
-        box = text.get_window_extent()
-        assert frame.x0 <= box.x0
-        assert box.x1 <= frame.x1
-        assert frame.y0 <= box.y0
-        assert box.y1 <= frame.y1
-        for points in lines:
-            inside = (
-                (points[:, 0] > box.x0)
-                & (points[:, 0] < box.x1)
-                & (points[:, 1] > box.y0)
-                & (points[:, 1] < box.y1)
-            )
-            assert not inside.any(), text.get_text()
 
 
 @pytest.mark.slow
@@ -180,11 +147,6 @@ def test_the_band_ends_where_the_sample_does_and_opens_to_the_maximum(ax, raw):
     assert alone.percentile(99.8) < path.vertices[:, 1].max() <= alone.max
 
 
-def test_corrected_counts_have_no_band(ax, raw):
-    plot.percentiles(raw.histogram().with_run(corrected="us"), ax=ax, confidence=0.95)
-    assert not [one for one in ax.collections if isinstance(one, PolyCollection)]
-
-
 @pytest.mark.slow
 def test_censored_mass_is_drawn_as_at_least(raw):
     h = lk.Histogram(
@@ -217,13 +179,6 @@ def test_few_events_are_dashed(raw):
     assert dashed.get_linestyle() == dotted.get_linestyle() == "--"
     assert dashed._dash_pattern != dotted._dash_pattern
     assert any("dashed: uncertain (based on 1 stall)" in word for word in words_of(figure))
-
-
-def test_dashes_may_differ_by_series(ax, pair):
-    plot.percentiles(pair, ax=ax, dashed_from={"from the schedule": 90.0})
-    named = {line.get_label(): line for line in ax.get_lines()}
-    assert named["from the schedule"].get_xdata()[-1] == 90.0
-    assert named["as measured (raw)"].get_xdata()[-1] > 99.8
 
 
 @pytest.mark.slow
@@ -292,22 +247,6 @@ def test_models_are_solid_to_the_end(ax):
     )
     plot.percentiles(model, ax=ax)
     assert ax.get_lines()[0].get_xdata()[-1] == 100.0
-
-
-def test_as_many_nines_as_the_sample_fills(ax, raw):
-    plot.percentiles(raw, ax=ax)
-    assert ax.get_xticks()[-2] == 99.99
-    assert [nines_of(n) for n in (1, 100, 24_000, 26_000, 10**6, 10**9, None)] == [
-        2,
-        2,
-        4,
-        5,
-        6,
-        6,
-        6,
-    ]
-    plot.percentiles(raw, ax=ax, nines=6)
-    assert ax.get_xticks()[-2] == 99.9999
 
 
 def test_a_table_of_percentiles_is_drawn_to_its_last_one_each_series_with_its_own_look(ax):

@@ -9,10 +9,7 @@ import pytest
 
 import latencykit as lk
 from latencykit import plot
-from latencykit._text import cause_text
-from latencykit.core.quantiles import Doubt
 from latencykit.plot.label_layout import EndLabels
-from latencykit.plot.series import dashes_note
 from latencykit.plot.style import UNCERTAIN, UNSUPPORTED
 from tests.plot.conftest import CTRLZ, drawn, log_of, words_of
 
@@ -29,13 +26,6 @@ def test_dashes_are_for_what_is_uncertain_alone(chart, many, raw, twelve_logs):
     assert all(pattern(line, UNCERTAIN) or pattern(line, UNSUPPORTED) for line in dashed)
     explained = any("dashed: " in word for word in words_of(figure))
     assert explained == any(pattern(line, UNCERTAIN) for line in dashed)
-
-
-@pytest.mark.parametrize("causes", [["drift"], ["one stall", "parts differ"], ["few requests"]])
-def test_a_caption_says_what_dashes_mean(causes):
-    note = dashes_note({str(k): [Doubt(90.0, 100.0, cause)] for k, cause in enumerate(causes)})
-    assert note.startswith("dashed: uncertain (")
-    assert all(cause_text(cause) in note for cause in causes)
 
 
 def test_maxima_that_meet_share_a_label():
@@ -79,12 +69,6 @@ def test_the_axis_of_time_ends_where_the_data_do():
     log = log_of(40, 50)
     assert drawn(plot.timeline, log).axes[0].get_xlim() == (0.0, 40.0)
     assert drawn(plot.heatmap, log).axes[0].get_xlim() == (0.0, 40.0)
-
-
-def test_grey_columns_of_a_heat_map_are_explained():
-    grey = "grey: no request was recorded"
-    assert any(grey in word for word in words_of(drawn(plot.heatmap, log_of(40, 50, gap=(9, 15)))))
-    assert not any(grey in word for word in words_of(drawn(plot.heatmap, log_of(40, 50))))
 
 
 @pytest.mark.parametrize(

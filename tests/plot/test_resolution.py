@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import latencykit as lk
 from latencykit import plot
@@ -68,20 +67,6 @@ def test_printed_percentiles_are_points(ax):
     (points,) = [line for line in ax.get_lines() if line.get_label() == "_printed"]
     assert points.get_xdata().tolist() == list(PRINTED)
     assert points.get_ydata().tolist() == data.percentile(list(PRINTED)).tolist()
-
-
-def test_a_maximum_that_is_a_range_says_so(ax):
-    plot.percentiles(of_buckets(), ax=ax)
-    assert any("max" in word and "–" in word for word in words_of(ax.figure))
-    other = Figure().add_subplot()
-    plot.percentiles(of_tool(), ax=other)
-    assert not any("max" in word and "–" in word for word in words_of(other.figure))
-
-
-def test_fine_buckets_are_drawn_as_ever(ax, raw):
-    plot.percentiles(raw, ax=ax)
-    assert not [line for line in ax.get_lines() if line.get_label() in ("_edge", "_printed")]
-    assert "shaded" not in " ".join(words_of(ax.figure))
 
 
 @pytest.mark.slow

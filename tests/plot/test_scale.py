@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import latencykit.plot  # noqa: F401 - registers the scale
-from latencykit.plot.axes import BEYOND, PercentileLocator, PercentileTransform
+from latencykit.plot.axes import BEYOND, PercentileTransform
 
 
 def test_even_by_nines_and_100_percent_beyond_the_last():
@@ -47,16 +47,3 @@ def test_tick_labels_never_meet(nines, width):
     boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
     assert [label.get_text() for label in ax.get_xticklabels()][-1] == "100 %"
     assert all(right.x0 > left.x1 for left, right in itertools.pairwise(boxes))
-
-
-def test_the_axis_ends_at_0_and_100():
-    ax = Figure().add_subplot()
-    ax.set_xscale("percentile", nines=4)
-    ax.plot([0, 50, 100], [1, 2, 3])
-    low, high = ax.get_xlim()
-    assert low >= 0
-    assert high <= 100
-
-
-def test_a_zoomed_axis_shows_the_nines_in_view():
-    assert PercentileLocator(5).tick_values(95, 99.995) == [99.0, 99.9, 99.99]

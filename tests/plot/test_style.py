@@ -9,9 +9,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-import latencykit as lk
 from latencykit._text import plain
-from latencykit.plot.style import BLUE, COLOURS, RED, series_styles, shorten
+from latencykit.plot.style import COLOURS, series_styles, shorten
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0
 SIGHT = {
@@ -65,14 +64,6 @@ def test_twenty_four_series_are_distinguishable():
     assert len({(style["color"], style["marker"]) for style in styles}) == 24
 
 
-def test_raw_is_red_and_corrected_is_blue():
-    styles = series_styles({"uncorrected": None, "corrected": None})
-    assert [style["color"] for style in styles.values()] == [RED, BLUE]
-    h = lk.Histogram.of([1, 2])
-    styles = series_styles({"run.hlog raw": h, "b": h.with_run(corrected="us")})
-    assert [style["color"] for style in styles.values()] == [RED, BLUE]
-
-
 def test_foreign_text_is_never_mathematics_nor_control():
     assert plain("$x^2$ \x1b[31m") == r"\$x^2\$ \x1b[31m"
     text = Figure().text(0.5, 0.5, plain(r"$\frac{a}{b$ $"))
@@ -84,9 +75,3 @@ def test_long_names_keep_both_ends():
     assert shorten("a" * 30 + "-0001", 12).endswith("0001")
     assert len(shorten("a" * 30, 12)) == 12
     assert shorten("short", 12) == "short"
-
-
-def test_several_honest_series_beside_a_raw_one_differ_by_marker():
-    looks = list(series_styles({"raw": None, "corrected": None, "on schedule": None}).values())
-    assert [look["color"] for look in looks] == [RED, BLUE, BLUE]
-    assert looks[1]["marker"] != looks[2]["marker"]

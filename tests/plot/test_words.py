@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import latencykit as lk
 from latencykit.plot.curves import curve_of, two_stories
-from latencykit.plot.series import chart_title, conditions, joined, measured, named_count
+from latencykit.plot.series import chart_title, conditions, measured
 from latencykit.units import sure_percentile
 
 
@@ -32,31 +32,12 @@ def test_conditions_are_what_the_run_says():
     ]  # fmt: skip
 
 
-def test_an_assumed_unit_is_said():
-    assert "values assumed to be ns" in conditions(
-        lk.Histogram.of([1]).with_run(unit_from="assumed")
-    )
-
-
-def test_only_what_all_share_is_said_of_several():
-    a, b = (
-        lk.Histogram.of([1]).with_run(tool="wrk", loop="closed"),
-        lk.Histogram.of([1]).with_run(tool="hey", loop="closed"),
-    )
-    assert joined({"a": a, "b": b}) == "closed loop"
-
-
 def test_titles_of_several():
     h = lk.Histogram.of([1, 2])
     assert chart_title({"a": h, "b": h, "c": h}) == "a, b and c · 6 requests"
     assert chart_title({str(k): h for k in range(12)}) == "12 series · 24 requests"
     assert chart_title({str(k): h for k in range(12)}, "runs") == "12 runs · 24 requests"
     assert chart_title({"raw": h, "corrected": h}) == "raw and corrected"  # the same requests twice
-
-
-def test_requests_above_a_limit_count():
-    h = lk.Histogram.from_percentiles([50, 90], [1e6, 2e6], 1000)
-    assert (named_count("a", h), chart_title({"a": h})) == ("a  n = 1,000", "a · 1,000 requests")
 
 
 def test_the_limit_of_trust_is_never_rounded_up():

@@ -45,15 +45,6 @@ def scrape(tmp_path: Path) -> Path:
     return path
 
 
-def test_title_sentence_and_table_count_alike(scrape: Path) -> None:
-    html = lk.report(lk.read(scrape)).html
-    heading = html.partition("<h1>")[2].partition("</h1>")[0]
-    assert "1,000 requests" in heading
-    assert "1,000 requests" in html.partition("class='headline")[2].partition("</p>")[0]
-    assert "data-count='1000'" in html
-    assert "990" not in heading
-
-
 def test_the_bucket_without_an_end_is_not_a_timeout(scrape: Path) -> None:
     data = lk.read(scrape)
     html = lk.report(data).html.partition("<script")[0]

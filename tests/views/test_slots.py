@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-from base64 import b64decode
-
 import numpy as np
 import pytest
 
@@ -12,7 +9,7 @@ import latencykit as lk
 from latencykit._text import script_json
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.core.buckets import HdrBuckets
-from latencykit.views.page_data import packed, page_bins, started
+from latencykit.views.page_data import page_bins, started
 
 
 def log_of(intervals: int, layout: lk.Buckets, seed: int = 1) -> lk.HistogramLog:
@@ -85,33 +82,6 @@ def test_slots_of_twice_the_width_hold_the_same_requests():
     assert np.nanmax(wider.max) == total.max
     assert (np.diff(wider.start) > 0).all()
     assert (wider.end[:-1] <= wider.start[1:] + 1e-9).all()
-
-
-def test_the_bytes_hold_edges_then_planes_of_lengths_differences_and_counts():
-    slots, _ = page_bins(log_of(30, HdrBuckets(3)))
-    reported_stats = packed(slots)
-    raw = zlib.decompress(b64decode(reported_stats["bytes"]))
-    size, entries, widths = (
-        reported_stats["buckets"],
-        reported_stats["entries"],
-        reported_stats["widths"],
-    )
-    assert np.frombuffer(raw[8 * size : 16 * size]).tolist() == slots.high.tolist()
-    at = 16 * size
-    columns = []
-    for length, width in zip((len(reported_stats["start"]), entries, entries), widths, strict=True):
-        planes = (
-            np.frombuffer(raw[at : at + length * width], np.uint8)
-            .reshape(width, length)
-            .astype(np.int64)
-        )
-        columns.append((planes * 256 ** np.arange(width, dtype=np.int64)[:, None]).sum(0))
-        at += length * width
-    assert at == len(raw)
-    assert columns[0].tolist() == np.diff(slots.indptr).tolist()
-    assert columns[2].tolist() == slots.counts.tolist()
-    first = columns[1][: columns[0][0]].cumsum() - 1
-    assert first.tolist() == slots.index[: columns[0][0]].tolist()
 
 
 def test_json_in_a_script_ends_no_script():
