@@ -224,7 +224,7 @@ def main() -> None:
     if options.mutants:
         number, fell = mutants(options.mutants, seed=options.seed)
         print(f"{number:,} mutants, {fell} fell")
-        return
+        sys.exit(min(fell, 1))
     over = 0
     with tempfile.TemporaryDirectory() as folder:
         for path in siblings(Path(folder)):

@@ -1,7 +1,6 @@
 """Real outputs, mutated but with their structure: near-valid input finds what random bytes do not.
 
-Every mutation follows from a number alone, so that ``python -m tests.fuzz mutations --only N``
-makes the same one again.
+Every mutation follows from a number and a sample alone.
 """
 
 from __future__ import annotations
