@@ -30,12 +30,6 @@ def test_order_does_not_matter_and_repeated_loads_are_one() -> None:
     assert (found.low, found.high) == (700, 800)
 
 
-def test_noise_does_not_make_the_curve_fall() -> None:
-    noisy = P99 * np.exp(np.random.default_rng(2).normal(0, 0.05, RATES.size))
-    noisy[3], noisy[4] = noisy[4], noisy[3] * 0.98
-    assert capacity(RATES, noisy, 0.020).rate == pytest.approx(770, rel=0.05)
-
-
 def test_nothing_is_said_beyond_the_measurement() -> None:
     within = capacity([100, 200], [10.0, 12.0], 20.0)
     assert (within.rate, within.low, within.high) == (200, 200, math.inf)

@@ -77,12 +77,6 @@ def test_a_backlog_that_outlives_the_run_owes_no_more_requests(connections: int)
         assert round(p75, 1) == 55.0
 
 
-def test_pacing_that_drifts_is_not_lateness() -> None:
-    start = np.cumsum(np.full(3000, 10.2e6))
-    timed = lk.retime(lk.Samples(start=start, duration=np.full(3000, 1e6)), rate=100)
-    assert (len(timed), timed.response.max()) == (3000, 1_000_000)
-
-
 def test_connections_are_distinguished_from_who_was_free() -> None:
     naive = paced_loop(
         Server(exponential("15ms"), servers=64, stalls=[Stall(2, 1)]),

@@ -159,13 +159,6 @@ def test_failures_count_when_they_happened() -> None:
     assert row.reason.endswith("the source does not show when")
 
 
-def test_margins() -> None:
-    row = SLO.parse("p50=11ms").check(histogram())[0]
-    assert row.margin == pytest.approx(0.5, abs=0.001)
-    row = SLO.parse("p50=2.75ms").check(histogram())[0]
-    assert row.margin == pytest.approx(-1.0, abs=0.001)
-
-
 def test_ten_requests_above_make_a_percentile_sure() -> None:
     few = drifting().select(np.arange(0, 18_000, 36))
     (row,) = SLO.parse("99.9=1s").check(few)

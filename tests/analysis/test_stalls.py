@@ -51,12 +51,6 @@ def test_stalls_of_a_log_are_known_to_an_interval(loop: str, interval: str) -> N
     )
 
 
-def test_a_long_stall_is_placed_by_the_intervals_that_counted_nothing() -> None:
-    server = Server("1ms", stalls=[Stall(6.89, 6)])
-    found = lk.find_stalls(paced_loop(server, 500, 20).to_log("1s"))
-    assert found["start"].tolist() == pytest.approx([6.89], abs=0.02)
-
-
 def test_one_shard_is_distinguished_from_the_whole() -> None:
     server = Server(exponential("1ms"), servers=8, sharded=True, stalls=[Stall(10, 3, shard=2)])
     found = lk.find_stalls(open_loop(server, poisson(200, 30, seed=4)))

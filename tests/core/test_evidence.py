@@ -96,13 +96,6 @@ def test_nothing_above_the_maximum() -> None:
     assert found.words == "nothing lies above p99.9"
 
 
-def test_a_daily_rhythm_is_not_a_stall() -> None:
-    rng = np.random.default_rng(3)
-    count = (1000 * (1 + 0.8 * np.sin(np.arange(2000) / 300))).astype(int)
-    found = above(99, rng.poisson(count * 0.01), count, np.arange(2000.0), np.ones(2000))
-    assert found.stalls == 0
-
-
 def test_a_percentile_above_an_uncertain_one_may_be_known() -> None:
     """Where a share of the requests is slow, only percentiles at its edge are uncertain."""
     rng = np.random.default_rng(3)
@@ -140,15 +133,6 @@ def test_forms_of_one_run_support_one_percentile(tmp_path) -> None:
     alone = samples.histogram()
     assert alone.highest_supported_percentile() == samples.highest_supported_percentile()
     assert pickle.loads(pickle.dumps(alone)).highest_supported_percentile() < 99
-
-
-@pytest.mark.parametrize("intervals", [1, 2, 3, 11])
-def test_a_few_equal_intervals_support_a_median(intervals: int) -> None:
-    rng = np.random.default_rng(7)
-    took = 2e6 * np.exp(0.3 * rng.standard_normal(1000 * intervals))
-    start = np.sort(rng.random(took.size)) * intervals * 1e9
-    log = lk.Samples(start=start, duration=took).to_log("1s")
-    assert log.evidence().supported([50.0]).all()
 
 
 def test_a_few_intervals_that_differ_support_nothing() -> None:

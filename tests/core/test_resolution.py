@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from functools import cache
 from pathlib import Path
@@ -16,8 +14,7 @@ from latencykit.analysis.fan_out import fan_out, sequential
 from latencykit.analysis.slo import check_limit
 from latencykit.core.histogram_log import HistogramLog, interval_series
 from latencykit.core.key_statistics import key_statistics
-from latencykit.core.quantiles import RESOLVED, is_resolved, statistic_text
-from latencykit.units import format_range, format_row
+from latencykit.core.quantiles import RESOLVED, is_resolved
 from latencykit.views.summary import intervals_text, series_record, summary_text
 
 FORMATS = Path(__file__).parents[1] / "data/formats"
@@ -284,16 +281,6 @@ def wrk():
     return lk.read(FORMATS / "wrk/ctrlz/stdout.txt")
 
 
-def test_ranges_in_words():
-    assert format_range(3.2e9, 5.7e9) == "3.2–5.7 s"
-    assert format_range(0, 5.7e9) == "≤ 5.7 s"
-    assert format_range(3.2e9, math.inf) == format_range(3.2e9, None) == "≥ 3.2 s"
-    assert format_range(999e6, 1e9) == "999 ms–1 s"
-    (row,) = wrk().percentile_rows([95])
-    assert format_row(row) == "3.4–5.74 s"
-    assert statistic_text(wrk(), "mean") == "693 ms"
-
-
 def test_the_columns_are_those_that_the_tool_printed():
     record = series_record("wrk", wrk())
     assert [row["percentile"] for row in record["percentiles"]] == [50, 75, 90, 99, 100]
@@ -309,28 +296,6 @@ def test_the_columns_are_those_that_the_tool_printed():
         (True, 5_740_000_000, 5_740_000_000),
     ]
     assert "3.4–5.74 s" in summary_text([series_record("wrk", wrk(), [95, 99])])
-
-
-def test_intervals_mark_what_their_few_requests_cannot_support():
-    from latencykit.views.summary import interval_records
-
-    parts = [np.random.default_rng(k).lognormal(14, 1, 10 ** (k + 1)) for k in range(4)]
-    moments = np.concatenate(
-        [np.full(part.size, k * 10**9) + np.arange(part.size) for k, part in enumerate(parts)]
-    )
-    log = lk.Samples(start=moments, duration=np.concatenate(parts)).to_log("1s")
-    rows = interval_records(interval_series(log, [50.0, 99.0, 99.9]))
-    assert [sum(p <= row["supported_up_to"] for p in (50, 99, 99.9)) for row in rows] == [
-        1,
-        1,
-        2,
-        3,
-    ]
-    assert all(row["ranges"] == {} for row in rows)
-    record = {"name": "x", "unit": "ns", "intervals": rows}
-    assert [line.count("(") for line in intervals_text([record]).splitlines()[1:5]] == [2, 2, 1, 0]
-    cells = list(csv.DictReader(io.StringIO(intervals_text([record], "csv"))))
-    assert [cell["supported"] for cell in cells] == ["p50", "p50", "p50 p99", "p50 p99 p99.9"]
 
 
 def test_records_of_intervals_are_alike_however_many_are_looked_at_together(monkeypatch):

@@ -54,15 +54,6 @@ def test_tags_of_the_tail():
     assert log_of_values(values).events([60])[0].tags == 0
 
 
-def test_long_logs_keep_their_stalls_in_few_slots():
-    values = calm(9000, 4)
-    values[5000:5003] *= 1000
-    tails = log_of_values(values).evidence()
-    assert tails.table.shape[0] == 3000
-    assert tails.table.sum() == 36_000
-    assert tails.events([99.97])[0].words.startswith("p99.97 is based on 1 stall")
-
-
 def test_samples_tell_events_too():
     slow = np.where(np.arange(20_000) // 1000 == 4, 900, 1)
     record = series_record("a", lk.Samples(start=np.arange(20_000), duration=slow, unit="ms"))

@@ -41,11 +41,6 @@ def test_connections_are_kept_as_asked(version, field, close) -> None:
     assert reply.data.endswith(b"ok\n")
 
 
-def test_a_head_request_gets_no_body() -> None:
-    (reply,) = parse_http(bytearray(b"HEAD / HTTP/1.1\r\n\r\n"))
-    assert reply.data.endswith(b"\r\n\r\n")
-
-
 def test_redis_commands_get_their_kind_of_reply() -> None:
     def ask(text: bytes) -> bytes:
         return b"".join(reply.data for reply in parse_resp(bytearray(text)))

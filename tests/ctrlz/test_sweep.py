@@ -19,7 +19,7 @@ import latencykit as lk
 from latencykit import Samples, simulate
 from latencykit.analysis.sweep import Probe, Search, Stop, Tried
 from latencykit.ctrlz.sweep import _stalled
-from latencykit.errors import DataNotAvailableError, InvalidArgumentError
+from latencykit.errors import InvalidArgumentError
 from latencykit.plot.load_chart import _finding
 from latencykit.views.load import load_words
 from tests.ctrlz.worlds import CLIENT, live, live_server, mmc_capacity, queue
@@ -187,21 +187,6 @@ def test_counts_do_not_show_that_a_stall_was_one(length: float, verdict: str) ->
     assert curve.decided("600")[0] == verdict
 
 
-def test_the_estimate_lies_below_an_overload() -> None:
-    """Replies that arrived were quick, but a quarter of the load was sustained."""
-    data = known(lambda _: 1e6)(100, 60).histogram()
-    curve = lk.load_curve({"100": data, "400": data}, QUEUE)
-    assert curve.capacity is not None
-    assert (curve.capacity.low, curve.capacity.high) == (100, 400)
-    assert 100 <= curve.capacity.rate < 400
-
-
-def test_a_single_request_has_no_rate() -> None:
-    one = Samples(start=np.array([0.0]), duration=np.array([1e6]))
-    with pytest.raises(DataNotAvailableError, match="rate and duration are unknown"):
-        lk.load_curve({"one": one})
-
-
 def test_a_stall_is_not_an_overload() -> None:
     for at in (5, 15.5):
         server = simulate.Server("1ms", stalls=[simulate.Stall(at, 4)])
@@ -230,12 +215,6 @@ def test_a_stalled_client_has_no_verdict() -> None:
         row, checks = curve.rows[0], curve.checks[0]
         assert not _stalled(calm, row, checks, slo)
         assert bool(_stalled(stalled, row, checks, slo)) is voids
-
-
-def test_a_run_without_a_verdict_is_repeated() -> None:
-    search = Search(100, 1000, 20, 160)
-    warm, void = Tried(100, 5, "warm-up", "void"), Tried(100, 20, "double", "void")
-    assert search.next([warm, void]) == Probe(100, 20, "repeat")
 
 
 @pytest.mark.parametrize("estimate", [100, 200, 400, 1000, math.nan])
@@ -273,15 +252,6 @@ def test_a_load_generator_without_a_set_load_is_refused_or_marked() -> None:
     assert sum("does not keep to {rate}" in note for note in found.notes) == 1
 
 
-def test_one_load_alone_is_measured_for_longer() -> None:
-    """Where the highest load is the lowest, nothing can be bisected."""
-    found = lk.sweep(known(lambda _: 1e6), "p99.9=20ms", start=50, stop=50)
-    assert [run.duration for run in found.runs] == sorted(run.duration for run in found.runs)
-    assert found.runs[-1].duration == 160
-    assert found.capacity is not None
-    assert found.capacity.high == math.inf
-
-
 @pytest.mark.parametrize(
     ("unfinished", "verdict"), [(0, "met"), (3, "met"), (400, "unknown")], ids=str
 )
@@ -292,11 +262,6 @@ def test_requests_under_way_at_the_end_did_not_fail(unfinished: int, verdict: st
     assert curve.verdict("500")[0] == verdict
     failed = lk.load_curve({"500": data.with_run(failed=400)}, "p99=20ms, failed=0.1%")
     assert failed.verdict("500")[0] == "missed"
-
-
-def test_an_answered_miss_stays_one() -> None:
-    data = known(lambda _: 1e8)(500, 60).histogram().with_run(unfinished=400)
-    assert lk.load_curve({"500": data}, "p99=20ms").verdict("500")[0] == "missed"
 
 
 def test_a_load_generator_that_fails_is_not_asked_for_more() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -186,29 +185,12 @@ def _brief(values: np.ndarray) -> lk.Histogram:
     )
 
 
-def test_the_run_s_length_is_the_schedule_s_or_what_was_seen() -> None:
-    reported_stats = _judged(_plan(), SEEN, ["tool"], _report(*OMITTING))
-    seen = _judged(
-        _plan(command=("tool",)), replace(SEEN, elapsed=16.0), ["tool"], _report(*OMITTING)
-    )
-    assert reported_stats.truth.run.duration == 12.0
-    assert (seen.truth.run.duration, seen.truth.count) == (16.0, 1600)
-
-
 def test_a_stall_shorter_than_the_interval_of_a_connection_acquits_nobody() -> None:
     response = scheduled_truth(SEEN.stall, 12.0, rate=200.0, base=1.2 * MS)
     assert _verdict(response, requests=2400)[:2] == ("honest", "paced")
     many = Waiting(400, 36_000)
     verdict, _, why = _verdict(response, requests=2400, waiting=(many, many))
     assert (verdict, "2.0 requests in the stall" in why) == ("unknown", True)
-
-
-def test_an_unknown_usual_time_is_null() -> None:
-    result = _judged(_plan(), replace(SEEN, base=None, before=None), ["tool"], _report(*OMITTING))
-    assert result.verdict == "omits"
-    record = json.loads(json.dumps(result.record(), allow_nan=False))
-    assert (record["truth"]["50"], record["rows"][0]["ratio"]) == (None, None)
-    assert "usual time of a request is unknown" in " ".join(result.reasons)
 
 
 def test_what_the_tool_leaves_out_is_not_expected() -> None:

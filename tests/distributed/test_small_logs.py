@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING
 
 import pytest
@@ -108,25 +107,6 @@ def test_one_odd_log_has_all_read_by_themselves(alike, name, chosen):
     alike[2].write_bytes(ODD[name](alike[2].read_bytes()))
     result, alone, results = both_ways(alike, **chosen)
     assert results == LOGS
-    assert_same(result, alone)
-
-
-def test_compressed_logs_are_small_logs(alike):
-    for path in alike:
-        path.write_bytes(gzip.compress(path.read_bytes()))
-    result, alone, results = both_ways(alike)
-    assert results == 1
-    assert_same(result, alone)
-
-
-def test_files_of_one_name_keep_it(make_log, tmp_path):
-    paths = []
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        paths.append(make_log(tmp_path / name / "run.hlog", 1, 3))
-    result, alone, results = both_ways(paths)
-    assert results == 1
-    assert result.series[0][1].run.source == "run.hlog"
     assert_same(result, alone)
 
 

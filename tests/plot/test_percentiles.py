@@ -172,15 +172,6 @@ def test_zeros_have_a_place_on_a_logarithmic_axis():
     assert line.get_ydata()[line.get_xdata() <= 30].tolist() == [floor] * 2
 
 
-def test_few_events_are_dashed(raw):
-    figure = drawn(plot.percentiles, raw, dashed_from=(99.0, "1 stall"))
-    solid, dashed, dotted = figure.axes[0].get_lines()[:3]
-    assert solid.get_xdata()[-1] == 99.0 == dashed.get_xdata()[0]
-    assert dashed.get_linestyle() == dotted.get_linestyle() == "--"
-    assert dashed._dash_pattern != dotted._dash_pattern
-    assert any("dashed: uncertain (based on 1 stall)" in word for word in words_of(figure))
-
-
 @pytest.mark.slow
 def test_runs_are_thin_lines_with_their_range_and_median():
     random = np.random.default_rng(1)

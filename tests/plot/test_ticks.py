@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -28,16 +26,6 @@ def test_log_ticks_are_few_round_and_inside(bottom, top):
     assert 2 <= len(ticks) <= 12
     assert all(bottom <= tick <= top for tick in ticks)
     assert ticks == sorted(ticks)
-
-
-@pytest.mark.parametrize("height", [1.2, 3.0, 9.0])
-def test_value_labels_do_not_meet(height):
-    ax = Figure(figsize=(6, height)).add_subplot()
-    value_axis(ax, 1e3, 7e9, "ns")
-    ax.figure.draw_without_rendering()
-    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
-    assert len(boxes) >= 3
-    assert all(upper.y0 > lower.y1 for lower, upper in itertools.pairwise(boxes))
 
 
 def test_value_labels_are_durations_without_exponents():

@@ -10,7 +10,7 @@ import latencykit as lk
 from latencykit import plot
 from latencykit.core.blocks import MemoryPart, block_of_rows
 from latencykit.errors import DataNotAvailableError
-from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of, steps
+from latencykit.plot.timeline_chart import as_log, envelope, failures, intervals_of
 from latencykit.views.page_data import page_bins
 from tests.plot.conftest import assert_tidy, drawn, legend_words, log_of, words_of
 
@@ -97,14 +97,6 @@ def test_columns_hold_the_extremes_of_their_intervals():
         assert found.high[k] == np.nanmax(value[inside])
         assert found.low[k] == np.nanmin(value[inside])
     assert envelope(intervals, value, 1000).merged == 1
-
-
-def test_a_gap_wider_than_a_column_stays_one():
-    intervals = intervals_of(log_of(5000, 5, gap=(2000, 2600)), [50])
-    found = envelope(intervals, intervals.values[100.0], 100)
-    assert found.start.size < 100
-    x, y = steps(found.start, found.end, found.high, found.start[1:] > found.end[:-1] + 1e-9)
-    assert not np.isfinite(y[(x > 2010) & (x < 2590)]).any()
 
 
 def test_intervals_of_many_tags_are_summed():

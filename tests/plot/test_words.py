@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import latencykit as lk
 from latencykit.plot.curves import curve_of, two_stories
-from latencykit.plot.series import chart_title, conditions, measured
+from latencykit.plot.series import chart_title, conditions
 from latencykit.units import sure_percentile
-
-
-def test_what_was_measured():
-    assert measured(lk.Run(duration=86_400.0), 1_728_000) == "1,728,000 requests in 24 h (20/s)"
-    assert measured(lk.Run(), 1) == "1 request"
-    assert measured(lk.Run(duration=3.0), None) == "in 3 s"
 
 
 def test_conditions_are_what_the_run_says():

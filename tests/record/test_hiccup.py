@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -12,15 +11,9 @@ import pytest
 
 import latencykit as lk
 from latencykit.errors import InvalidArgumentError
-from latencykit.record.hiccup import _lateness, _Meter, hiccup
+from latencykit.record.hiccup import _lateness, hiccup
 
 MS = 1_000_000
-
-
-def _meter(stream: io.BytesIO, reported_stats: list | None = None) -> _Meter:
-    return _Meter(
-        stream, 1000 * MS, MS, [], None if reported_stats is None else reported_stats.append
-    )
 
 
 def test_every_slot_of_a_stop_counts_how_late_it_was_noticed() -> None:
@@ -40,28 +33,6 @@ def test_a_very_long_stop_is_expanded_in_pieces(monkeypatch) -> None:
         7,
         *range(MS, 10 * MS, MS),
     ]
-
-
-def test_rows_may_arrive_in_any_pieces() -> None:
-    origin = 5_000_000_000
-    rows = [(origin,) * 3] + [(k, k, origin + k * MS + k) for k in range(1, 3000)]
-    data = np.array(rows, np.int64).tobytes()
-    reported_stats: list = []
-    meter = _meter(io.BytesIO(), reported_stats)
-    for at in range(0, len(data), 1001):
-        meter._take(data[at : at + 1001], None)
-    assert meter._count == 2999
-    assert [round(one.elapsed) for one in reported_stats] == [1, 2]
-    assert reported_stats[0].worst <= reported_stats[1].worst == reported_stats[1].max
-
-
-def test_slots_due_after_the_end_are_left_out() -> None:
-    meter = _meter(io.BytesIO())
-    rows = np.array([(0, 0, 0), (1, 1, MS + 5), (2, 9, 9 * MS + 5), (10, 10, 10 * MS)], np.int64)
-    meter._take(rows.tobytes(), 5 * MS)
-    assert meter._count == 4
-    assert meter._elapsed == 5 * MS
-    assert meter._worst == 7 * MS + 5
 
 
 @pytest.mark.slow
