@@ -104,10 +104,10 @@ def _at(array: AnyArray) -> object:
 def lines_and_commas(text: bytes) -> tuple[Ints, Ints] | None:
     """Return where lines end, and where commas are, as many per line; None for numpy to find them.
 
-    As many as in the first line; the text ends with a line feed.
+    As many as in the first line, three or four; the text ends with a line feed.
     """
     width = text.count(b",", 0, text.find(b"\n") + 1)
-    if _C is None or not width or len(text) > _LARGEST:
+    if _C is None or width not in (3, 4) or len(text) > _LARGEST:
         return None
     ends = np.empty(len(text) // _SHORTEST_LINE + 1, np.int64)
     commas = np.empty((ends.size, width), np.int64)

@@ -91,3 +91,9 @@ def test_text_that_is_cut_or_has_no_good_call(read_text):
         read_text(TEXT[: TEXT.index("> 0.025")])
     refused = TEXT.replace("Code 200", "Code 503").replace("Error cases : no data\n", "")
     assert lost(read_text(refused)) == "300 failed"
+
+
+@pytest.mark.parametrize("key", ["Start", "End", "Percentile"])
+def test_a_key_that_a_row_lacks_is_named(read_text, key):
+    with pytest.raises(CorruptInputError, match=f"contains no {key}"):
+        read_text(record().replace(f'"{key}"', f'"{key}x"'), "out.json")

@@ -9,7 +9,7 @@ a log between its own; with ``-json -`` the JSON follows right after it, and is 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -59,16 +59,17 @@ def _result(record: JSONObject, source: Source) -> Data:
     run, calls = _run(record, failed), int(total.get("Count") or 0)
     if calls <= failed:
         return build.unanswered(run)
-    buckets = _buckets(total)
+    buckets = _buckets(total, source)
     if buckets and sum(count for _, _, count in buckets) != calls:
         seen = f"the buckets do not contain {calls:,} calls"
         raise source.corrupt(None, seen, "as many as Count says", "run fortio anew")
     names = {"min": "Min", "max": "Max", "mean": "Avg", "std": "StdDev"}
     stats = build.in_nanoseconds({name: total.get(key) for name, key in names.items()}, "s")
     rows = total.get("Percentiles") or ()
-    points = build.in_nanoseconds({float(row["Percentile"]): row["Value"] for row in rows}, "s")
+    listed = {float(_number(row, "Percentile", source)): row.get("Value") for row in rows}
+    points = build.in_nanoseconds(listed, "s")
     mixed = run.with_notes(*build.mixed_note(failed, "failed calls"))
-    good = _without(buckets, _buckets(failures)) if failed else None
+    good = _without(buckets, _buckets(failures, source)) if failed else None
     if not buckets or (failed and good is None):  # fortio -quiet prints percentiles only
         ranks = np.cumsum([count for _, _, count in buckets])
         points = points or {
@@ -82,9 +83,9 @@ def _result(record: JSONObject, source: Source) -> Data:
         if "Sum" in total and "Sum" in failures:
             own = float(total["Sum"]) - float(failures["Sum"])
             stats["mean"] = build.nanoseconds(own / (calls - failed), "s")
-        if float(failures.get("Max", np.inf)) < float(total["Max"]):
+        if float(failures.get("Max", np.inf)) < float(total.get("Max", 0.0)):
             stats["max"] = build.nanoseconds(total["Max"], "s")
-        if float(failures.get("Min", 0.0)) > float(total["Min"]):
+        if float(failures.get("Min", 0.0)) > float(total.get("Min", np.inf)):
             stats["min"] = build.nanoseconds(total["Min"], "s")
     highs: list[float] = []
     counts: list[int] = []
@@ -100,12 +101,16 @@ def _result(record: JSONObject, source: Source) -> Data:
     )
 
 
-def _buckets(histogram: JSONObject) -> Buckets:
+def _number(row: JSONObject, name: str, source: Source) -> Any:
+    return json_text.entry(row, name, source, (int, float, str))
+
+
+def _buckets(histogram: JSONObject, source: Source) -> Buckets:
     return [
         (
-            build.nanoseconds(row["Start"], "s"),
-            build.nanoseconds(row["End"], "s"),
-            int(row["Count"]),
+            build.nanoseconds(_number(row, "Start", source), "s"),
+            build.nanoseconds(_number(row, "End", source), "s"),
+            int(_number(row, "Count", source)),
         )
         for row in histogram.get("Data") or ()
     ]
